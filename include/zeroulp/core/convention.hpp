@@ -1,0 +1,239 @@
+// Defines what a quantizer convention and a GEMM recipe are, and the named
+// rows.
+//
+// A convention says, operation by operation, how a group's amax becomes a
+// stored scale and how an element becomes a code (scale.hpp, quantize.hpp). A
+// recipe says when partial sums leave the tensor core and how they join an FP32
+// sum (gemm.hpp). Source: SPEC clauses Q1 to Q8 and G1 to G11.
+
+#ifndef ZEROULP_CORE_CONVENTION_HPP_
+#define ZEROULP_CORE_CONVENTION_HPP_
+
+#include "zeroulp/core/path.hpp"
+
+namespace zeroulp {
+
+// In the comments: `max` is the largest finite value of the target format, fl()
+// rounds to FP32 nearest-even, R = fl(1 / max).
+
+/// How the stored FP32 scale s follows from amax (after the floor).
+enum class scale_rule : std::uint8_t {
+  quotient,            ///< s = fl(amax / max)
+  times_reciprocal,    ///< s = fl(amax * R)
+  reciprocal_inverse,  ///< s = fl(1 / q), q = fl(max / amax)
+};
+
+/// How an element x becomes the number that is encoded, s being the scale.
+enum class element_rule : std::uint8_t {
+  exact_quotient,        ///< x / s, unrounded
+  quotient,              ///< fl(x / s)
+  scale_reciprocal,      ///< fl(x * fl(1 / s))
+  inverse,               ///< fl(x * q), q = fl(max / amax)
+  approximate_quotient,  ///< fl(x * rcp(s)), rcp of the GPU: PTX div.full
+};
+
+/// What a group's amax is when elements are NaN or Inf.
+enum class amax_rule : std::uint8_t {
+  finite_only,  ///< over the finite elements
+  skip_nan,     ///< Inf counts, NaN does not
+  keep_nan,     ///< a NaN makes amax NaN, and with it the scale
+};
+
+/// A quantizer convention as a value.
+struct convention {
+  std::uint32_t amax_floor;  ///< FP32 bits; amax is at least this
+  scale_rule scale;
+  element_rule element;
+  amax_rule amax;
+  /// amax 0 or Inf gives scale 1, and an inverse that overflows is FLT_MAX.
+  bool unit_scale;
+  /// amax is reduced in BF16: elements are rounded, nearest-even, first.
+  bool bf16_amax;
+  /// Power-of-two scales unless FP32 is asked for.
+  bool power_of_two;
+  policy conversion;  ///< of the element; nearest-even
+};
+
+/// A convention and what the program and the reports call it.
+struct named_convention {
+  const char* name;
+  convention value;
+  const char* source;
+};
+
+inline constexpr std::uint32_t floor_1e_4 = 0x38d1b717;   // fl(1e-4)
+inline constexpr std::uint32_t floor_1e_10 = 0x2edbe6ff;  // fl(1e-10)
+inline constexpr std::uint32_t floor_1e_12 = 0x2b8cbccc;  // fl(1e-12)
+
+inline constexpr convention zeroulp_convention{0,
+                                               scale_rule::quotient,
+                                               element_rule::exact_quotient,
+                                               amax_rule::finite_only,
+                                               true,
+                                               false,
+                                               false,
+                                               keep_specials};
+
+inline constexpr named_convention named_conventions[] = {
+    {"zeroulp", zeroulp_convention, "ours: SPEC clause Q3"},
+    {"deepseek_v3",
+     {floor_1e_4, scale_rule::times_reciprocal,
+      element_rule::approximate_quotient, amax_rule::skip_nan, false, false,
+      false, cuda_satfinite},
+     "DeepSeek-V3 Triton kernel, div.full; constant divisor folded to R"},
+    {"deepseek_v3_first",
+     {0, scale_rule::times_reciprocal, element_rule::approximate_quotient,
+      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+     "its first release: no floor, a zero group gives NaN"},
+    {"vllm",
+     {floor_1e_10, scale_rule::quotient, element_rule::quotient,
+      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+     "vLLM per-token-group quantizer"},
+    {"deepgemm_host",
+     {floor_1e_4, scale_rule::quotient, element_rule::scale_reciprocal,
+      amax_rule::keep_nan, false, false, false, cuda_satfinite},
+     "DeepGEMM host utilities (PyTorch)"},
+    {"deepgemm_device",
+     {floor_1e_4, scale_rule::times_reciprocal, element_rule::scale_reciprocal,
+      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+     "DeepGEMM, division by a constant folded"},
+    {"tile_kernels",
+     {floor_1e_4, scale_rule::quotient, element_rule::inverse,
+      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+     "TileKernels"},
+    {"deepep",
+     {floor_1e_4, scale_rule::times_reciprocal, element_rule::inverse,
+      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+     "DeepEP dispatch"},
+    {"transformer_engine",
+     {0, scale_rule::reciprocal_inverse, element_rule::inverse,
+      amax_rule::skip_nan, true, false, true, cuda_satfinite},
+     "Transformer Engine blockwise"},
+    {"torchao",
+     {floor_1e_12, scale_rule::reciprocal_inverse, element_rule::inverse,
+      amax_rule::keep_nan, false, false, false, cuda_satfinite},
+     "torchao; FP64 quotient rounded to FP32, the same bits"},
+    {"trt_llm",
+     {0, scale_rule::reciprocal_inverse, element_rule::inverse,
+      amax_rule::skip_nan, true, true, false, cuda_satfinite},
+     "TensorRT-LLM: amax reduced in BF16"},
+};
+
+/// How scales come about.
+enum class scale_kind : std::uint8_t {
+  float32,       ///< any FP32 number
+  pow2,          ///< 2^ceil(log2(amax / max)): no element exceeds max
+  pow2_down,     ///< 2^floor(log2(amax / max))
+  pow2_nearest,  ///< 2^round(log2(amax / max))
+};
+
+struct named_scale_kind {
+  const char* name;
+  scale_kind value;
+};
+
+inline constexpr named_scale_kind named_scale_kinds[] = {
+    {"fp32", scale_kind::float32},
+    {"pow2", scale_kind::pow2},
+    {"pow2_down", scale_kind::pow2_down},
+    {"pow2_nearest", scale_kind::pow2_nearest},
+};
+
+/// How a partial sum p joins the FP32 sum acc; sa, sb are the group's scales.
+enum class promotion : std::uint8_t {
+  add,                ///< acc = fl(acc + p); scales once at the end
+  product_of_scales,  ///< acc = fma(p, fl(sa * sb), acc)
+  one_then_other,     ///< acc = fma(fl(p * sa), sb, acc)
+};
+
+/// The elements that one scale covers, along M or N and along K; 0: all.
+struct granularity {
+  std::int32_t mn;
+  std::int32_t k;
+  friend constexpr bool operator==(const granularity&,
+                                   const granularity&) = default;
+};
+
+inline constexpr granularity per_tensor{0, 0};
+inline constexpr granularity tile_1x128{1, 128};
+inline constexpr granularity block_128x128{128, 128};
+
+/// What happens to the FP32 sum at the end.
+enum class epilogue : std::uint8_t {
+  store,       ///< D = output(acc)
+  accumulate,  ///< D = output(fl(acc + C)), C in FP32
+};
+
+/// A GEMM recipe as a value. The accumulator applies to whatever operand
+/// formats the GEMM has.
+struct recipe {
+  accumulator acc;
+  std::int32_t interval;  ///< elements of K between promotions; 0: none
+  promotion update;
+  granularity a;
+  granularity b;
+  std::int32_t splits;  ///< K is cut into this many ranges, summed in order
+  epilogue end;
+  format output;  ///< fp32 or bf16, nearest-even
+};
+
+struct named_recipe {
+  const char* name;
+  recipe value;
+  const char* source;
+};
+
+inline constexpr named_recipe named_recipes[] = {
+    {"unpromoted",
+     {hopper_fp8_f32, 0, promotion::add, per_tensor, per_tensor, 1,
+      epilogue::store, fp32},
+     "cuBLASLt per-tensor, fast accumulation: H200"},
+    {"cublaslt.tensorwise",
+     {hopper_fp8_f32, 128, promotion::add, per_tensor, per_tensor, 1,
+      epilogue::store, fp32},
+     "cuBLASLt per-tensor, fast accumulation off: H200"},
+    {"cublaslt.1x128_128x128",
+     {hopper_fp8_f32, 128, promotion::product_of_scales, tile_1x128,
+      block_128x128, 1, epilogue::store, bf16},
+     "H200"},
+    {"cublaslt.1x128_1x128",
+     {hopper_fp8_f32, 128, promotion::one_then_other, tile_1x128, tile_1x128, 1,
+      epilogue::store, bf16},
+     "H200"},
+    {"deepgemm.1d2d",
+     {hopper_fp8_f32, 128, promotion::product_of_scales, tile_1x128,
+      block_128x128, 1, epilogue::store, bf16},
+     "H200; ours for Fprop and Dgrad"},
+    {"deepgemm.1d1d",
+     {hopper_fp8_f32, 128, promotion::product_of_scales, tile_1x128, tile_1x128,
+      1, epilogue::accumulate, fp32},
+     "H200; ours for Wgrad"},
+    {"deepseek_v3.inference",
+     {hopper_fp8_f32, 128, promotion::one_then_other, tile_1x128, block_128x128,
+      1, epilogue::store, bf16},
+     "published"},
+    {"cutlass.blockwise",
+     {hopper_fp8_f32, 128, promotion::one_then_other, tile_1x128, block_128x128,
+      1, epilogue::store, bf16},
+     "published: several scales a tile"},
+    {"cutlass.blockwise_one_scale",
+     {hopper_fp8_f32, 128, promotion::product_of_scales, tile_1x128,
+      block_128x128, 1, epilogue::store, bf16},
+     "published: one scale a tile"},
+    {"cutlass.fast_accumulation",
+     {hopper_fp8_f32, 0, promotion::add, per_tensor, per_tensor, 1,
+      epilogue::store, fp32},
+     "published"},
+    {"sequential",
+     {fp32_sequential, 0, promotion::add, per_tensor, per_tensor, 1,
+      epilogue::store, fp32},
+     "FP32 fused multiply-adds in k order"},
+    {"exact",
+     {exact_f32, 0, promotion::add, per_tensor, per_tensor, 1, epilogue::store,
+      fp32},
+     "the exact sum, rounded once"},
+};
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_CORE_CONVENTION_HPP_

@@ -1,0 +1,276 @@
+// Defines quantization: a matrix cut into groups, a scale for each, a code for
+// each element.
+//
+//   scale(g) = make_scale(amax(g)),  code(i, j) = encode(x(i, j) by scale(g))
+//
+// Groups are rows x cols (0: all of them); at the edges a group is its real
+// elements. Source: SPEC clauses Q1 to Q11. Also here: dequantization and the
+// layouts of scale matrices.
+
+#ifndef ZEROULP_CORE_QUANTIZE_HPP_
+#define ZEROULP_CORE_QUANTIZE_HPP_
+
+#include "zeroulp/core/reciprocal.hpp"
+#include "zeroulp/core/scale.hpp"
+#include "zeroulp/core/view.hpp"
+
+namespace zeroulp {
+
+/// The shape of the groups that share a scale; 0: the whole dimension.
+struct group_shape {
+  std::int32_t rows;
+  std::int32_t cols;
+  friend constexpr bool operator==(const group_shape&,
+                                   const group_shape&) = default;
+
+  ZEROULP_HD constexpr std::ptrdiff_t height(std::ptrdiff_t m) const {
+    return rows > 0 ? rows : m > 0 ? m : 1;
+  }
+  ZEROULP_HD constexpr std::ptrdiff_t width(std::ptrdiff_t n) const {
+    return cols > 0 ? cols : n > 0 ? n : 1;
+  }
+};
+
+/// Returns true iff elements can be quantized to `f`: it has a sign, at most 32
+/// bits, and its largest number is one of FP32's.
+ZEROULP_HD constexpr bool is_quantizable(format f) {
+  return f.has_sign() && f.bits() <= 32 &&
+         msb(decode(f, f.max_code()).significand) +
+                 decode(f, f.max_code()).exponent <
+             128;
+}
+
+static_assert(is_quantizable(e4m3) && is_quantizable(fp32));
+static_assert(!is_quantizable(ue8m0) && !is_quantizable(fp64));
+static_assert(!is_quantizable({9, 4, 255, specials::ieee}));
+
+/// A quantizer as a value: input format (fp32, bf16, fp16), code format,
+/// convention, kind of scale, groups.
+struct quantizer {
+  format from;
+  format to;
+  convention how;
+  scale_kind scale;
+  group_shape group;
+};
+
+/// Returns the FP32 bits of an element of `from`: exact.
+ZEROULP_HD constexpr std::uint32_t as_fp32(format from, std::uint64_t code) {
+  return from == fp32 ? static_cast<std::uint32_t>(code)
+                      : static_cast<std::uint32_t>(encode(
+                            fp32, decode(from, code), {}, ocp_nonsaturate));
+}
+
+/// Returns the amax of a group, FP32 bits, by the convention's amax rule.
+template <class X>
+ZEROULP_HD constexpr std::uint32_t group_amax(const quantizer& q,
+                                              matrix_view<const X> group) {
+  std::uint32_t amax = 0;
+  for (std::ptrdiff_t i = 0; i < group.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < group.cols; ++j) {
+      std::uint32_t x = as_fp32(q.from, group(i, j)) & 0x7fffffff;
+      const bool is_nan = x > fp32_infinity;
+      if (is_nan && q.how.amax != amax_rule::keep_nan) continue;
+      if (q.how.bf16_amax && !is_nan) {
+        x = as_fp32(bf16, recode(fp32, x, bf16, {}, ocp_nonsaturate));
+      }
+      if (x == fp32_infinity && q.how.amax == amax_rule::finite_only) continue;
+      amax = x > amax ? x : amax;
+    }
+  }
+  return amax;
+}
+
+/// Returns the code of one element, FP32 bits, under its group's scale.
+ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
+                                                    group_scale s,
+                                                    std::uint32_t x) {
+  using detail::fl_divide;
+  using detail::fl_multiply;
+  const auto to_code = [&q](const auto& value) {
+    return encode(q.to, value, {}, q.how.conversion);
+  };
+  switch (q.how.element) {
+    case element_rule::exact_quotient:
+      return to_code(quotient(decode(fp32, x), decode(fp32, s.scale)));
+    case element_rule::quotient:
+      return to_code(decode(fp32, fl_divide(x, s.scale)));
+    case element_rule::scale_reciprocal:
+      return to_code(
+          decode(fp32, fl_multiply(x, fl_divide(fp32_one, s.scale))));
+    case element_rule::approximate_quotient:
+      return to_code(decode(fp32, approximate_quotient(x, s.scale)));
+    case element_rule::inverse:
+      break;
+  }
+  return to_code(decode(fp32, fl_multiply(x, s.inverse)));
+}
+
+/// Quantizes one group whose amax is given: that of the group, or, under
+/// delayed scaling, of the past. Returns the stored scale, FP32 bits.
+template <class X, class Code>
+ZEROULP_HD constexpr std::uint32_t quantize_group(const quantizer& q,
+                                                  matrix_view<const X> x,
+                                                  std::uint32_t amax,
+                                                  matrix_view<Code> codes) {
+  const group_scale s = make_scale(q.how, q.scale, q.to, amax);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      codes(i, j) =
+          static_cast<Code>(quantize_element(q, s, as_fp32(q.from, x(i, j))));
+    }
+  }
+  return s.scale;
+}
+
+/// Calls `use(gi, gj, i0, j0, rows, cols)` for each group of an m x n matrix.
+template <class Use>
+ZEROULP_HD constexpr void for_each_group(group_shape g, std::ptrdiff_t m,
+                                         std::ptrdiff_t n, Use use) {
+  const std::ptrdiff_t h = g.height(m);
+  const std::ptrdiff_t w = g.width(n);
+  for (std::ptrdiff_t i = 0; i < m; i += h) {
+    for (std::ptrdiff_t j = 0; j < n; j += w) {
+      use(i / h, j / w, i, j, m - i < h ? m - i : h, n - j < w ? n - j : w);
+    }
+  }
+}
+
+/// Quantizes an m x n matrix online: each group by its own amax. `codes` is
+/// m x n; `scales` has one FP32 number (bits) a group, row-major by group.
+template <class X, class Code>
+ZEROULP_HD constexpr void quantize(const quantizer& q, matrix_view<const X> x,
+                                   matrix_view<Code> codes,
+                                   matrix_view<std::uint32_t> scales) {
+  for_each_group(q.group, x.rows, x.cols,
+                 [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i,
+                     std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) {
+                   const auto group = x.block(i, j, m, n);
+                   scales(gi, gj) = quantize_group(
+                       q, group, group_amax(q, group), codes.block(i, j, m, n));
+                 });
+}
+
+/// Returns fl(code * scale), FP32 bits: the dequantized element.
+ZEROULP_HD constexpr std::uint32_t dequantize_element(format from,
+                                                      std::uint64_t code,
+                                                      std::uint32_t scale) {
+  return static_cast<std::uint32_t>(encode(
+      fp32, product(decode(from, code), decode(fp32, scale)), {}, cuda_nosat));
+}
+
+/// Dequantizes an m x n matrix of codes to FP32 bits.
+template <class Code>
+ZEROULP_HD constexpr void dequantize(format from, group_shape group,
+                                     matrix_view<const Code> codes,
+                                     matrix_view<const std::uint32_t> scales,
+                                     matrix_view<std::uint32_t> out) {
+  const std::ptrdiff_t h = group.height(codes.rows);
+  const std::ptrdiff_t w = group.width(codes.cols);
+  for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < codes.cols; ++j) {
+      out(i, j) = dequantize_element(from, codes(i, j), scales(i / h, j / w));
+    }
+  }
+}
+
+/// How a matrix of scales lies in memory. Its rows run along M or N, its
+/// columns along K.
+enum class scale_layout : std::uint8_t {
+  row_major,  ///< FP32, as it is
+  mn_major,   ///< FP32, transposed; M or N padded to a multiple of 4 (TMA)
+  blk128,  ///< FP32, row-major; K groups padded to a multiple of 4 (cuBLASLt)
+  packed_ue8m0,  ///< four exponents along K a word, first in the low byte;
+                 ///< words transposed, M or N padded to a multiple of 4
+};
+
+struct named_scale_layout {
+  const char* name;
+  scale_layout value;
+};
+
+inline constexpr named_scale_layout named_scale_layouts[] = {
+    {"row_major", scale_layout::row_major},
+    {"mn_major", scale_layout::mn_major},
+    {"blk128", scale_layout::blk128},
+    {"ue8m0", scale_layout::packed_ue8m0},
+};
+
+/// The shape of the stored 32-bit words for mn x k scales.
+struct layout_shape {
+  std::ptrdiff_t rows;
+  std::ptrdiff_t cols;
+};
+
+ZEROULP_HD constexpr layout_shape stored_shape(scale_layout layout,
+                                               std::ptrdiff_t mn,
+                                               std::ptrdiff_t k) {
+  switch (layout) {
+    case scale_layout::row_major:
+      return {mn, k};
+    case scale_layout::mn_major:
+      return {k, ceil_div(mn, 4) * 4};
+    case scale_layout::blk128:
+      return {mn, ceil_div(k, 4) * 4};
+    case scale_layout::packed_ue8m0:
+      break;
+  }
+  return {ceil_div(k, 4), ceil_div(mn, 4) * 4};
+}
+
+/// Lays out FP32 scales (bits). `out` has stored_shape; padding is 0, for ue8m0
+/// the exponent byte 0x7f (scale 1). A scale that ue8m0 cannot hold exactly is
+/// the caller's error and stored as NaN (0xff).
+ZEROULP_HD constexpr void lay_out_scales(
+    scale_layout layout, matrix_view<const std::uint32_t> scales,
+    matrix_view<std::uint32_t> out) {
+  for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
+      out(i, j) = layout == scale_layout::packed_ue8m0 ? 0x7f7f7f7fu : 0;
+    }
+  }
+  for (std::ptrdiff_t i = 0; i < scales.rows; ++i) {
+    for (std::ptrdiff_t k = 0; k < scales.cols; ++k) {
+      const std::uint32_t s = scales(i, k);
+      switch (layout) {
+        case scale_layout::row_major:
+        case scale_layout::blk128:
+          out(i, k) = s;
+          break;
+        case scale_layout::mn_major:
+          out(k, i) = s;
+          break;
+        case scale_layout::packed_ue8m0: {
+          const auto e = static_cast<std::uint32_t>(
+              recode(fp32, s, ue8m0, {}, ocp_nonsaturate));
+          const bool exact = s != 0 && recode(ue8m0, e, fp32) == s;
+          const int at = static_cast<int>(k % 4) * 8;
+          out(k / 4, i) =
+              (out(k / 4, i) & ~(0xffu << at)) | ((exact ? e : 0xffu) << at);
+          break;
+        }
+      }
+    }
+  }
+}
+
+/// Reads scales laid out by lay_out_scales back as FP32 bits.
+ZEROULP_HD constexpr std::uint32_t scale_at(
+    scale_layout layout, matrix_view<const std::uint32_t> stored,
+    std::ptrdiff_t i, std::ptrdiff_t k) {
+  switch (layout) {
+    case scale_layout::row_major:
+    case scale_layout::blk128:
+      return stored(i, k);
+    case scale_layout::mn_major:
+      return stored(k, i);
+    case scale_layout::packed_ue8m0:
+      break;
+  }
+  const auto e = stored(k / 4, i) >> (k % 4 * 8) & 0xff;
+  return static_cast<std::uint32_t>(recode(ue8m0, e, fp32, {}, cuda_nosat));
+}
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_CORE_QUANTIZE_HPP_

@@ -1,0 +1,100 @@
+// Defines how far a result is from the exact one: `error_accumulator` ->
+// `error_metrics` for values, `ulp_histogram` for codes.
+//
+// With x the exact values, e = computed - x and norms over all elements:
+//   frobenius        = ||e|| / ||x||
+//   max_over_max     = max|e| / max|x|;  _mean: / mean|x|;  _rms: / rms x
+//   bias             = sum(e x) / sum(x x): slope through the origin - 1
+//   sqnr_db          = 10 log10(sum(x x) / sum(e e))
+//   one_minus_cosine = 1 - sum((x+e) x) / (||x+e|| ||x||), without cancelling
+//   quantile p       = the ceil(p n)-th smallest |e| / max(|x|, 1e-3 rms x)
+// Values are fractions, not percent. Source: SPEC, error measures.
+// Left out: NaN payloads, except that `ulp_histogram` counts them.
+
+#ifndef ZEROULP_METRICS_HPP_
+#define ZEROULP_METRICS_HPP_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace zeroulp {
+
+/// The probabilities of error_metrics::quantiles.
+inline constexpr std::array<double, 5> error_quantiles = {0.5, 0.9, 0.99, 0.999,
+                                                          1.0};
+
+/// The measures above. Where a formula divides by zero:
+///   no error (e = 0, also n = 0)  every measure 0, sqnr_db +inf
+///   x = 0, e not                  ratios and quantiles of e / 0 are +inf,
+///                                 sqnr_db -inf, bias NaN, one_minus_cosine 1
+///   computed = 0, x not           one_minus_cosine 1
+/// Elements that are NaN or infinite on a side: where both are NaN, or both the
+/// same infinity, they match and stand outside every measure; elsewhere they
+/// are mismatches, and one mismatch makes every measure NaN.
+struct error_metrics {
+  double frobenius = 0;
+  double max_over_max = 0;
+  double max_over_mean = 0;
+  double max_over_rms = 0;
+  double bias = 0;
+  double sqnr_db = 0;
+  double one_minus_cosine = 0;
+  std::array<double, error_quantiles.size()> quantiles = {};
+  std::size_t count = 0;  ///< all elements, of every kind
+  std::size_t nonfinite_matches = 0;
+  std::size_t nonfinite_mismatches = 0;
+};
+
+/// Collects elements in the order given, and holds 16 bytes an element. The
+/// result is a function of that sequence alone, however it is cut into calls.
+class error_accumulator {
+ public:
+  /// `errors` is computed - exact, by whoever knows it more exactly than a
+  /// subtraction of doubles. Throws std::invalid_argument on unequal lengths.
+  void add(std::span<const double> computed, std::span<const double> exact,
+           std::span<const double> errors);
+  error_metrics result() const;
+
+ private:
+  std::vector<double> exact_, errors_;
+  std::size_t matches_ = 0, mismatches_ = 0;
+};
+
+/// How the codes of a format are ordered: sign-magnitude, at most 64 bits.
+struct code_order {
+  std::uint64_t sign_mask = 0;       ///< 0: the format has no sign
+  std::uint64_t magnitude_mask = 0;  ///< other bits are ignored
+  std::uint64_t largest = 0;         ///< magnitudes above it are NaN
+  bool negative_zero_is_nan = false;
+};
+
+/// Distances in units of the last place: the number of codes from one to the
+/// other when they are sorted by value, +0 and -0 being one place.
+struct ulp_histogram {
+  /// Elements by distance: 0, 1, 2, 3-4, 5-8, 9-16, ... NaNs are not here.
+  std::vector<std::uint64_t> buckets;
+  std::uint64_t count = 0;           ///< all elements
+  std::uint64_t different = 0;       ///< elements whose bits differ
+  std::uint64_t zero_sign = 0;       ///< +0 against -0: in bucket 0 too
+  std::uint64_t nan_payload = 0;     ///< both NaN, different bits
+  std::uint64_t nan_mismatches = 0;  ///< one is NaN
+  std::uint64_t max_distance = 0;
+  std::optional<std::uint64_t> first_difference;  ///< index, bits differ
+
+  void add(std::uint64_t a, std::uint64_t b, const code_order& order);
+  /// Throws std::invalid_argument on unequal lengths.
+  void add(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+           const code_order& order);
+
+  /// Returns the first and the last distance of bucket `i`, 0 <= i <= 65.
+  static std::uint64_t first_of(std::size_t i);
+  static std::uint64_t last_of(std::size_t i);
+};
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_METRICS_HPP_

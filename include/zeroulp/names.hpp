@@ -1,0 +1,56 @@
+// Defines how values get their names: formats, roundings, policies, scale
+// kinds, layouts, conventions, recipes, paths. One table each, used by the
+// program, by meta.json and by reports.
+
+#ifndef ZEROULP_NAMES_HPP_
+#define ZEROULP_NAMES_HPP_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeroulp/core/convention.hpp"
+#include "zeroulp/core/quantize.hpp"
+#include "zeroulp/core/retile.hpp"
+
+namespace zeroulp {
+
+/// A path with its full name, such as hopper.wgmma.e4m3.e5m2.f16.
+struct named_path {
+  std::string name;
+  path value;
+  std::string source;
+};
+
+/// Returns every path: each family with each pair of operand formats.
+const std::vector<named_path>& all_paths();
+
+// Each parser throws input_error naming the text, what was expected and the
+// known names.
+
+/// A name of format.hpp, or eXmY for an IEEE-like format with X exponent and Y
+/// fraction bits, such as e6m9.
+format parse_format(std::string_view text);
+rounding parse_rounding(std::string_view text);
+policy parse_policy(std::string_view text);
+scale_kind parse_scale_kind(std::string_view text);
+scale_layout parse_scale_layout(std::string_view text);
+retile_rule parse_retile_rule(std::string_view text);
+named_convention parse_convention(std::string_view text);
+named_recipe parse_recipe(std::string_view text);
+/// A name of all_paths(), or whatif.fN.A.B.f32 with 8 <= N <= 34.
+named_path parse_path(std::string_view text);
+/// RxC with R, C >= 1 (at most 2^20), or `tensor`.
+group_shape parse_group(std::string_view text);
+
+/// The name of a format, or its eXmY form.
+std::string name_of(format f);
+std::string name_of(group_shape g);
+std::string_view name_of(rounding r);
+std::string_view name_of(scale_kind k);
+std::string_view name_of(scale_layout l);
+std::string_view name_of(retile_rule r);
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_NAMES_HPP_

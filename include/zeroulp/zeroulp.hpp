@@ -1,0 +1,34 @@
+// Everything a C++ user of zeroulp includes: the core (the definition), names,
+// the compiled GEMM, error measures, .npy files.
+//
+//   zeroulp::encode(zeroulp::e4m3, zeroulp::decode(0.3f))        -> 0x2a
+//
+// eigen.hpp adds matrices of Eigen.
+
+#ifndef ZEROULP_ZEROULP_HPP_
+#define ZEROULP_ZEROULP_HPP_
+
+#include "zeroulp/core/accumulate.hpp"
+#include "zeroulp/core/arith.hpp"
+#include "zeroulp/core/config.hpp"
+#include "zeroulp/core/convention.hpp"
+#include "zeroulp/core/convert.hpp"
+#include "zeroulp/core/format.hpp"
+#include "zeroulp/core/gemm.hpp"
+#include "zeroulp/core/pack.hpp"
+#include "zeroulp/core/path.hpp"
+#include "zeroulp/core/quantize.hpp"
+#include "zeroulp/core/reciprocal.hpp"
+#include "zeroulp/core/retile.hpp"
+#include "zeroulp/core/round.hpp"
+#include "zeroulp/core/scale.hpp"
+#include "zeroulp/core/unpacked.hpp"
+#include "zeroulp/core/view.hpp"
+#include "zeroulp/core/wide.hpp"
+#include "zeroulp/engine.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/metrics.hpp"
+#include "zeroulp/names.hpp"
+#include "zeroulp/random.hpp"
+
+#endif  // ZEROULP_ZEROULP_HPP_

@@ -1,0 +1,259 @@
+// Whole files: reading one, and writing a set of them that appears together.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "zeroulp/io.hpp"
+
+namespace zeroulp {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view what, int error,
+                         std::string_view remedy) {
+  throw input_error(fmt::format("{}: {}: {}; {}", path.string(), what,
+                                std::generic_category().message(error),
+                                remedy));
+}
+
+[[noreturn]] void refuse(const fs::path& path, std::string_view what,
+                         std::string_view remedy) {
+  throw input_error(fmt::format("{}: {}; {}", path.string(), what, remedy));
+}
+
+class descriptor {
+ public:
+  descriptor(const fs::path& path, int flags, mode_t mode = 0)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  ~descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  // Returns 0 or errno: some file systems report a full disk only here.
+  int close() { return ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno; }
+
+ private:
+  int fd_;
+};
+
+// Returns 0 or errno.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    const ssize_t n = ::write(fd, bytes.data(), std::min(bytes.size(), most));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) return ENOSPC;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+// The file that `path` names: where a symbolic link leads, so that the link
+// stays. Refuses what a rename would destroy or could not replace.
+fs::path resolve_target(const fs::path& path) {
+  constexpr const char* remedy = "name a file that can be written";
+  std::error_code error;
+  fs::path target = path;
+  if (fs::is_symlink(fs::symlink_status(path, error))) {
+    target = fs::weakly_canonical(path, error);
+    if (error) refuse(path, "cannot write", error.value(), remedy);
+  }
+  const fs::file_status status = fs::status(target, error);
+  if (!fs::exists(status)) return target;
+  if (!fs::is_regular_file(status)) {
+    refuse(path, "cannot write: this is not a regular file", remedy);
+  }
+  if (::access(target.c_str(), W_OK) != 0) {
+    refuse(path, "cannot write", errno, remedy);
+  }
+  return target;
+}
+
+fs::path sibling(const fs::path& target, unsigned long serial) {
+  return target.parent_path() /
+         fmt::format(".zeroulp-{}-{}.tmp", ::getpid(), serial);
+}
+
+void sync_directory(const fs::path& file) {
+  const fs::path parent = file.parent_path();
+  const descriptor d(parent.empty() ? fs::path(".") : parent,
+                     O_RDONLY | O_DIRECTORY);
+  if (d.valid()) (void)::fsync(d.get());  // not every file system can
+}
+
+}  // namespace
+
+input_error::input_error(std::string_view message)
+    : std::runtime_error([&] {
+        std::string line(message);
+        for (char& c : line) {
+          if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+        }
+        return line;
+      }()) {}
+
+std::vector<std::byte> read_file(const fs::path& path) {
+  constexpr const char* remedy = "name a file that can be read";
+  // O_NONBLOCK: opening a pipe without a writer must not wait.
+  const descriptor d(path, O_RDONLY | O_NONBLOCK);
+  if (!d.valid()) refuse(path, "cannot open", errno, remedy);
+  struct stat info = {};
+  if (::fstat(d.get(), &info) != 0) refuse(path, "cannot read", errno, remedy);
+  if (!S_ISREG(info.st_mode)) {
+    refuse(path,
+           S_ISDIR(info.st_mode) ? "this is a directory"
+                                 : "this is not a regular file",
+           remedy);
+  }
+  std::vector<std::byte> bytes;
+  try {
+    bytes.resize(static_cast<std::size_t>(info.st_size));
+  } catch (const std::exception&) {
+    refuse(path, fmt::format("no memory for {} bytes", info.st_size),
+           "use a smaller file or a larger machine");
+  }
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n = ::read(d.get(), &bytes[done], bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(path, "cannot read", errno, remedy);
+    if (n == 0) refuse(path, "it shrank while it was read", "try again");
+    done += static_cast<std::size_t>(n);
+  }
+  return bytes;
+}
+
+output_set::output_set(fs::path directory) : directory_(std::move(directory)) {
+  constexpr const char* remedy = "name a directory that can be written";
+  if (directory_.empty()) throw input_error(std::string("no path: ") + remedy);
+  fs::path prefix;
+  for (const fs::path& part : directory_) {
+    prefix /= part;
+    if (::mkdir(prefix.c_str(), 0777) == 0) {
+      made_.push_back(prefix);
+      continue;
+    }
+    const int error = errno;
+    std::error_code ignored;
+    if (!fs::is_directory(prefix, ignored)) {
+      rollback();
+      refuse(prefix, "cannot make the directory", error, remedy);
+    }
+  }
+}
+
+output_set::~output_set() { rollback(); }
+
+void output_set::add(const fs::path& name, std::string_view content) {
+  write(name, {{content}});
+}
+
+void output_set::add(const fs::path& name, const array& a) {
+  const std::string header = npy_header(a);
+  const std::string_view data(reinterpret_cast<const char*>(a.data.data()),
+                              a.data.size());
+  write(name, {{header, data}});
+}
+
+void output_set::write(const fs::path& name,
+                       std::span<const std::string_view> parts) {
+  constexpr const char* remedy = "name a file that can be written";
+  const fs::path path = directory_ / name;
+  if (!path.has_filename()) {
+    refuse(path, "this does not name a file", remedy);
+  }
+  const fs::path target = resolve_target(path);
+  for (const entry& e : entries_) {
+    if (e.target == target) refuse(path, "written twice", "name another file");
+  }
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  for (unsigned long serial = 0;; ++serial) {
+    entry e{target, sibling(target, serial), {}};
+    descriptor d(e.temporary, flags, 0666);
+    if (!d.valid() && errno == EEXIST) continue;
+    if (!d.valid()) refuse(path, "cannot write", errno, remedy);
+    entries_.push_back(std::move(e));
+    int error = 0;
+    for (std::size_t i = 0; i < parts.size() && error == 0; ++i) {
+      error = write_all(d.get(), parts[i]);
+    }
+    if (error == 0 && ::fsync(d.get()) != 0 && errno != EINVAL) error = errno;
+    const int closing = d.close();
+    if (error == 0) error = closing;
+    if (error == 0) return;
+    fail();
+    refuse(path, "cannot write", error, "free space or name another file");
+  }
+}
+
+// Renames one file to its place; the file it replaces stays under a second
+// name until the whole set is placed (where the file system has hard links).
+void output_set::place(entry& e) {
+  for (unsigned long serial = 0;; ++serial) {
+    const fs::path backup = sibling(e.target, serial);
+    if (::link(e.target.c_str(), backup.c_str()) == 0) {
+      e.backup = backup;
+    } else if (errno == EEXIST) {
+      continue;
+    }
+    break;
+  }
+  if (::rename(e.temporary.c_str(), e.target.c_str()) != 0) {
+    const int error = errno;
+    const fs::path target = e.target;
+    fail();
+    refuse(target, "cannot write", error, "name a file that can be written");
+  }
+  e.placed = true;
+}
+
+void output_set::commit() {
+  if (failed_)
+    throw std::logic_error("zeroulp::output_set: commit of a failed set");
+  for (entry& e : entries_) place(e);
+  for (const entry& e : entries_) {
+    if (!e.backup.empty()) ::unlink(e.backup.c_str());
+    sync_directory(e.target);
+  }
+  entries_.clear();
+  made_.clear();
+}
+
+void output_set::fail() noexcept {
+  failed_ = true;
+  rollback();
+}
+
+void output_set::rollback() noexcept {
+  for (const entry& e : entries_) {
+    if (!e.placed) {
+      ::unlink(e.temporary.c_str());
+      if (!e.backup.empty()) ::unlink(e.backup.c_str());
+    } else if (!e.backup.empty()) {
+      ::rename(e.backup.c_str(), e.target.c_str());
+    } else {
+      ::unlink(e.target.c_str());
+    }
+  }
+  entries_.clear();
+  for (auto dir = made_.rbegin(); dir != made_.rend(); ++dir) {
+    ::rmdir(dir->c_str());
+  }
+  made_.clear();
+}
+
+}  // namespace zeroulp

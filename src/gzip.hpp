@@ -1,0 +1,24 @@
+// Defines text in gzip files: `gzip` and `read_text`.
+//
+// Source: RFC 1952. Left out: files of which a part is wanted, or that are too
+// long for memory.
+
+#ifndef ZEROULP_GZIP_HPP_
+#define ZEROULP_GZIP_HPP_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace zeroulp {
+
+/// Returns `text` as a gzip file. With one version of zlib the same text gives
+/// the same bytes: there is no time, name or system in them.
+std::string gzip(std::string_view text);
+
+/// Returns the text of a file, compressed or not. Throws input_error.
+std::string read_text(const std::filesystem::path& path);
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_GZIP_HPP_

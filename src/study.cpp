@@ -1,0 +1,99 @@
+#include "study.hpp"
+
+#include "distribution.hpp"
+
+namespace zeroulp {
+namespace {
+
+std::vector<std::uint8_t> random_codes(const distribution& d,
+                                       std::uint64_t seed, std::size_t count) {
+  std::vector<std::uint8_t> codes(count);
+  const auto n = static_cast<std::ptrdiff_t>(count);
+#pragma omp parallel for schedule(static)
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    codes[index] =
+        static_cast<std::uint8_t>(encode(e4m3, decode(draw(d, seed, index))));
+  }
+  return codes;
+}
+
+error_metrics compare(const std::vector<std::uint32_t>& computed,
+                      const std::vector<double>& exact) {
+  std::vector<double> values(computed.size());
+  std::vector<double> errors(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    values[i] = static_cast<double>(bit_cast<float>(computed[i]));
+    errors[i] = values[i] - exact[i];
+  }
+  error_accumulator sums;
+  sums.add(values, exact, errors);
+  return sums.result();
+}
+
+recipe with_interval(int interval) {
+  return {hopper_fp8_f32, interval, promotion::add,  per_tensor,
+          per_tensor,     1,        epilogue::store, fp32};
+}
+
+}  // namespace
+
+std::string interval_name(int interval) {
+  return interval == 0 ? "none" : std::to_string(interval);
+}
+
+std::vector<study_cell> run_study(const prepared_operand& a,
+                                  const prepared_operand& b,
+                                  const std::string& name,
+                                  const std::vector<int>& intervals,
+                                  const study_progress& progress) {
+  const auto count = static_cast<std::size_t>(a.rows() * b.rows());
+  std::vector<double> exact(count);
+  engine::exact_products(a, b, {exact.data(), a.rows(), b.rows()});
+  std::vector<study_cell> cells;
+  const double work =
+      static_cast<double>(count) * static_cast<double>(a.cols());
+  for (const int interval : intervals) {
+    std::vector<std::uint32_t> d(count);
+    engine::gemm(with_interval(interval), a, {}, b, {}, {},
+                 {d.data(), a.rows(), b.rows()});
+    cells.push_back({name, a.cols(), interval, compare(d, exact)});
+    progress(work * static_cast<double>(cells.size()),
+             work * static_cast<double>(intervals.size()));
+  }
+  return cells;
+}
+
+std::vector<study_cell> run_study(const study_request& q,
+                                  const study_progress& progress) {
+  double total = 0;
+  for (const auto k : q.k) {
+    total += static_cast<double>(q.m) * static_cast<double>(q.n) *
+             static_cast<double>(k) * static_cast<double>(q.intervals.size());
+  }
+  total *= static_cast<double>(std::size(named_distributions));
+  std::vector<study_cell> cells;
+  double before = 0;
+  std::uint64_t stream = q.seed << 32;
+  for (const auto& d : named_distributions) {
+    for (const auto k : q.k) {
+      const auto a =
+          random_codes(d, ++stream, static_cast<std::size_t>(q.m * k));
+      const auto b =
+          random_codes(d, ++stream, static_cast<std::size_t>(q.n * k));
+      double done = 0;
+      const auto part =
+          run_study({e4m3, matrix_view<const std::uint8_t>(a.data(), q.m, k)},
+                    {e4m3, matrix_view<const std::uint8_t>(b.data(), q.n, k)},
+                    d.name, q.intervals, [&](double now, double) {
+                      done = now;
+                      progress(before + now, total);
+                    });
+      before += done;
+      cells.insert(cells.end(), part.begin(), part.end());
+    }
+  }
+  return cells;
+}
+
+}  // namespace zeroulp
