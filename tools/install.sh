@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing, and says nothing if none is.
+#
+#   tools/install.sh         what the program needs
+#   tools/install.sh test    what the tests need besides
+set -euo pipefail
+
+packages=(
+  g++ cmake make libeigen3-dev libboost-dev libmpfr-dev libgmp-dev libcli11-dev
+  nlohmann-json3-dev libfmt-dev zlib1g-dev gnuplot-nox
+)
+if [[ ${1-} == test ]]; then
+  packages+=(
+    clang-14 libclang-rt-14-dev libomp-dev libgtest-dev libgmock-dev
+    librapidcheck-dev python3
+  )
+fi
+
+if ! command -v apt-get dpkg-query >/dev/null; then
+  echo "install.sh: no apt-get here; taking for granted: ${packages[*]}" >&2
+  exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $state == installed ]] || missing+=("$package")
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! command -v sudo >/dev/null; then
+    echo "install.sh: as root, run: apt-get install ${missing[*]}" >&2
+    exit 2
+  fi
+  as_root=(sudo)
+fi
+
+echo "installing ${missing[*]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -q &&
+       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+         apt-get install -yq --no-install-recommends "${missing[@]}"
+     } >"$log" 2>&1; then
+  cat "$log" >&2
+  echo "install.sh: could not install ${missing[*]}" >&2
+  exit 2
+fi

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds the program and runs it.
+#
+#   tools/run.sh                      the main job: zeroulp measure
+#   tools/run.sh encode e4m3 1.5      any other: zeroulp encode e4m3 1.5
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=$root/build
+
+"$root/tools/install.sh"
+
+# The GPU's part takes minutes to build: only for those who ask for it.
+cuda=()
+[[ -f $build/CMakeCache.txt ]] || cuda=(-DZEROULP_CUDA=OFF)
+for argument in "$@"; do
+  case $argument in --gpu | silicon) cuda=(-DZEROULP_CUDA=ON) ;; esac
+done
+
+mkdir -p "$build"
+[[ -x $build/bin/zeroulp ]] || echo "building zeroulp (once)" >&2
+if ! { CXX=${CXX:-g++} cmake -S "$root" -B "$build" -DZEROULP_TESTS=OFF \
+         "${cuda[@]}" &&
+       cmake --build "$build" -j "$(nproc)" --target zeroulp_program
+     } >"$build/run.log" 2>&1; then
+  cat "$build/run.log" >&2
+  echo "run.sh: the build failed; see above" >&2
+  exit 2
+fi
+
+if [[ $# -eq 0 ]]; then
+  set -- measure --out "$build/measure"
+fi
+exec "$build/bin/zeroulp" "$@"

@@ -1,0 +1,259 @@
+// formats, conventions, recipes, paths: what each named thing is, and how two
+// of them differ.
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "program.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+/// A row of a catalog: a name and its fields in order.
+struct entry {
+  std::string name;
+  json fields;
+};
+
+std::vector<entry> list_formats() {
+  constexpr const char* kinds[] = {"ieee", "fn", "fnuz", "finite", "scale"};
+  std::vector<entry> rows;
+  for (const auto& row : named_formats) {
+    const format f = row.value;
+    const auto text = [f](std::uint64_t code) {
+      return fmt::format("{:.9g}", to_double(decode(f, code)));
+    };
+    const std::uint64_t min_normal =
+        f.kind == specials::scale ? 0 : std::uint64_t{1} << f.man_bits;
+    rows.push_back({row.name,
+                    {{"bits", f.bits()},
+                     {"exp_bits", f.exp_bits},
+                     {"man_bits", f.man_bits},
+                     {"bias", f.bias},
+                     {"specials", kinds[static_cast<int>(f.kind)]},
+                     {"max", text(f.max_code())},
+                     {"min_normal", text(min_normal)},
+                     {"min", text(f.kind == specials::scale ? 0 : 1)}}});
+  }
+  return rows;
+}
+
+std::string scale_text(scale_rule rule) {
+  switch (rule) {
+    case scale_rule::quotient:
+      return "fl(amax/max)";
+    case scale_rule::times_reciprocal:
+      return "fl(amax*fl(1/max))";
+    case scale_rule::reciprocal_inverse:
+      break;
+  }
+  return "fl(1/q), q = fl(max/amax)";
+}
+
+std::string element_text(element_rule rule) {
+  switch (rule) {
+    case element_rule::exact_quotient:
+      return "x/s";
+    case element_rule::quotient:
+      return "fl(x/s)";
+    case element_rule::scale_reciprocal:
+      return "fl(x*fl(1/s))";
+    case element_rule::inverse:
+      return "fl(x*q), q = fl(max/amax)";
+    case element_rule::approximate_quotient:
+      break;
+  }
+  return "div.full(x, s), exact model of an H200";
+}
+
+std::vector<entry> list_conventions() {
+  constexpr const char* amax_rules[] = {"finite only", "skip NaN", "keep NaN"};
+  std::vector<entry> rows;
+  for (const auto& row : named_conventions) {
+    const convention& c = row.value;
+    std::string_view conversion = "?";
+    for (const auto& p : named_policies) {
+      if (p.value == c.conversion) conversion = p.name;
+    }
+    rows.push_back(
+        {row.name,
+         {{"amax_floor",
+           fmt::format("{:.6g}", to_double(decode(fp32, c.amax_floor)))},
+          {"scale", scale_text(c.scale)},
+          {"element", element_text(c.element)},
+          {"amax", amax_rules[static_cast<int>(c.amax)]},
+          {"unit_scale", c.unit_scale},
+          {"bf16_amax", c.bf16_amax},
+          {"default_scale", c.power_of_two ? "pow2" : "fp32"},
+          {"conversion", conversion},
+          {"source", row.source}}});
+  }
+  return rows;
+}
+
+json accumulator_fields(const accumulator& a) {
+  return {
+      {"L", a.length},
+      {"F", a.fraction_bits == uncut ? json("exact") : json(a.fraction_bits)},
+      {"floor",
+       a.exponent_floor == no_floor ? json("none") : json(a.exponent_floor)},
+      {"output", name_of(a.output)},
+      {"conversion", name_of(a.conversion)},
+      {"stored", name_of(a.stored)},
+      {"cut", name_of(a.cut)},
+      {"c", a.c == addend::aligned ? "aligned" : "last"},
+      {"renormalized", a.renormalized}};
+}
+
+std::vector<entry> list_recipes() {
+  const auto cover = [](granularity g) {
+    return g.mn == 0 && g.k == 0 ? std::string("tensor")
+                                 : fmt::format("{}x{}", g.mn, g.k);
+  };
+  constexpr const char* updates[] = {"fl(acc+p)", "fma(p, fl(sa*sb), acc)",
+                                     "fma(fl(p*sa), sb, acc)"};
+  std::vector<entry> rows;
+  for (const auto& row : named_recipes) {
+    const recipe& r = row.value;
+    rows.push_back(
+        {row.name,
+         {{"interval", r.interval == 0 ? json("none") : json(r.interval)},
+          {"update",
+           r.interval == 0 ? "none" : updates[static_cast<int>(r.update)]},
+          {"a", cover(r.a)},
+          {"b", cover(r.b)},
+          {"splits", r.splits},
+          {"epilogue", r.end == epilogue::store ? "store" : "fl(acc+C)"},
+          {"output", name_of(r.output)},
+          {"L", r.acc.length == 0 ? json("all") : json(r.acc.length)},
+          {"F", r.acc.fraction_bits == uncut ? json("exact")
+                                             : json(r.acc.fraction_bits)},
+          {"source", row.source}}});
+  }
+  return rows;
+}
+
+std::vector<entry> list_paths() {
+  constexpr const char* lowerings[] = {"direct", "hmma_chained", "hmma_zero"};
+  std::vector<entry> rows;
+  for (const auto& row : all_paths()) {
+    json fields = accumulator_fields(row.value.acc);
+    fields["lowering"] = lowerings[static_cast<int>(row.value.lowering)];
+    fields["source"] = row.source;
+    rows.push_back({row.name, fields});
+  }
+  return rows;
+}
+
+std::string cell(const json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+struct catalog_request {
+  std::string name;
+  std::string other;
+  bool as_json = false;
+};
+
+const entry& find(const std::vector<entry>& rows, const std::string& name,
+                  const std::string& what) {
+  std::string known;
+  for (const auto& row : rows) {
+    if (row.name == name) return row;
+    known += (known.empty() ? "" : ", ") + row.name;
+  }
+  throw input_error(
+      fmt::format("unknown {} '{}': use one of {}", what, name, known));
+}
+
+void print_table(const std::vector<entry>& rows) {
+  table t;
+  t.columns.push_back("name");
+  for (const auto& field : rows.front().fields.items()) {
+    t.columns.push_back(field.key());
+  }
+  for (const auto& row : rows) {
+    std::vector<std::string> cells{row.name};
+    for (const auto& field : row.fields) cells.push_back(cell(field));
+    t.rows.push_back(std::move(cells));
+  }
+  print(to_text(t));
+}
+
+/// Prints the fields of one row, or those in which two rows differ.
+void print_rows(const entry& a, const entry* b, bool as_json) {
+  json shown = json::object();
+  table t{{"field", a.name}, {}};
+  if (b != nullptr) t.columns.push_back(b->name);
+  for (const auto& field : a.fields.items()) {
+    if (b == nullptr) {
+      shown[field.key()] = field.value();
+      t.rows.push_back({field.key(), cell(field.value())});
+      continue;
+    }
+    const auto& other = b->fields.at(field.key());
+    if (field.value() == other || field.key() == "source") continue;
+    shown[field.key()] = {field.value(), other};
+    t.rows.push_back({field.key(), cell(field.value()), cell(other)});
+  }
+  if (as_json) {
+    print_json(b == nullptr ? json{{"name", a.name}, {"fields", shown}}
+                            : json{{"names", {a.name, b->name}},
+                                   {"differences", shown}});
+  } else if (b != nullptr && t.rows.empty()) {
+    print(fmt::format("{} and {} are the same\n", a.name, b->name));
+  } else {
+    print(to_text(t));
+  }
+}
+
+void run_catalog(const std::string& what, const std::vector<entry>& rows,
+                 const catalog_request& q) {
+  if (q.name.empty() && !q.other.empty()) {
+    throw input_error("--diff needs a NAME to compare with");
+  }
+  if (!q.name.empty()) {
+    const entry& a = find(rows, q.name, what);
+    print_rows(a, q.other.empty() ? nullptr : &find(rows, q.other, what),
+               q.as_json);
+    return;
+  }
+  if (!q.as_json) return print_table(rows);
+  json all = json::array();
+  for (const auto& row : rows) {
+    json item{{"name", row.name}};
+    item.update(row.fields);
+    all.push_back(item);
+  }
+  print_json(all);
+}
+
+void add_one(CLI::App& app, const std::string& command, const std::string& what,
+             const std::string& help, const std::string& example,
+             std::vector<entry> (*rows)()) {
+  auto* sub = add_command(app, command, help, example);
+  auto q = std::make_shared<catalog_request>();
+  sub->add_option("NAME", q->name, "show this one");
+  sub->add_option("--diff", q->other, "show where NAME and this one differ");
+  sub->add_flag("--json", q->as_json);
+  sub->callback([=] { run_catalog(what, rows(), *q); });
+}
+
+}  // namespace
+
+void add_catalog(CLI::App& app, outcome&) {
+  add_one(app, "formats", "format", "List the number formats",
+          "zeroulp formats e5m6", list_formats);
+  add_one(app, "conventions", "convention", "List the quantizer conventions",
+          "zeroulp conventions vllm --diff deepep", list_conventions);
+  add_one(app, "recipes", "recipe", "List the GEMM recipes",
+          "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
+          list_recipes);
+  add_one(app, "paths", "path", "List the tensor-core paths and what-ifs",
+          "zeroulp paths hopper.wgmma.e4m3.e4m3.f32 --diff "
+          "hopper.wgmma.bf16.bf16.f32",
+          list_paths);
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,194 @@
+// conform: runs the registry of checks on this build of the core, or the
+// checks that need a GPU.
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "program.hpp"
+#ifdef ZEROULP_HAVE_CONFORMANCE
+#include "conform_report.hpp"
+#include "progress.hpp"
+#endif
+#ifdef ZEROULP_HAVE_DEVICE
+#include "conformance/device/device.hpp"
+#endif
+
+namespace zeroulp::program {
+namespace {
+
+struct conform_request {
+  bool gpu = false;
+  int level = 0;
+  std::uint64_t seed = 1;
+  std::string only;
+  std::string out;
+  std::string record;
+  bool list = false;
+  bool as_json = false;
+};
+
+#ifdef ZEROULP_HAVE_CONFORMANCE
+
+using platform_text = std::vector<std::pair<std::string, std::string>>;
+
+#ifdef ZEROULP_HAVE_DEVICE
+
+conformance::check_list gpu_checks() {
+  return conformance::device::all_checks();
+}
+
+/// Throws input_error if there is no GPU to run on.
+platform_text gpu_platform() {
+  const auto absent = conformance::device::why_absent();
+  if (!absent.empty()) throw input_error("conform --gpu: " + absent);
+  const auto d = conformance::device::describe();
+  return {{"device", d.name},
+          {"multiprocessors", std::to_string(d.multiprocessors)},
+          {"clock", fmt::format("{} MHz", d.clock_mhz)},
+          {"memory clock", fmt::format("{} MHz", d.memory_clock_mhz)},
+          {"driver", d.driver},
+          {"CUDA", d.runtime},
+          {"compiler", d.compiler}};
+}
+
+#else
+
+[[noreturn]] void refuse_gpu() {
+  throw input_error(
+      "conform --gpu: this build has no checks for GPUs: install nvcc and "
+      "build "
+      "again");
+}
+conformance::check_list gpu_checks() { refuse_gpu(); }
+platform_text gpu_platform() { refuse_gpu(); }
+
+#endif
+
+platform_text cpu_platform() {
+#ifdef __clang__
+  return {{"compiler", __VERSION__}};
+#else
+  return {{"compiler", "g++ " __VERSION__}};
+#endif
+}
+
+conformance::check_list checks_of(const conform_request& q) {
+  auto checks = q.gpu ? gpu_checks() : conformance::all_checks();
+  std::erase_if(checks, [&q](const auto& check) {
+    return check.name.find(q.only) == std::string::npos;
+  });
+  return checks;
+}
+
+/// Prints what the checks are, without running them.
+void list_checks(const conform_request& q) {
+  json results = json::array();
+  table t{{"check", "clauses", "oracle", "from level"}, {}};
+  for (const auto& check : checks_of(q)) {
+    results.push_back({{"check", check.name},
+                       {"clauses", check.clauses},
+                       {"oracle", check.oracle},
+                       {"level", check.level}});
+    t.rows.push_back(
+        {check.name, check.clauses, check.oracle, std::to_string(check.level)});
+  }
+  q.as_json ? print_json(results) : print(to_text(t));
+}
+
+conform_run run_checks(const conform_request& q) {
+  using clock = std::chrono::steady_clock;
+  const auto core = conformance::core_implementation();
+  conform_run r;
+  r.gpu = q.gpu;
+  r.implementation = q.gpu ? "device" : core.name;
+  r.effort = {q.level, q.seed, false};
+  r.only = q.only;
+  r.platform = q.gpu ? gpu_platform() : cpu_platform();
+  auto checks = checks_of(q);
+  std::erase_if(checks, [&q](const auto& c) { return c.level > q.level; });
+  if (checks.empty()) {
+    throw input_error(
+        fmt::format("--only '{}': no check of level {} has this in its name",
+                    q.only, q.level));
+  }
+  const auto tell = make_progress();
+  for (const auto& check : checks) {
+    const auto start = clock::now();
+    const auto found = conformance::run_check(check, core, r.effort);
+    const std::chrono::duration<double> seconds = clock::now() - start;
+    r.checks.push_back({check, found, seconds.count()});
+    tell(static_cast<double>(r.checks.size()),
+         static_cast<double>(checks.size()), check.name);
+  }
+  return r;
+}
+
+void run_conform(const conform_request& q, outcome& out) {
+  if (q.list) return list_checks(q);
+  if (q.level < 0 || q.level > 3) {
+    throw input_error(
+        fmt::format("--level {}: use 0 (seconds) to 3 "
+                    "(exhaustive)",
+                    q.level));
+  }
+  const auto r = run_checks(q);
+  const auto failed = failures(r);
+  out.status = failed.empty() ? 0 : 1;
+  if (!q.out.empty()) {
+    output_set files(q.out);
+    files.add("conform.json", to_text(to_json(r)));
+    files.add("conform.csv", to_csv(to_table(r)));
+    files.add("conform.xml", to_junit(r));
+    files.add("conform.html", to_html(r));
+    files.commit();
+  }
+  if (!q.record.empty()) {
+    output_set files;
+    files.add(q.record, to_record(r));
+    files.commit();
+  }
+  if (q.as_json) return print_json(to_json(r));
+  for (const auto& [name, value] : r.platform) {
+    print(fmt::format("{}: {}\n", name, value));
+  }
+  print(to_text(to_table(r)));
+  for (const auto& failure : failed) print(failure + "\n");
+  print(summary(r) + "\n");
+}
+
+#else
+
+void run_conform(const conform_request&, outcome&) {
+  throw input_error(
+      "conform: this build has no MPFR, GMP or Boost to check against: install "
+      "them and build again");
+}
+
+#endif
+
+}  // namespace
+
+void add_conform(CLI::App& app, outcome& out) {
+  auto* sub =
+      add_command(app, "conform",
+                  "Check this build of the core against the oracles, or a GPU",
+                  "zeroulp conform --level 1");
+  auto q = std::make_shared<conform_request>();
+  sub->add_flag("--gpu", q->gpu,
+                "the checks that need a GPU: the core on it, its instructions");
+  sub->add_option("--level", q->level, "0: seconds, to 3: exhaustive, hours")
+      ->capture_default_str();
+  sub->add_option("--seed", q->seed, "of the random cases")
+      ->capture_default_str();
+  sub->add_option("--only", q->only, "only checks with this in their name");
+  sub->add_option("--out", q->out,
+                  "directory for conform.json, .csv, .xml (JUnit), .html");
+  sub->add_option("--record", q->record,
+                  "file for what conformance/records/ keeps of the run");
+  sub->add_flag("--list", q->list, "only say what the checks are");
+  sub->add_flag("--json", q->as_json);
+  sub->callback([q, &out] { run_conform(*q, out); });
+}
+
+}  // namespace zeroulp::program

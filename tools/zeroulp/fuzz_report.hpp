@@ -1,0 +1,36 @@
+// Defines how the fuzzer shows what it found: text for a person, JSON for a
+// program.
+
+#ifndef ZEROULP_TOOLS_FUZZ_REPORT_HPP_
+#define ZEROULP_TOOLS_FUZZ_REPORT_HPP_
+
+#include <string>
+
+#include "fuzz/finding.hpp"
+#include "program.hpp"
+
+namespace zeroulp::program {
+
+/// The names of the two that were held against each other.
+struct sides {
+  std::string left;
+  std::string right;
+};
+
+/// Input elements of a problem.
+std::size_t size_of(const fuzz::problem& p);
+
+/// Settings and operands, a line each.
+std::string inputs_text(const fuzz::problem& p);
+
+/// Where they differ: both bits, both values, ulps.
+std::string difference_text(const fuzz::difference& d, const sides& s);
+json difference_json(const fuzz::difference& d);
+
+/// The shrunk case, clauses, causes and the command that replays it.
+std::string finding_text(const fuzz::finding& f, const sides& s);
+json finding_json(const fuzz::finding& f, const sides& s);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_FUZZ_REPORT_HPP_

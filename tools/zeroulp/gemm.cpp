@@ -1,0 +1,144 @@
+// gemm: D = A B^T of two quantized tensors, by a recipe.
+
+#include <fmt/format.h>
+
+#include "program.hpp"
+#include "tensor_dir.hpp"
+#include "zeroulp/engine.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+struct gemm_request {
+  std::string a;
+  std::string b;
+  std::string recipe = "deepgemm.1d2d";
+  std::string c;
+  std::string interval;
+  std::string output;
+  int splits = 0;
+  std::string out;
+  bool as_json = false;
+};
+
+/// A tensor as a GEMM reads it: mn x k codes and scales.
+struct operand {
+  matrix_view<const std::uint32_t> codes;
+  matrix_view<const std::uint32_t> scales;
+  granularity groups;
+};
+
+/// Column tiles (such as 128x1) have K along their rows: such a tensor is read
+/// as its transpose.
+operand as_operand(const tensor& t) {
+  const bool transposed = t.group.cols == 1 && t.group.rows > 1;
+  const auto turn = [transposed](auto view) {
+    return transposed ? view.transposed() : view;
+  };
+  const granularity g = transposed ? granularity{t.group.cols, t.group.rows}
+                                   : granularity{t.group.rows, t.group.cols};
+  return {turn(t.codes.view()), turn(t.scales.view()), g};
+}
+
+std::string text_of(granularity g) {
+  return g == per_tensor ? "tensor" : fmt::format("{}x{}", g.mn, g.k);
+}
+
+recipe choose_recipe(const gemm_request& q) {
+  recipe r = parse_recipe(q.recipe).value;
+  if (!q.interval.empty()) r.interval = parse_interval(q.interval, 1);
+  if (q.splits < 0) throw input_error("--splits: use at least 1");
+  if (q.splits > 0) r.splits = q.splits;
+  if (!q.output.empty()) {
+    r.output = parse_format(q.output);
+    if (!(r.output == fp32 || r.output == bf16)) {
+      throw input_error(fmt::format("--output {}: use fp32 or bf16", q.output));
+    }
+  }
+  if (!q.c.empty()) r.end = epilogue::accumulate;
+  return r;
+}
+
+void check_groups(const operand& x, granularity wanted, const std::string& dir,
+                  const std::string& name) {
+  if (x.groups == wanted) return;
+  throw input_error(fmt::format("{}: scales of {}, but recipe {} needs {}", dir,
+                                text_of(x.groups), name, text_of(wanted)));
+}
+
+void run_gemm(const gemm_request& q) {
+  recipe r = choose_recipe(q);
+  const tensor ta = read_tensor(q.a);
+  const tensor tb = read_tensor(q.b);
+  const operand a = as_operand(ta);
+  const operand b = as_operand(tb);
+  check_groups(a, r.a, q.a, q.recipe);
+  check_groups(b, r.b, q.b, q.recipe);
+  r = engine::for_operands(r, ta.element, tb.element);
+  matrix<std::uint32_t> c;
+  const std::ptrdiff_t m = a.codes.rows;
+  const std::ptrdiff_t n = b.codes.rows;
+  if (!q.c.empty()) {
+    const auto input = read_input(q.c, "");
+    if (!(input.element == fp32) || input.bits.rows != m ||
+        input.bits.cols != n) {
+      throw input_error(
+          fmt::format("{}: C must be {} x {} float32", q.c, m, n));
+    }
+    c = input.bits;
+  }
+  matrix<std::uint32_t> d(m, n);
+  engine::gemm(r, {ta.element, a.codes}, a.scales, {tb.element, b.codes},
+               b.scales,
+               q.c.empty() ? matrix_view<const std::uint32_t>{}
+                           : matrix_view<const std::uint32_t>(c.view()),
+               d.view());
+  const std::vector<std::size_t> shape{static_cast<std::size_t>(m),
+                                       static_cast<std::size_t>(n)};
+  array result;
+  if (r.output == fp32) {
+    result = make_array<std::uint32_t>(shape, d.data);
+    result.type = dtype::f32;
+  } else {
+    const std::vector<std::uint16_t> narrow(d.data.begin(), d.data.end());
+    result = make_array<std::uint16_t>(shape, narrow);
+  }
+  write_npy(q.out, result);
+  const std::string type = r.output == fp32 ? "float32" : "bf16 (uint16)";
+  if (q.as_json) {
+    print_json(json{{"out", q.out},
+                    {"shape", {m, n}},
+                    {"k", a.codes.cols},
+                    {"recipe", q.recipe},
+                    {"output", name_of(r.output)}});
+  } else {
+    print(fmt::format("{}: {} x {} {}, K = {}, {}\n", q.out, m, n, type,
+                      a.codes.cols, q.recipe));
+  }
+}
+
+}  // namespace
+
+void add_gemm(CLI::App& app, outcome&) {
+  auto* sub = add_command(
+      app, "gemm",
+      "D = A B^T of quantized tensors, both with K along their rows (or tiles "
+      "of Rx1 with K along their columns)",
+      "zeroulp gemm qx qw --recipe deepgemm.1d2d --out d.npy");
+  auto q = std::make_shared<gemm_request>();
+  sub->add_option("DIR_A", q->a, "m x k, written by quantize")->required();
+  sub->add_option("DIR_B", q->b, "n x k, written by quantize")->required();
+  sub->add_option("--recipe", q->recipe, "see zeroulp recipes")
+      ->capture_default_str();
+  sub->add_option("--c", q->c, "float32 .npy to accumulate into: fl(acc + C)");
+  sub->add_option("--interval", q->interval,
+                  "elements of K between promotions, or none; the recipe's own "
+                  "if absent");
+  sub->add_option("--splits", q->splits, "ranges of K that are summed apart");
+  sub->add_option("--output", q->output, "fp32 or bf16");
+  sub->add_option("--out", q->out, ".npy to write")->required();
+  sub->add_flag("--json", q->as_json);
+  sub->callback([q] { run_gemm(*q); });
+}
+
+}  // namespace zeroulp::program

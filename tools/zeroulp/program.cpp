@@ -1,0 +1,104 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <utility>
+
+namespace zeroulp::program {
+
+CLI::App* add_command(CLI::App& app, const std::string& name,
+                      const std::string& what, const std::string& example) {
+  auto* command = app.add_subcommand(name, what);
+  command->footer("Example:\n  " + example);
+  return command;
+}
+
+void print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
+    throw input_error("standard output: cannot be written");
+  }
+}
+
+std::string to_text(const json& value) {
+  return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+void print_json(const json& value) { print(to_text(value)); }
+
+void require_memory(double bytes) {
+  const double present = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                         static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes < present) return;
+  constexpr double gib = 1 << 30;
+  throw input_error(fmt::format(
+      "this needs {:.0f} GiB of memory, the machine has {:.0f}: use "
+      "smaller matrices",
+      bytes / gib, present / gib));
+}
+
+namespace {
+
+/// Undoes `protect` in everything that CLI11 hands out.
+void unprotect(CLI::App& app) {
+  for (auto* option : app.get_options()) option->transform(plain, "", "");
+  for (auto* sub : app.get_subcommands({})) unprotect(*sub);
+}
+
+/// What the arguments lack, or what they have too many of.
+std::string explain(const CLI::App& app, const CLI::ParseError& e) {
+  std::string command = "zeroulp";
+  for (auto* sub : app.get_subcommands()) command += " " + sub->get_name();
+  // What was not understood comes first: it may be why something is missing.
+  const auto unknown = app.remaining(true);
+  return fmt::format(
+      "{}: see {} --help",
+      plain(unknown.empty() ? e.what() : "unknown argument " + unknown.front()),
+      command);
+}
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments,
+        const std::function<void(CLI::App&)>& adapt) {
+  CLI::App app(
+      "zeroulp: the bit-exact reference for FP8 training kernels\n"
+      "Exit status: 0 held, 1 a mismatch was found, 2 bad request or input");
+  app.name("zeroulp");
+  app.set_version_flag("--version", ZEROULP_VERSION);
+  app.require_subcommand(1);
+  outcome out;
+  add_measure(app, out);
+  add_conform(app, out);
+  add_catalog(app, out);
+  add_convert(app, out);
+  add_step(app, out);
+  add_tensor(app, out);
+  add_gemm(app, out);
+  add_compare(app, out);
+  add_vectors(app, out);
+  add_fuzz(app, out);
+  add_identify(app, out);
+  unprotect(app);
+  if (adapt) adapt(app);
+
+  std::vector<std::string> reversed;  // as CLI11 takes them
+  for (auto a = arguments.rbegin(); a != arguments.rend(); ++a) {
+    reversed.push_back(protect(*a));
+  }
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() != 0) throw input_error(explain(app, e));
+    app.exit(e);  // --help, --version
+    std::cout.flush();
+  }
+  if (!std::cout || std::fflush(stdout) != 0) {
+    throw input_error("standard output: cannot be written");
+  }
+  return out.status;
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,115 @@
+// Defines what the subcommands of the program share: registration, exit status,
+// numbers as text, JSON output.
+//
+// A subcommand is a function that adds itself to the CLI11 app; its callback
+// does the work, prints the result and sets the exit status: 0 held, 1 a
+// mismatch was found. What is wrong with the request throws input_error: 2.
+
+#ifndef ZEROULP_TOOLS_PROGRAM_HPP_
+#define ZEROULP_TOOLS_PROGRAM_HPP_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report.hpp"
+#include "zeroulp/core/convert.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/metrics.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::program {
+
+using json = nlohmann::ordered_json;
+
+/// What the callbacks leave behind.
+struct outcome {
+  int status = 0;
+};
+
+void add_catalog(CLI::App& app, outcome& out);
+void add_convert(CLI::App& app, outcome& out);
+void add_step(CLI::App& app, outcome& out);
+void add_tensor(CLI::App& app, outcome& out);
+void add_gemm(CLI::App& app, outcome& out);
+void add_compare(CLI::App& app, outcome& out);
+void add_measure(CLI::App& app, outcome& out);
+void add_vectors(CLI::App& app, outcome& out);
+void add_conform(CLI::App& app, outcome& out);
+void add_fuzz(CLI::App& app, outcome& out);
+void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
+void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
+void add_identify(CLI::App& app, outcome& out);
+
+/// The program: calls the subcommand that `arguments` (without the program's
+/// name) ask for and returns the exit status. `adapt` may change the
+/// subcommands before. Throws input_error, and what callbacks throw.
+int run(const std::vector<std::string>& arguments,
+        const std::function<void(CLI::App&)>& adapt = {});
+
+/// Adds a subcommand with an example under its options.
+CLI::App* add_command(CLI::App& app, const std::string& name,
+                      const std::string& what, const std::string& example);
+
+/// JSON as text, and a newline. Bytes that are not UTF-8 are replaced.
+std::string to_text(const json& value);
+void print_json(const json& value);
+void print(std::string_view text);
+
+// Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
+// and -nan, so that CLI11 does not take them for options; `plain` undoes it.
+// run() does both, around CLI11.
+std::string protect(std::string_view argument);
+std::string plain(std::string text);
+
+/// Throws input_error if the machine has less memory than `bytes`: the system
+/// may grant more than there is, and end the program when it is used.
+void require_memory(double bytes);
+
+/// The value of decimal or C99 hexadecimal text, inf or nan. 120 bits are
+/// exact, and the last one says whether anything is below them: no rounding to
+/// a format can tell it from the text. Throws input_error.
+using parsed_number = number<wide<2>>;
+parsed_number parse_number(std::string_view text);
+
+/// A promotion interval: a multiple of `step`, or 0 for none.
+int parse_interval(std::string_view text, int step);
+
+/// The code in `text`, hexadecimal with or without 0x, of at most `bits` bits.
+std::uint64_t parse_code(std::string_view text, int bits,
+                         std::string_view what);
+
+/// The exact decimal value, the shorter of plain and scientific notation.
+std::string to_decimal(const unpacked& x);
+
+/// The code in lower-case hexadecimal, the full width of `bits`.
+std::string to_hex(std::uint64_t code, int bits);
+
+/// Calls `use` with the elements of `a` as a span of unsigned integers: raw
+/// bits.
+template <class Use>
+void visit_bits(const array& a, Use use) {
+  switch (size_of(a.type)) {
+    case 1:
+      return use(a.as<std::uint8_t>());
+    case 2:
+      return use(a.as<std::uint16_t>());
+    case 4:
+      return use(a.as<std::uint32_t>());
+    default:
+      return use(a.as<std::uint64_t>());
+  }
+}
+
+/// How the codes of `f` are ordered.
+code_order order_of(format f);
+
+/// A code with its bits and its value, for a person.
+std::string describe(format f, std::uint64_t code);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_PROGRAM_HPP_

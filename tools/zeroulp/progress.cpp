@@ -1,0 +1,32 @@
+#include "progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace zeroulp::program {
+
+progress make_progress() {
+  if (isatty(STDERR_FILENO) == 0) {
+    return [](double, double, const std::string&) {};
+  }
+  using clock = std::chrono::steady_clock;
+  static constexpr auto pause = std::chrono::milliseconds(200);
+  return [start = clock::now(), last = clock::now()](
+             double done, double total, const std::string& besides) mutable {
+    const auto now = clock::now();
+    const bool end = done >= total;
+    if (done <= 0 || (now - last < pause && !end)) return;
+    last = now;
+    const double seconds = std::chrono::duration<double>(now - start).count();
+    fmt::print(stderr, "\r{:3.0f} %, {:.0f} s left{}{}\033[K",
+               100 * done / total, seconds * (total - done) / done,
+               besides.empty() ? "" : ", ", besides);
+    if (end) fmt::print(stderr, "\r\033[K");
+    std::fflush(stderr);
+  };
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,270 @@
+// quantize, dequantize, retile: matrices to codes with scales, and back.
+
+#include <fmt/format.h>
+
+#include "program.hpp"
+#include "tensor_dir.hpp"
+#include "zeroulp/core/retile.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+/// Prints what was written where.
+void report(const tensor& t, const std::string& out, bool as_json) {
+  if (as_json) {
+    print_json(json{{"out", out},
+                    {"format", name_of(t.element)},
+                    {"shape", {t.codes.rows, t.codes.cols}},
+                    {"group", name_of(t.group)},
+                    {"scale", name_of(t.scale)},
+                    {"scales", {t.scales.rows, t.scales.cols}}});
+    return;
+  }
+  print(fmt::format("{}: {} x {} {} codes, {} {} scales of {}\n", out,
+                    t.codes.rows, t.codes.cols, name_of(t.element),
+                    t.scales.rows * t.scales.cols, name_of(t.scale),
+                    name_of(t.group)));
+}
+
+struct quantize_request {
+  std::string input;
+  std::string format = "e4m3";
+  std::string group = "1x128";
+  std::string scale;
+  std::string convention = "zeroulp";
+  std::string layout = "row_major";
+  std::string dtype;
+  std::string history;
+  std::string history_rule = "max";
+  std::string decay = "0.9";
+  std::string out;
+  bool as_json = false;
+};
+
+/// The FP32 bits of --decay.
+std::uint32_t parse_decay(const std::string& text) {
+  const auto bits =
+      static_cast<std::uint32_t>(encode(fp32, parse_number(text)));
+  if (bits > fp32_one) {
+    throw input_error(fmt::format("--decay '{}': use 0 to 1", text));
+  }
+  return bits;
+}
+
+/// The amax of the past, or the tensor's own.
+std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
+                          matrix_view<const std::uint32_t> x) {
+  const std::uint32_t current = group_amax(how, x);
+  if (q.history.empty()) return current;
+  const auto past = read_npy(q.history);
+  if (past.type != dtype::f32 || past.shape.size() != 1) {
+    throw input_error(fmt::format(
+        "{}: a history is a 1-dimensional float32 array, oldest first",
+        q.history));
+  }
+  const auto bits = past.as<std::uint32_t>();
+  for (std::size_t i = 0; i < bits.size(); ++i) {
+    if (bits[i] >= fp32_infinity) {
+      throw input_error(
+          fmt::format("{}: element {} is {}: an amax is a finite "
+                      "number, not negative",
+                      q.history, i, to_decimal(decode(fp32, bits[i]))));
+    }
+  }
+  return delayed_amax(bits.data(), static_cast<std::ptrdiff_t>(bits.size()),
+                      current,
+                      q.history_rule == "max" ? history_rule::maximum
+                                              : history_rule::moving_average,
+                      parse_decay(q.decay));
+}
+
+void run_quantize(const quantize_request& q) {
+  const auto named = parse_convention(q.convention);
+  tensor t;
+  t.element = parse_format(q.format);
+  t.group = parse_group(q.group);
+  t.scale = !q.scale.empty()           ? parse_scale_kind(q.scale)
+            : named.value.power_of_two ? scale_kind::pow2
+                                       : scale_kind::float32;
+  t.layout = parse_scale_layout(q.layout);
+  t.convention = named.name;
+  check_target(t.element, "--format");
+  if (t.layout == scale_layout::packed_ue8m0 &&
+      t.scale == scale_kind::float32) {
+    throw input_error("--layout ue8m0 needs --scale pow2");
+  }
+  if (!q.history.empty() && !(t.group == group_shape{0, 0})) {
+    throw input_error(
+        "--history needs --group tensor: delayed scaling has one "
+        "scale for the whole tensor");
+  }
+  if (q.history_rule != "max" && q.history_rule != "ema") {
+    throw input_error(
+        fmt::format("--history-rule '{}': use max or ema", q.history_rule));
+  }
+  const auto x = read_input(q.input, q.dtype);
+  const quantizer how{x.element, t.element, named.value, t.scale, t.group};
+  t.codes = matrix<std::uint32_t>(x.bits.rows, x.bits.cols);
+  if (t.group == group_shape{0, 0}) {
+    // An empty tensor has a scale too: that of amax 0.
+    t.scales = matrix<std::uint32_t>(1, 1);
+    t.scales.data[0] = quantize_group(
+        how, x.bits.view(), choose_amax(q, how, x.bits.view()), t.codes.view());
+  } else {
+    t.scales = matrix<std::uint32_t>(
+        ceil_div(x.bits.rows, t.group.height(x.bits.rows)),
+        ceil_div(x.bits.cols, t.group.width(x.bits.cols)));
+    quantize(how, matrix_view<const std::uint32_t>(x.bits.view()),
+             t.codes.view(), t.scales.view());
+  }
+  write_tensor(q.out, t, {{"from", name_of(x.element)}});
+  report(t, q.out, q.as_json);
+}
+
+struct dequantize_request {
+  std::string dir;
+  std::string out;
+};
+
+void run_dequantize(const dequantize_request& q) {
+  const tensor t = read_tensor(q.dir);
+  matrix<std::uint32_t> x(t.codes.rows, t.codes.cols);
+  dequantize(t.element, t.group, t.codes.view(), t.scales.view(), x.view());
+  array a{dtype::f32,
+          {static_cast<std::size_t>(x.rows), static_cast<std::size_t>(x.cols)},
+          {}};
+  const auto bytes = std::as_bytes(std::span(x.data));
+  a.data.assign(bytes.begin(), bytes.end());
+  write_npy(q.out, a);
+  print(fmt::format("{}: {} x {} float32\n", q.out, x.rows, x.cols));
+}
+
+struct retile_request {
+  std::string dir;
+  std::string to;
+  std::string rule = "amax";
+  std::string out;
+  bool as_json = false;
+};
+
+template <class T>
+matrix<T> transpose(const matrix<T>& m) {
+  matrix<T> result(m.cols, m.rows);
+  const auto from = m.view().transposed();
+  for (std::ptrdiff_t i = 0; i < from.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < from.cols; ++j) {
+      result.view()(i, j) = from(i, j);
+    }
+  }
+  return result;
+}
+
+/// The same tensor, transposed: no arithmetic.
+tensor transpose(const tensor& t) {
+  tensor result = t;
+  result.group = {t.group.cols, t.group.rows};
+  result.codes = transpose(t.codes);
+  result.scales = transpose(t.scales);
+  return result;
+}
+
+void run_retile(const retile_request& q) {
+  tensor source = read_tensor(q.dir);
+  const auto rule = parse_retile_rule(q.rule);
+  const format to = q.to.empty() ? source.element : parse_format(q.to);
+  check_target(to, "--to");
+  if (source.group.rows == source.group.cols) {
+    // Weights and whole tensors: a transpose, nothing is rounded.
+    if (!(to == source.element)) {
+      throw input_error(fmt::format(
+          "--to {}: groups {} are only transposed; quantize again for "
+          "another format",
+          q.to, name_of(source.group)));
+    }
+    const tensor t = transpose(source);
+    write_tensor(q.out, t, {{"transpose_of", q.dir}});
+    report(t, q.out, q.as_json);
+    return;
+  }
+  // Column tiles are row tiles of the transpose.
+  if (source.group.cols == 1) source = transpose(source);
+  if (source.group.rows != 1) {
+    throw input_error(fmt::format(
+        "{}: groups {} cannot be re-tiled: use 1xN, Nx1 or square groups",
+        q.dir, name_of(source.group)));
+  }
+  const retiling how{source.element, to, source.scale, source.group.cols, rule};
+  tensor t = source;
+  t.element = to;
+  t.convention = "zeroulp";
+  t.codes = matrix<std::uint32_t>(source.codes.cols, source.codes.rows);
+  t.scales = matrix<std::uint32_t>(
+      source.codes.cols, ceil_div(source.codes.rows, source.group.cols));
+  retile(how, matrix_view<const std::uint32_t>(source.codes.view()),
+         source.scales.view(), t.codes.view(), t.scales.view());
+  write_tensor(q.out, t, {{"retiled_from", q.dir}, {"rule", q.rule}});
+  report(t, q.out, q.as_json);
+}
+
+}  // namespace
+
+void check_target(format f, const std::string& option) {
+  if (!is_quantizable(f)) {
+    throw input_error(
+        fmt::format("{} {}: elements are formats with a sign, at most 32 bits "
+                    "and a largest "
+                    "number within FP32",
+                    option, name_of(f)));
+  }
+}
+
+void add_tensor(CLI::App& app, outcome&) {
+  auto* quantize = add_command(
+      app, "quantize", "Quantize a matrix: codes and scales",
+      "zeroulp quantize x.npy --format e4m3 --group 1x128 --out qx");
+  auto z = std::make_shared<quantize_request>();
+  quantize->add_option("IN", z->input, "float32, float16 or uint16 .npy")
+      ->required();
+  quantize->add_option("--format", z->format, "of the codes")
+      ->capture_default_str();
+  quantize->add_option("--group", z->group, "RxC or tensor")
+      ->capture_default_str();
+  quantize->add_option(
+      "--scale", z->scale,
+      "fp32, pow2, pow2_down or pow2_nearest; the convention's "
+      "own if absent");
+  quantize->add_option("--convention", z->convention, "see zeroulp conventions")
+      ->capture_default_str();
+  quantize->add_option("--layout", z->layout, "of the scales")
+      ->capture_default_str();
+  quantize->add_option("--dtype", z->dtype, "bf16: IN holds BF16 as uint16");
+  quantize->add_option("--history", z->history,
+                       "delayed scaling: previous amaxes, oldest first (.npy)");
+  quantize->add_option("--history-rule", z->history_rule, "max or ema")
+      ->capture_default_str();
+  quantize->add_option("--decay", z->decay, "of ema")->capture_default_str();
+  quantize->add_option("--out", z->out, "directory to write")->required();
+  quantize->add_flag("--json", z->as_json);
+  quantize->callback([z] { run_quantize(*z); });
+
+  auto* dequantize = add_command(app, "dequantize", "Codes times scales, FP32",
+                                 "zeroulp dequantize qx --out x.npy");
+  auto d = std::make_shared<dequantize_request>();
+  dequantize->add_option("DIR", d->dir, "written by quantize")->required();
+  dequantize->add_option("--out", d->out, ".npy to write")->required();
+  dequantize->callback([d] { run_dequantize(*d); });
+
+  auto* retile = add_command(app, "retile",
+                             "Transpose, with tiles along the other dimension",
+                             "zeroulp retile qx --to e4m3 --out qxt");
+  auto r = std::make_shared<retile_request>();
+  retile->add_option("DIR", r->dir, "written by quantize")->required();
+  retile->add_option("--to", r->to, "format of the result; the same if absent");
+  retile->add_option("--rule", r->rule, "amax or max_scale")
+      ->capture_default_str();
+  retile->add_option("--out", r->out, "directory to write")->required();
+  retile->add_flag("--json", r->as_json);
+  retile->callback([r] { run_retile(*r); });
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,251 @@
+#include "tensor_dir.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace zeroulp::program {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Throws with the path and what to do about it.
+[[noreturn]] void refuse(const fs::path& where, std::string_view what) {
+  throw input_error(fmt::format("{}: {}", where.string(), what));
+}
+
+template <class T>
+array to_array(const matrix<T>& m) {
+  return make_array<T>(
+      {static_cast<std::size_t>(m.rows), static_cast<std::size_t>(m.cols)},
+      std::span<const T>(m.data));
+}
+
+/// The smallest unsigned type that holds codes of `bits` bits.
+array codes_array(const matrix<std::uint32_t>& codes, int bits) {
+  const auto narrow = [&codes]<class T>(T) {
+    matrix<T> m(codes.rows, codes.cols);
+    for (std::size_t i = 0; i < m.data.size(); ++i) {
+      m.data[i] = static_cast<T>(codes.data[i]);
+    }
+    return to_array(m);
+  };
+  if (bits <= 8) return narrow(std::uint8_t{});
+  if (bits <= 16) return narrow(std::uint16_t{});
+  return to_array(codes);
+}
+
+/// Any unsigned array, or floats as bits, widened.
+matrix<std::uint32_t> widen(const array& a, const fs::path& file) {
+  const auto [m, n] = matrix_shape(a, file);
+  matrix<std::uint32_t> result(m, n);
+  if (size_of(a.type) > 4) {
+    refuse(file, "64-bit elements: use 32-bit or narrower");
+  }
+  visit_bits(a, [&result](auto elements) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      result.data[i] = static_cast<std::uint32_t>(elements[i]);
+    }
+  });
+  return result;
+}
+
+json read_meta(const fs::path& file) {
+  const auto bytes = read_file(file);
+  const std::string text(reinterpret_cast<const char*>(bytes.data()),
+                         bytes.size());
+  const auto meta = json::parse(text, nullptr, false);
+  if (!meta.is_object()) refuse(file, "not a JSON object: quantize again");
+  return meta;
+}
+
+std::string field(const json& meta, const char* name, const fs::path& file) {
+  const auto at = meta.find(name);
+  if (at == meta.end() || !at->is_string()) {
+    refuse(file, fmt::format("field '{}' is missing or not text", name));
+  }
+  return at->get<std::string>();
+}
+
+/// The shape of the scale matrix of an m x n tensor.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> groups_of(group_shape g,
+                                                    std::ptrdiff_t m,
+                                                    std::ptrdiff_t n) {
+  return {ceil_div(m, g.height(m)), ceil_div(n, g.width(n))};
+}
+
+/// Scales run along M or N in rows and along K in columns; column groups (such
+/// as 128x1) have K along their rows.
+bool k_along_rows(group_shape g) { return g.cols == 1 && g.rows != 1; }
+
+void check_scale(std::uint32_t bits, const tensor& t, const fs::path& file,
+                 std::ptrdiff_t i, std::ptrdiff_t j) {
+  const unpacked s = decode(fp32, bits);
+  const bool power =
+      s.kind == kind::finite && (s.significand & (s.significand - 1)) == 0;
+  const bool any_number = t.scale == scale_kind::float32;
+  if (s.is_nan() || s.negative || !(any_number || power)) {
+    refuse(file,
+           fmt::format("scale ({}, {}) is {}: expected {}", i, j, to_decimal(s),
+                       any_number ? "a number that is not negative"
+                                  : "a power of two"));
+  }
+}
+
+void read_scales(const fs::path& dir, const json& meta, tensor& t) {
+  const auto [rows, cols] = groups_of(t.group, t.codes.rows, t.codes.cols);
+  t.scales = matrix<std::uint32_t>(rows, cols);
+  if (t.group == group_shape{0, 0}) {
+    const auto file = dir / "meta.json";
+    t.scales = matrix<std::uint32_t>(1, 1);
+    t.scales.data[0] = static_cast<std::uint32_t>(
+        parse_code(field(meta, "scale_bits", file), 32, "scale_bits"));
+    check_scale(t.scales.data[0], t, file, 0, 0);
+    return;
+  }
+  const auto file = dir / "scales.npy";
+  const auto stored = read_npy(file);
+  const bool words = t.layout == scale_layout::packed_ue8m0;
+  if (stored.type != (words ? dtype::u32 : dtype::f32)) {
+    refuse(file, fmt::format("scales are {}: layout {} needs {}",
+                             descr_of(stored.type), name_of(t.layout),
+                             words ? "uint32" : "float32"));
+  }
+  const auto laid_out = widen(stored, file);
+  auto scales = t.scales.view();
+  if (k_along_rows(t.group)) scales = scales.transposed();
+  const auto shape = stored_shape(t.layout, scales.rows, scales.cols);
+  if (laid_out.rows != shape.rows || laid_out.cols != shape.cols) {
+    refuse(file, fmt::format("{} x {} scales: {} x {} codes in groups {} with "
+                             "layout {} need {} x {}",
+                             laid_out.rows, laid_out.cols, t.codes.rows,
+                             t.codes.cols, name_of(t.group), name_of(t.layout),
+                             shape.rows, shape.cols));
+  }
+  for (std::ptrdiff_t i = 0; i < scales.rows; ++i) {
+    for (std::ptrdiff_t k = 0; k < scales.cols; ++k) {
+      scales(i, k) = scale_at(t.layout, laid_out.view(), i, k);
+      check_scale(scales(i, k), t, file, i, k);
+    }
+  }
+}
+
+}  // namespace
+
+std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(const array& a,
+                                                       const fs::path& file) {
+  if (a.shape.size() != 2) {
+    refuse(file, fmt::format("{} dimensions: a matrix has 2", a.shape.size()));
+  }
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+  if (a.shape[0] > most || a.shape[1] > most) {
+    refuse(file,
+           fmt::format("{} x {} elements: use at most {} rows and columns",
+                       a.shape[0], a.shape[1], most));
+  }
+  return {static_cast<std::ptrdiff_t>(a.shape[0]),
+          static_cast<std::ptrdiff_t>(a.shape[1])};
+}
+
+tensor read_tensor(const fs::path& dir) {
+  const auto meta_file = dir / "meta.json";
+  const auto meta = read_meta(meta_file);
+  tensor t;
+  t.element = parse_format(field(meta, "format", meta_file));
+  t.group = parse_group(field(meta, "group", meta_file));
+  t.scale = parse_scale_kind(field(meta, "scale", meta_file));
+  t.layout = parse_scale_layout(field(meta, "layout", meta_file));
+  t.convention = parse_convention(field(meta, "convention", meta_file)).name;
+  const auto version = meta.find("zeroulp");
+  if (version != meta.end() && *version != 1) {
+    refuse(meta_file, "a tensor of an unknown version: this program reads 1");
+  }
+  const auto file = dir / "codes.npy";
+  const auto codes = read_npy(file);
+  if (codes.type == dtype::f16 || codes.type == dtype::f32 ||
+      codes.type == dtype::f64) {
+    refuse(file, fmt::format("elements are {}: codes are unsigned integers",
+                             descr_of(codes.type)));
+  }
+  t.codes = widen(codes, file);
+  const auto shape = meta.find("shape");
+  if (shape != meta.end() && *shape != json{t.codes.rows, t.codes.cols}) {
+    refuse(file, fmt::format("{} x {} codes, but meta.json has shape {}",
+                             t.codes.rows, t.codes.cols, shape->dump()));
+  }
+  const int bits = t.element.bits();
+  if (bits > 32) refuse(meta_file, "codes of more than 32 bits");
+  for (std::size_t i = 0; i < t.codes.data.size(); ++i) {
+    if (bits < 32 && t.codes.data[i] >> bits != 0) {
+      refuse(file, fmt::format("element {} is {:#x}: {} codes have {} bits", i,
+                               t.codes.data[i], name_of(t.element), bits));
+    }
+  }
+  read_scales(dir, meta, t);
+  return t;
+}
+
+void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
+  json meta{{"zeroulp", 1},
+            {"format", name_of(t.element)},
+            {"group", name_of(t.group)},
+            {"scale", name_of(t.scale)},
+            {"layout", name_of(t.layout)},
+            {"convention", t.convention},
+            {"shape", {t.codes.rows, t.codes.cols}}};
+  output_set files(dir);
+  files.add("codes.npy", codes_array(t.codes, t.element.bits()));
+  if (t.group == group_shape{0, 0}) {
+    const std::uint32_t bits = t.scales.data.at(0);
+    meta["scale_value"] = to_double(decode(fp32, bits));
+    meta["scale_bits"] = to_hex(bits, 32);
+  } else {
+    auto scales = t.scales.view();
+    if (k_along_rows(t.group)) scales = scales.transposed();
+    if (t.layout == scale_layout::packed_ue8m0) {
+      for (std::ptrdiff_t i = 0; i < t.scales.rows; ++i) {
+        for (std::ptrdiff_t j = 0; j < t.scales.cols; ++j) {
+          check_scale(t.scales.view()(i, j), t, dir / "scales.npy", i, j);
+        }
+      }
+    }
+    const auto shape = stored_shape(t.layout, scales.rows, scales.cols);
+    matrix<std::uint32_t> stored(shape.rows, shape.cols);
+    lay_out_scales(t.layout, scales, stored.view());
+    array a = to_array(stored);
+    if (t.layout != scale_layout::packed_ue8m0) a.type = dtype::f32;
+    files.add("scales.npy", a);
+  }
+  meta.update(extra);
+  files.add("meta.json", to_text(meta));
+  files.commit();
+}
+
+input_matrix read_input(const fs::path& file, const std::string& dtype_name) {
+  const auto a = read_npy(file);
+  input_matrix x;
+  if (!dtype_name.empty() && dtype_name != "bf16") {
+    throw input_error(fmt::format(
+        "--dtype '{}': only bf16 needs saying (uint16 elements)", dtype_name));
+  }
+  if (dtype_name == "bf16") {
+    if (a.type != dtype::u16) {
+      refuse(file, fmt::format("elements are {}: --dtype bf16 needs uint16",
+                               descr_of(a.type)));
+    }
+    x.element = bf16;
+  } else if (a.type == dtype::f32) {
+    x.element = fp32;
+  } else if (a.type == dtype::f16) {
+    x.element = fp16;
+  } else {
+    refuse(file,
+           fmt::format("elements are {}: use float32, float16, or uint16 with "
+                       "--dtype bf16",
+                       descr_of(a.type)));
+  }
+  x.bits = widen(a, file);
+  return x;
+}
+
+}  // namespace zeroulp::program

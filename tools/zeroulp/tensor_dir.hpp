@@ -1,0 +1,69 @@
+// Defines a quantized tensor on disk: a directory with codes.npy, scales.npy
+// (absent for a whole-tensor scale, which meta.json holds) and meta.json.
+
+#ifndef ZEROULP_TOOLS_TENSOR_DIR_HPP_
+#define ZEROULP_TOOLS_TENSOR_DIR_HPP_
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+#include "zeroulp/core/quantize.hpp"
+
+namespace zeroulp::program {
+
+/// A dense row-major matrix.
+template <class T>
+struct matrix {
+  std::ptrdiff_t rows = 0;
+  std::ptrdiff_t cols = 0;
+  std::vector<T> data;
+
+  matrix() = default;
+  matrix(std::ptrdiff_t m, std::ptrdiff_t n) : rows(m), cols(n) {
+    require_memory(static_cast<double>(m) * static_cast<double>(n) * sizeof(T));
+    data.resize(static_cast<std::size_t>(m * n));
+  }
+  matrix_view<T> view() { return {data.data(), rows, cols}; }
+  matrix_view<const T> view() const { return {data.data(), rows, cols}; }
+};
+
+/// A quantized tensor. `scales` has one FP32 number (bits) a group, row-major.
+struct tensor {
+  format element{};
+  group_shape group{};
+  scale_kind scale = scale_kind::float32;
+  scale_layout layout = scale_layout::row_major;
+  std::string convention;
+  matrix<std::uint32_t> codes;
+  matrix<std::uint32_t> scales;
+};
+
+/// Reads and checks a directory; every inconsistency is an input_error.
+tensor read_tensor(const std::filesystem::path& dir);
+
+/// Writes all files of the directory, or none. `extra` joins meta.json.
+void write_tensor(const std::filesystem::path& dir, const tensor& t,
+                  const json& extra = json::object());
+
+/// Reads an m x n .npy of FP32, FP16, or (uint16 with `dtype` bf16) BF16; FP64
+/// is refused, since it would round. Returns the bits and their format.
+struct input_matrix {
+  format element{};
+  matrix<std::uint32_t> bits;
+};
+input_matrix read_input(const std::filesystem::path& file,
+                        const std::string& dtype);
+
+/// Throws unless quantizing and re-tiling can give codes of `f`.
+void check_target(format f, const std::string& option);
+
+/// Returns the dimensions of a rank 2 array, or throws naming `file`.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(
+    const array& a, const std::filesystem::path& file);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_TENSOR_DIR_HPP_
