@@ -1,0 +1,34 @@
+// Defines operands on which a wrong rounding, alignment or sticky bit shows: by
+// chance they never come up.
+
+#ifndef ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_
+#define ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_
+
+#include <cstdint>
+#include <vector>
+
+#include "zeroulp/core/format.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance {
+
+struct operands {
+  std::uint64_t a;
+  std::uint64_t b;
+  std::uint64_t c;
+};
+
+/// Returns operands of one of these families: any, cancellation, sums and
+/// products with bits around the last place or an end of the range, addends
+/// that cancel a product, quotients near a midpoint, products with long runs of
+/// ones, specials.
+operands random_operands(format f, counter_rng& rng);
+
+/// Returns codes whose roots are nearer to a number or a midpoint than twice
+/// the precision tells: x * 2^s = q^2 + d for small d. `count`: how many d are
+/// tried.
+std::vector<std::uint64_t> hard_roots(format f, int count);
+
+}  // namespace zeroulp::conformance
+
+#endif  // ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_

@@ -1,0 +1,81 @@
+#include "conformance/checks/implementation.hpp"
+
+namespace zeroulp::conformance {
+namespace {
+
+/// Codes read as exact values.
+struct decoded_codes {
+  const std::uint64_t* codes;
+  format f;
+  unpacked operator[](std::ptrdiff_t k) const { return decode(f, codes[k]); }
+};
+
+std::uint64_t core_arithmetic(operation op, format f, std::uint64_t a,
+                              std::uint64_t b, std::uint64_t c, rounder r) {
+  switch (op) {
+    case operation::add:
+      return add(f, a, b, r);
+    case operation::subtract:
+      return subtract(f, a, b, r);
+    case operation::multiply:
+      return multiply(f, a, b, r);
+    case operation::fma:
+      return fma(f, a, b, c, r);
+    case operation::divide:
+      return divide(f, a, b, r);
+    case operation::square_root:
+      break;
+  }
+  return square_root(f, a, r);
+}
+
+}  // namespace
+
+implementation core_implementation() {
+  return {
+      "core",
+      [](format f, std::uint64_t code) { return decode(f, code); },
+      [](format from, std::uint64_t code, format to, rounder r, policy p) {
+        return recode(from, code, to, r, p);
+      },
+      core_arithmetic,
+      [](const path& p, const std::uint64_t* a, const std::uint64_t* b,
+         int count, std::uint64_t c) {
+        return step(p, decoded_codes{a, p.a}, decoded_codes{b, p.b}, count, c);
+      },
+      [](const convention& how, scale_kind kind, format to,
+         std::uint32_t amax) { return make_scale(how, kind, to, amax); },
+      [](const std::uint32_t* history, std::ptrdiff_t count,
+         std::uint32_t current, history_rule rule, std::uint32_t decay) {
+        return delayed_amax(history, count, current, rule, decay);
+      },
+      [](const quantizer& q, codes_in x, codes_out codes, codes_out scales) {
+        quantize(q, x, codes, scales);
+      },
+      [](format f, group_shape g, codes_in codes, codes_in scales,
+         codes_out out) { dequantize(f, g, codes, scales, out); },
+      [](scale_layout layout, codes_in scales, codes_out out) {
+        lay_out_scales(layout, scales, out);
+      },
+      [](scale_layout layout, codes_in stored, std::ptrdiff_t i,
+         std::ptrdiff_t k) { return scale_at(layout, stored, i, k); },
+      [](pack_layout layout, codes_in codes, bytes_out out) {
+        layout == pack_layout::bytes ? pack_bytes(codes, out)
+                                     : pack_words(codes, out);
+      },
+      [](pack_layout layout, bytes_in packed, codes_out codes) {
+        layout == pack_layout::bytes ? unpack_bytes(packed, codes)
+                                     : unpack_words(packed, codes);
+      },
+      [](const retiling& r, codes_in codes, codes_in scales, codes_out out,
+         codes_out out_scales) { retile(r, codes, scales, out, out_scales); },
+      [](const recipe& r, const gemm_operand<std::uint32_t>& a,
+         const gemm_operand<std::uint32_t>& b, codes_in c,
+         codes_out d) { gemm(r, a, b, c, d); },
+      [](std::uint32_t x, std::uint32_t s) {
+        return approximate_quotient(x, s);
+      },
+  };
+}
+
+}  // namespace zeroulp::conformance

@@ -1,0 +1,300 @@
+// zeroulp_mutants: holds every mutant against the checks and prints the score.
+//
+//   zeroulp_mutants [--only TEXT] [--part I/N] [--jobs N] [--limit SECONDS]
+//                   [--level N] [--checks TEXT] [--equivalent FILE]
+//                   [--verbose]
+//
+// Each mutant runs in a process of its own at level 0 until a check fails;
+// what survives runs again at --level (1). A mutant that survives must stand in
+// the file of equivalent ones, with a proof; one that stands there must
+// survive. With --checks only the checks with TEXT in their name run: what these
+// kill by themselves, as recorded vectors do. Exit status: 0 if so, else 1; 2
+// for bad requests.
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "conformance/mutants/runner/trial.hpp"
+
+namespace zeroulp::conformance {
+namespace {
+
+struct request {
+  std::string only;
+  std::string checks;
+  std::string equivalent;
+  int part = 0;
+  int parts = 1;
+  int level = 1;
+  bool verbose = false;
+  trial_options trial;
+};
+
+std::vector<timed_check> every_check() {
+  std::vector<timed_check> all;
+  const auto add = [&all](const check_list& list, subject of) {
+    for (const auto& c : list) all.push_back({c, of});
+  };
+  add(convert_checks(), subject::convert);
+  add(arithmetic_checks(), subject::arithmetic);
+  add(step_checks(), subject::step);
+  add(quantize_checks(), subject::quantize);
+  add(division_checks(), subject::division);
+  add(retile_checks(), subject::retile);
+  add(gemm_checks(), subject::gemm);
+  add(case_checks(), subject::cases);
+  add(vector_checks(), subject::step);
+  if (all.size() != all_checks().size()) {
+    throw std::logic_error("a list of the registry is missing here");
+  }
+  return all;
+}
+
+/// Times each check on the generated code without a mutant, and leaves out
+/// those that fail: their kills would mean nothing. Returns false if any does.
+/// What the oracles compute once is computed here, and inherited by every
+/// child.
+bool measure(std::vector<timed_check>& checks, bool verbose) {
+  const implementation sound = generated_baseline();
+  std::vector<timed_check> held;
+  double total = 0;
+  for (auto& c : checks) {
+    const double start = cpu_seconds();
+    verdict v;
+    if (c.value.level == 0) v = run_check(c.value, sound, {0, 1, true});
+    c.seconds = cpu_seconds() - start;
+    total += c.seconds;
+    c.reaches = reached_places();
+    if (v.failures == 0) held.push_back(c);
+    if (v.failures > 0) {
+      fmt::print("not ok {} on the core without a mutant: {}\n", c.value.name,
+                 v.first_failure);
+    } else if (verbose) {
+      fmt::print("# {:.3f} s {}, {} cases\n", c.seconds, c.value.name, v.cases);
+    }
+  }
+  fmt::print("# {} checks, {:.1f} s at level 0 without a mutant\n", held.size(),
+             total);
+  const bool all = held.size() == checks.size();
+  checks = std::move(held);
+  return all;
+}
+
+/// The mutants that are known to change nothing. In the file a key stands at
+/// the beginning of a line, its proof is indented below; `{0 => *}` is every
+/// change of that token.
+class equivalence {
+ public:
+  explicit equivalence(const std::string& file) {
+    std::ifstream in(file);
+    std::string line;
+    while (std::getline(in, line)) {
+      if (!line.empty() && line[0] != ' ' && line[0] != '#') {
+        unmet_.insert(line);
+      }
+    }
+    keys_ = unmet_;
+  }
+
+  bool holds(const std::string& key) const {
+    return keys_.count(key) > 0 || keys_.count(starred(key)) > 0;
+  }
+  void meet(const std::string& key) {
+    unmet_.erase(key);
+    unmet_.erase(starred(key));
+  }
+  /// Keys that no mutant has.
+  const std::set<std::string>& unmet() const { return unmet_; }
+
+ private:
+  static std::string starred(std::string key) {
+    const auto from = key.find(" => ");
+    if (from == std::string::npos) return key;
+    const auto to = key.find('}', from);
+    return key.replace(from + 4, to - from - 4, "*");
+  }
+
+  std::set<std::string> keys_;
+  std::set<std::string> unmet_;
+};
+
+struct score {
+  int killed = 0;
+  int equivalent = 0;
+  int wrong = 0;
+  int total = 0;
+};
+
+/// Prints outcomes as they come, and the score.
+class report {
+ public:
+  report(const std::vector<timed_check>& checks, const equivalence& equivalent,
+         bool verbose)
+      : checks_(checks), equivalent_(equivalent), verbose_(verbose) {}
+
+  void add(const candidate& c, const outcome& o) {
+    const bool survived = o.what == fate::survived;
+    const bool listed = equivalent_.holds(c.key);
+    const bool right = survived == listed;
+    auto& s = scores_[c.group];
+    ++s.total;
+    s.killed += survived ? 0 : 1;
+    s.equivalent += survived && listed ? 1 : 0;
+    s.wrong += right ? 0 : 1;
+    if (right && !verbose_ && c.group != "hand-written") return;
+    fmt::print("{} {}{}{} # {}{}\n", right ? "ok" : "not ok", c.key,
+               c.what.empty() ? "" : ", ", c.what, story(o),
+               !right && listed ? ", but listed as equivalent" : "");
+    if (verbose_ && o.first_failure[0] != 0) {
+      fmt::print("#   {}\n", o.first_failure.data());
+    }
+  }
+
+  /// Prints the scores; returns true iff every outcome was as it should be.
+  bool finish() const {
+    score hand;
+    score generated;
+    for (const auto& [group, s] : scores_) {
+      auto& sum = group == "hand-written" ? hand : generated;
+      sum.killed += s.killed;
+      sum.equivalent += s.equivalent;
+      sum.total += s.total;
+      sum.wrong += s.wrong;
+      fmt::print("{} {}: {} of {} killed, {} equivalent\n",
+                 s.wrong == 0 ? "ok" : "not ok", group, s.killed, s.total,
+                 s.equivalent);
+    }
+    fmt::print(
+        "# hand-written: {} of {} killed; generated: {} of {} killed, {} "
+        "equivalent, {} unexplained\n",
+        hand.killed, hand.total, generated.killed, generated.total,
+        generated.equivalent, hand.wrong + generated.wrong);
+    return hand.wrong + generated.wrong == 0;
+  }
+
+ private:
+  std::string story(const outcome& o) const {
+    const std::string& name =
+        checks_[static_cast<std::size_t>(o.check)].value.name;
+    switch (o.what) {
+      case fate::killed:
+        return fmt::format("killed by {}, {} cases, {:.2f} s", name, o.cases,
+                           o.seconds);
+      case fate::crashed:
+        return fmt::format("killed: crashed in {}", name);
+      case fate::timed_out:
+        return fmt::format("killed: too slow in {}", name);
+      case fate::survived:
+      case fate::running:
+        break;
+    }
+    return fmt::format("SURVIVED {} cases, {:.1f} s", o.cases, o.seconds);
+  }
+
+  const std::vector<timed_check>& checks_;
+  const equivalence& equivalent_;
+  bool verbose_;
+  std::map<std::string, score> scores_;
+};
+
+int run(const request& r) {
+  auto checks = every_check();
+  std::erase_if(checks, [&r](const timed_check& c) {
+    return c.value.name.find(r.checks) == std::string::npos;
+  });
+  const bool sound = measure(checks, r.verbose);
+  candidate_list all;
+  for (const auto& list :
+       {hand_written_candidates(), row_candidates(), generated_candidates()}) {
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  equivalence equivalent(r.equivalent);
+  std::vector<const candidate*> chosen;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    equivalent.meet(all[i].key);
+    all[i].brief = equivalent.holds(all[i].key);
+    const bool named =
+        all[i].group == r.only || all[i].key.find(r.only) != std::string::npos;
+    const bool here =
+        static_cast<int>(i % static_cast<std::size_t>(r.parts)) == r.part;
+    if (named && here) chosen.push_back(&all[i]);
+  }
+  report out(checks, equivalent, r.verbose);
+  std::vector<const candidate*> survivors;
+  run_trials(checks, chosen, r.trial, [&](std::size_t i, const outcome& o) {
+    const candidate& c = *chosen[i];
+    const bool again =
+        o.what == fate::survived && r.level > 0 && !equivalent.holds(c.key);
+    again ? survivors.push_back(&c) : out.add(c, o);
+  });
+  trial_options deeper = r.trial;
+  deeper.level = r.level;
+  run_trials(checks, survivors, deeper, [&](std::size_t i, outcome o) {
+    // Too slow is no kill at a level whose checks take as long as they like.
+    if (o.what == fate::timed_out) o.what = fate::survived;
+    out.add(*survivors[i], o);
+  });
+  bool held = sound;
+  for (const auto& key : equivalent.unmet()) {
+    fmt::print("not ok {} # listed as equivalent, but no mutant\n", key);
+    held = false;
+  }
+  held = out.finish() && held;
+  return held ? 0 : 1;
+}
+
+/// Returns false if `argv` makes no sense.
+bool parse(int argc, char** argv, request& r) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--verbose") {
+      r.verbose = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const std::string value = argv[++i];
+    if (name == "--only") {
+      r.only = value;
+    } else if (name == "--checks") {
+      r.checks = value;
+    } else if (name == "--equivalent") {
+      r.equivalent = value;
+    } else if (name == "--jobs") {
+      r.trial.jobs = std::max(1, std::atoi(value.c_str()));
+    } else if (name == "--level") {
+      r.level = std::atoi(value.c_str());
+    } else if (name == "--limit") {
+      r.trial.limit = std::atof(value.c_str());
+    } else if (name != "--part" ||
+               std::sscanf(value.c_str(), "%d/%d", &r.part, &r.parts) != 2 ||
+               r.parts < 1 || r.part < 0 || r.part >= r.parts) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace zeroulp::conformance
+
+int main(int argc, char** argv) {
+  zeroulp::conformance::request r;
+#ifdef ZEROULP_EQUIVALENT
+  r.equivalent = ZEROULP_EQUIVALENT;
+#endif
+  if (!zeroulp::conformance::parse(argc, argv, r)) {
+    std::fputs(
+        "zeroulp_mutants: bad arguments; try: zeroulp_mutants --only "
+        "hand-written --verbose\n",
+        stderr);
+    return 2;
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  return zeroulp::conformance::run(r);
+}

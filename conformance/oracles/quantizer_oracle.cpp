@@ -1,0 +1,197 @@
+#include "conformance/oracles/quantizer_oracle.hpp"
+
+#include <cmath>
+
+#include "conformance/oracles/nearest_code.hpp"
+
+#ifdef __FAST_MATH__
+#error "The oracles need IEEE 754 arithmetic of the host."
+#endif
+
+namespace zeroulp::oracle {
+namespace {
+
+const float infinity = INFINITY;
+
+/// fl(x) of an operation that the host has done: its NaN may be any NaN.
+float fl(float x) { return to_float(to_bits(x)); }
+
+/// Q8. Given, not checked here: what div.full.f32 gives is a matter of its own.
+float approximate(float x, float s) {
+  return to_float(approximate_quotient(to_bits(x), to_bits(s)));
+}
+
+/// The exact x / s where it needs no rounding: zeros, Inf and NaN among them.
+double special_quotient(float x, float s) {
+  if (std::isnan(x) || std::isnan(s)) return std::nan("");
+  if (x == 0 && s == 0) return std::nan("");
+  if (std::isinf(x) && std::isinf(s)) return std::nan("");
+  return static_cast<double>(x) / static_cast<double>(s);
+}
+
+float from_code(format from, std::uint32_t code) {
+  return static_cast<float>(code_value(from, code));
+}
+
+/// Q2: the magnitude that counts, or -1 if it is left out.
+float counted(const convention& how, float x) {
+  x = std::fabs(x);
+  if (std::isnan(x)) return how.amax == amax_rule::keep_nan ? x : -1;
+  if (how.bf16_amax && !std::isinf(x)) {
+    const policy p{false, false, true, nan_payload::quiet, false};
+    x = from_code(bf16, static_cast<std::uint32_t>(
+                            nearest_code(bf16, static_cast<double>(x), 1, p)));
+  }
+  if (std::isinf(x) && how.amax == amax_rule::finite_only) return -1;
+  return x;
+}
+
+}  // namespace
+
+float to_float(std::uint32_t bits) { return __builtin_bit_cast(float, bits); }
+
+std::uint32_t to_bits(float x) {
+  return std::isnan(x) ? 0x7fffffff : __builtin_bit_cast(std::uint32_t, x);
+}
+
+int pow2_exponent(double a, double max, scale_kind kind) {
+  // 2^down <= a / max < 2^(down + 1)
+  int down = std::ilogb(a) - std::ilogb(max) - 1;
+  while (std::ldexp(max, down + 1) <= a) ++down;
+  int e = down;
+  if (kind == scale_kind::pow2 && std::ldexp(max, down) != a) e = down + 1;
+  // a / max above 2^(down + 1/2): the squares are exact in FP64.
+  if (kind == scale_kind::pow2_nearest &&
+      a * a > std::ldexp(max * max, 2 * down + 1)) {
+    e = down + 1;
+  }
+  return e < -127 ? -127 : e > 127 ? 127 : e;
+}
+
+group_scale make_scale(const convention& how, scale_kind kind, format to,
+                       std::uint32_t amax_bits) {
+  float amax = to_float(amax_bits);
+  const float floor = to_float(how.amax_floor);
+  if (amax < floor) amax = floor;
+  if (how.unit_scale && (amax == 0 || amax == infinity)) {
+    return {0x3f800000, 0x3f800000};
+  }
+  const auto max = static_cast<float>(magnitude_value(to, largest_code(to)));
+  if (kind != scale_kind::float32 && amax > 0 && amax < infinity) {
+    const int e = pow2_exponent(static_cast<double>(amax),
+                                static_cast<double>(max), kind);
+    return {to_bits(std::ldexp(1.0f, e)), to_bits(std::ldexp(1.0f, -e))};
+  }
+  float q = fl(max / amax);
+  if (how.unit_scale && q == infinity) q = to_float(0x7f7fffff);
+  float s = 0;
+  switch (how.scale) {
+    case scale_rule::quotient:
+      s = fl(amax / max);
+      break;
+    case scale_rule::times_reciprocal:
+      s = fl(amax * fl(1.0f / max));
+      break;
+    case scale_rule::reciprocal_inverse:
+      s = fl(1.0f / q);
+      break;
+  }
+  if (how.unit_scale && s == 0) s = to_float(1);
+  return {to_bits(s), to_bits(q)};
+}
+
+std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
+  const float s = to_float(g.scale);
+  double v = 0;
+  double by = 1;
+  switch (q.how.element) {
+    case element_rule::exact_quotient:
+      if (std::isfinite(x) && std::isfinite(s) && s > 0) {
+        v = static_cast<double>(x);
+        by = static_cast<double>(s);
+      } else {
+        v = special_quotient(x, s);
+      }
+      break;
+    case element_rule::quotient:
+      v = static_cast<double>(fl(x / s));
+      break;
+    case element_rule::scale_reciprocal:
+      v = static_cast<double>(fl(x * fl(1.0f / s)));
+      break;
+    case element_rule::inverse:
+      v = static_cast<double>(fl(x * to_float(g.inverse)));
+      break;
+    case element_rule::approximate_quotient:
+      v = static_cast<double>(approximate(x, s));
+      break;
+  }
+  return static_cast<std::uint32_t>(
+      nearest_code(q.to, v, by, q.how.conversion));
+}
+
+quantized quantize(const quantizer& q, const grid& x) {
+  const std::ptrdiff_t h = q.group.rows;
+  const std::ptrdiff_t w = q.group.cols;
+  quantized out{grid(x.rows, x.cols),
+                grid(groups_along(x.rows, h), groups_along(x.cols, w))};
+  grid amax(out.scales.rows, out.scales.cols);
+  const auto largest = [](std::uint32_t& m, float magnitude) {
+    const float so_far = to_float(m);
+    if (std::isnan(so_far) || magnitude < 0) return;
+    if (std::isnan(magnitude) || magnitude > so_far) m = to_bits(magnitude);
+  };
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      largest(amax(group_of(i, h), group_of(j, w)),
+              counted(q.how, from_code(q.from, x(i, j))));
+    }
+  }
+  std::vector<group_scale> scales;
+  for (std::size_t g = 0; g < amax.words.size(); ++g) {
+    scales.push_back(oracle::make_scale(q.how, q.scale, q.to, amax.words[g]));
+    out.scales.words[g] = scales.back().scale;
+  }
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      const auto g = group_of(i, h) * amax.cols + group_of(j, w);
+      out.codes(i, j) = oracle::quantize_element(
+          q, scales[static_cast<std::size_t>(g)], from_code(q.from, x(i, j)));
+    }
+  }
+  return out;
+}
+
+std::uint32_t delayed_amax(const std::uint32_t* history, std::ptrdiff_t count,
+                           std::uint32_t current, history_rule rule,
+                           std::uint32_t decay) {
+  if (count == 0) return current;
+  float m = to_float(history[0]);
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    if (std::isnan(to_float(history[i]))) return to_bits(NAN);
+  }
+  for (std::ptrdiff_t i = 1; i < count; ++i) {
+    const float a = to_float(history[i]);
+    m = rule == history_rule::maximum
+            ? (a > m ? a : m)
+            : fl(std::fma(to_float(decay), fl(m - a), a));
+  }
+  return to_bits(m);
+}
+
+grid dequantize(format from, group_shape group, const grid& codes,
+                const grid& scales) {
+  grid out(codes.rows, codes.cols);
+  for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < codes.cols; ++j) {
+      const float s =
+          to_float(scales(group_of(i, group.rows), group_of(j, group.cols)));
+      // The product of a code and a scale has at most 48 bits: one rounding.
+      const double v = code_value(from, codes(i, j)) * static_cast<double>(s);
+      out(i, j) = to_bits(static_cast<float>(v));
+    }
+  }
+  return out;
+}
+
+}  // namespace zeroulp::oracle

@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# End-to-end tests of the program: program.sh BINARY
+#
+# Prints `ok NAME` or `not ok NAME` with a reason for each test; the exit status
+# is nonzero if any failed. Expected results are written out by hand from the
+# clauses of SPEC.md that the sections name. Works in a directory of its own.
+set -u
+if [ $# -ne 1 ] || [ ! -x "$1" ]; then
+  echo "usage: program.sh BINARY" >&2
+  exit 2
+fi
+program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+here=$(cd "$(dirname "$0")" && pwd)
+npy() { python3 "$here/program_data/make_npy.py" "$@"; }
+# Leaks are the unit tests' to find: among hundreds of short processes the leak
+# detector itself crashes now and then.
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_leaks=0}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 2
+passed=0
+failed=0
+
+verdict() {  # verdict NAME REASON: an empty reason is a pass
+  if [ -z "$2" ]; then
+    passed=$((passed + 1))
+    echo "ok $1"
+  else
+    failed=$((failed + 1))
+    echo "not ok $1"
+    printf '%s\n' "$2" | head -n 8 | sed 's/^/    /'
+  fi
+}
+
+# run STATUS ARGUMENT...: sets out, err and reason (empty if the status is as
+# expected; for 2 also: nothing on stdout, one line on stderr).
+run() {
+  local wanted=$1 status
+  shift
+  timeout 120 "$program" "$@" >"$work/.out" 2>"$work/.err"
+  status=$?
+  out=$(tr -d '\0' <"$work/.out")
+  err=$(tr -d '\0' <"$work/.err")
+  reason=
+  if [ $status -ne "$wanted" ]; then
+    reason="zeroulp $*: status $status, expected $wanted: $(head -n 3 .err)"
+  elif [ "$wanted" -eq 2 ] && [ "$(wc -l <.err)" -ne 1 ]; then
+    reason="zeroulp $*: $(wc -l <.err) lines on stderr, expected 1: $err"
+  elif [ "$wanted" -ne 2 ] && [ -n "$err" ]; then
+    reason="zeroulp $*: on stderr: $err"
+  fi
+}
+
+# prints NAME EXPECTED ARGUMENT...: status 0 and exactly this output, words
+# separated by spaces or newlines.
+prints() {
+  local name=$1 expected=$2
+  shift 2
+  run 0 "$@"
+  local words
+  words=$(echo "$out" | tr '\n' ' ' | sed 's/ *$//')
+  if [ -z "$reason" ] && [ "$words" != "$expected" ]; then
+    reason="zeroulp $*: printed '$words', expected '$expected'"
+  fi
+  verdict "$name" "$reason"
+}
+
+# shows NAME PATTERN ARGUMENT...: status 0 and output with this in it.
+shows() {
+  local name=$1 pattern=$2
+  shift 2
+  run 0 "$@"
+  if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
+    reason="zeroulp $*: no '$pattern' in: $out"
+  fi
+  verdict "$name" "$reason"
+}
+
+# refuses NAME PATTERN ARGUMENT...: status 2 and one line that says why.
+refuses() {
+  local name=$1 pattern=$2
+  shift 2
+  run 2 "$@"
+  if [ -z "$reason" ] && ! grep -qE -- "$pattern" .err; then
+    reason="zeroulp $*: no '$pattern' in: $err"
+  fi
+  if [ -z "$reason" ] && [ -n "$(find . -name '.zeroulp-*')" ]; then
+    reason="zeroulp $*: left $(find . -name '.zeroulp-*')"
+    find . -name '.zeroulp-*' -delete
+  fi
+  verdict "$name" "$reason"
+}
+
+# holds NAME COMMAND...: a shell condition.
+holds() {
+  local name=$1
+  shift
+  local said
+  if said=$("$@" 2>&1); then
+    verdict "$name" ''
+  else
+    verdict "$name" "$*: ${said:-false}"
+  fi
+}
+
+# is NAME EXPECTED GOT
+is() {
+  local reason=
+  [ "$2" = "$3" ] || reason="got '$3', expected '$2'"
+  verdict "$1" "$reason"
+}
+
+for part in convert catalog step tensor gemm measure vectors conform fuzz \
+  identify refuse; do
+  . "$here/program_data/$part.sh"
+done
+echo "program: $passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,92 @@
+# conform: reports, records, --gpu where there is no GPU.
+
+records=$here/../records
+only=--only=Packed
+
+# The verdicts and counts of a report, whatever its form.
+reports() {
+  python3 - "$1" <<'END'
+import csv, json, sys, xml.etree.ElementTree as xml
+folder = sys.argv[1]
+with open(folder + "/conform.json") as f:
+    report = json.load(f)
+wanted = [(c["check"], c["verdict"], c["cases"]) for c in report["checks"]]
+assert len(wanted) == report["held"] == 2, report
+assert report["failed"] == report["skipped"] == 0, report
+assert report["platform"]["compiler"], report
+with open(folder + "/conform.csv") as f:
+    rows = list(csv.DictReader(f))
+assert [(r["check"], r["verdict"], int(r["cases"])) for r in rows] == wanted
+suite = xml.parse(folder + "/conform.xml").getroot()
+assert suite.tag == "testsuite" and suite.get("tests") == "2"
+assert suite.get("failures") == suite.get("skipped") == "0"
+cases = [(c.get("name"), c.find("system-out").text) for c in suite.iter("testcase")]
+for (check, verdict, count), (name, text) in zip(wanted, cases, strict=True):
+    assert name == check and text.endswith(f": {verdict}, {count} cases"), text
+END
+}
+
+shows conform_prints_a_table 'PackedBits +P1 P2 +definition +sampled +[0-9]+' \
+  conform "$only"
+shows conform_counts '^2 held, 0 failed, 0 skipped$' conform "$only"
+shows conform_says_proved 'EveryReciprocalIsTheRecordedOne .* proved +[0-9]+' \
+  conform --level 1 --only EveryReciprocal
+run 0 conform "$only" --out conformed
+holds conform_writes_four_files test "$(echo conformed/*)" = \
+  'conformed/conform.csv conformed/conform.html conformed/conform.json conformed/conform.xml'
+holds conform_forms_of_the_report_agree reports conformed
+holds conform_page_is_self_contained sh -c \
+  '! grep -qE "src=|<link|<script|@import|(href|url)[^>]*https?:" \
+    conformed/conform.html'
+holds conform_page_says_on_what grep -q '>compiler</td>' conformed/conform.html
+shows conform_json_goes_to_stdout '"held": 2' conform "$only" --json
+shows conform_list_runs_nothing 'PackedBits +P1 P2 +definition +0$' \
+  conform --list "$only"
+shows conform_list_as_json '"oracle": "definition"' conform --list "$only" --json
+refuses conform_refuses_levels 'use 0' conform --level 4
+refuses conform_refuses_unknown_names 'no check of level 0' \
+  conform --only nothing_has_this_name
+refuses conform_refuses_names_of_higher_levels 'no check of level 0' \
+  conform --only EveryFloatToBf16
+
+# Records.
+run 0 conform "$only" --record record.json
+holds record_is_json python3 -c 'import json
+r = json.load(open("record.json"))
+assert r["command"] == "zeroulp conform --level 0 --seed 1 --only Packed", r
+assert r["depends_on"] == "cpu" and len(r["checks"]) == 2, r
+assert "include/zeroulp/core/round.hpp" in r["sources"], r'
+cp record.json first.json
+run 0 conform "$only" --record record.json
+holds record_repeats_bit_for_bit cmp first.json record.json
+is record_is_fresh 'fresh record' "$(sh "$records/check.sh" record.json)"
+sed '/core\/round.hpp/s/": "..../": "0000/; /core\/pack.hpp/d' record.json \
+  >old.json
+is record_says_what_changed \
+  'stale old: include/zeroulp/core/pack.hpp include/zeroulp/core/round.hpp' \
+  "$(sh "$records/check.sh" old.json)"
+holds record_hashes_are_sha256 test \
+  "$(sh "$records/check.sh" --hash gpu | sed -n 's/ .*round.hpp//p')" = \
+  "$(sha256sum <"$here/../../include/zeroulp/core/round.hpp" | cut -c 1-16)"
+holds records_have_known_sources sh -c \
+  '! sh "$0" --hash unknown 2>/dev/null' "$records/check.sh"
+
+# --gpu: with the checks for GPUs built in, or without.
+"$program" conform --gpu --list >.out 2>.err
+if grep -q 'no checks for GPUs' .err; then
+  refuses conform_gpu_says_what_to_build 'install nvcc' conform --gpu
+else
+  shows conform_gpu_lists_its_checks 'core.decode +F1 F2 F3 F4 F5 +host' \
+    conform --gpu --list
+  run 0 conform --gpu --list --json
+  cp .out gpu.json
+  holds conform_gpu_cites_clauses_that_exist python3 -c 'import json, re, sys
+known = set(re.findall(r"\*\*([A-Z]\d+)\*\*", open(sys.argv[1]).read()))
+for check in json.load(open("gpu.json")):
+    cited = check["clauses"].split()
+    assert cited and known.issuperset(cited), check' "$here/../SPEC.md"
+  if ! nvidia-smi -L >/dev/null 2>&1; then
+    refuses conform_gpu_needs_one 'no NVIDIA GPU here' conform --gpu --out bad
+    holds refused_conform_writes_nothing test ! -e bad
+  fi
+fi

@@ -1,0 +1,90 @@
+# gemm and compare (SPEC G, M5).
+
+npy normal dy.npy 130x130 3
+run 0 quantize x.npy --group 1x128 --out qx
+run 0 quantize w.npy --group 128x128 --out qw
+shows gemm_example_of_its_help_works '130 x 130 bf16 .uint16., K = 256' \
+  gemm qx qw --recipe deepgemm.1d2d --out d.npy
+cp d.npy mine.npy
+shows compare_example_of_its_help_works 'equal: 16900 elements' \
+  compare mine.npy d.npy --dtype bf16
+
+# 1 * 1 + 2 * 2 and so on, exactly: t t^T = [5 -3; -3 16.25].
+run 0 quantize t.npy --group 1x128 --scale pow2 --out ta
+run 0 quantize t.npy --group 128x128 --scale pow2 --out tb
+run 0 quantize t.npy --group tensor --scale pow2 --out tt
+exact='<f4 2x2 40a00000 c0400000 c0400000 41820000'
+for recipe in cublaslt.1x128_128x128 deepgemm.1d2d deepseek_v3.inference \
+  cutlass.blockwise cutlass.blockwise_one_scale; do
+  run 0 gemm ta tb --recipe $recipe --output fp32 --out d.npy
+  is "gemm_${recipe}_is_exact_on_small_numbers" "$exact" "$(bits d.npy)"
+done
+for recipe in cublaslt.1x128_1x128 deepgemm.1d1d; do
+  run 0 gemm ta ta --recipe $recipe --output fp32 --out d.npy
+  is "gemm_${recipe}_is_exact_on_small_numbers" "$exact" "$(bits d.npy)"
+done
+for recipe in unpromoted cublaslt.tensorwise cutlass.fast_accumulation; do
+  run 0 gemm tt tt --recipe $recipe --out d.npy
+  is "gemm_${recipe}_is_exact_on_small_numbers" "$exact" "$(bits d.npy)"
+done
+npy write c.npy '<f4' 2x2 1
+run 0 gemm ta tb --c c.npy --output fp32 --out d.npy
+is gemm_accumulates_into_c '<f4 2x2 40c00000 c0000000 c0000000 418a0000' \
+  "$(bits d.npy)"
+run 0 gemm ta tb --out d.npy
+is gemm_writes_bf16 '<u2 2x2 40a0 c040 c040 4182' "$(bits d.npy)"
+run 0 gemm ta tb --interval 32 --splits 2 --output fp32 --out d.npy
+is gemm_takes_an_interval_and_splits "$exact" "$(bits d.npy)"
+
+# Fprop X W^T; Dgrad dY W; Wgrad dY^T X, tokens along K.
+shows fprop_shapes_work '130 x 130' gemm qx qw --out y.npy
+run 0 quantize dy.npy --out qdy
+run 0 retile qw --out qwt
+shows dgrad_shapes_work '130 x 256' gemm qdy qwt --out dx.npy
+run 0 quantize dy.npy --group 128x1 --out qdyt
+run 0 quantize x.npy --group 128x1 --out qxt
+shows wgrad_shapes_work '130 x 256 float32, K = 130' \
+  gemm qdyt qxt --recipe deepgemm.1d1d --out dw.npy
+shows wgrad_accumulates '130 x 256' \
+  gemm qdyt qxt --recipe deepgemm.1d1d --c dw.npy --out dw2.npy
+shows gemm_json_has_the_shape '"k": 256' gemm qx qw --out y.npy --json
+refuses gemm_refuses_groups_of_another_recipe 'needs 1x128' \
+  gemm qx qw --recipe deepgemm.1d1d --out bad.npy
+refuses gemm_refuses_rows_for_tensors 'needs tensor' \
+  gemm qx qw --recipe unpromoted --out bad.npy
+refuses gemm_refuses_another_k 'same K' gemm qx tb --out bad.npy
+refuses gemm_refuses_an_unknown_recipe "unknown recipe 'x'" \
+  gemm qx qw --recipe x --out bad.npy
+refuses gemm_refuses_an_odd_interval interval \
+  gemm qx qw --interval 100 --out bad.npy
+refuses gemm_refuses_text_after_a_number "'128abc'" \
+  gemm qx qw --interval 128abc --out bad.npy
+refuses gemm_refuses_negative_splits splits gemm qx qw --splits -3 --out bad.npy
+refuses gemm_refuses_another_output fp32 gemm qx qw --output e4m3 --out bad.npy
+refuses gemm_refuses_c_of_another_shape 'C must be 130 x 130' \
+  gemm qx qw --c c.npy --out bad.npy
+refuses gemm_refuses_e5m6 'tensor core' gemm q6 q6 --recipe unpromoted \
+  --out bad.npy
+holds refused_gemms_write_nothing test ! -e bad.npy
+
+npy write u.npy '<f4' 3 1 0 -1
+npy write v.npy '<f4' 3 1 -0.0 -1.00000012
+run 1 compare u.npy v.npy
+is compare_finds_a_mismatch '' "$reason"
+holds compare_counts grep -q '2 of 3 elements differ; at most 1 ulps' .out
+holds compare_shows_the_first \
+  grep -q 'first at (1): 00000000 (0) against 80000000 (-0)' .out
+holds compare_has_a_histogram grep -qE '^ +1 +1$' .out
+run 1 compare u.npy v.npy --json
+is compare_json_finds_a_mismatch '' "$reason"
+holds compare_json_has_the_bits grep -q '"b": "80000000"' .out
+npy write u1.npy '|u1' 2 0x7e 0x38
+npy write v1.npy '|u1' 2 0xfe 0x38
+run 1 compare u1.npy v1.npy --format e4m3
+holds compare_counts_codes_of_a_format grep -q 'at most 252 ulps' .out
+refuses compare_refuses_types 'one type' compare u.npy u1.npy
+refuses compare_refuses_shapes 'one shape' compare u.npy t.npy
+refuses compare_refuses_floats_as_codes 'not codes' \
+  compare u.npy v.npy --format e4m3
+refuses compare_refuses_a_wide_format '8 bits' \
+  compare u1.npy v1.npy --dtype bf16

@@ -1,0 +1,64 @@
+# step (SPEC T).
+
+wgmma=hopper.wgmma.e4m3.e4m3.f32
+d() { run 0 step "$@" --json; echo "$out" | sed -n 's/^  "d": "\(.*\)",$/\1/p'; }
+
+shows step_example_of_its_help_works 'D = 48440000 .200704.' \
+  step $wgmma --a 7e38 --b 7e01 --c 3f800000
+# 448 * 448: places 8 + 8 = 16, so the unit is 2^3; 1 * 2^-9 has place -6 and
+# significand 0.125; c = 1 has place 0: both are cut to nothing.
+shows step_prints_the_largest_place 'largest place 16: .* 2\^3$' \
+  step $wgmma --a 7e38 --b 7e01 --c 3f800000
+shows step_prints_what_c_loses '^c +0 +1 +0 +1$' \
+  step $wgmma --a 7e38 --b 7e01 --c 3f800000
+# 08 is 2^-6, 04 the subnormal 2^-7: products 2^-12, 2^-13, 2^-14 against 1.
+is step_keeps_2_to_the_-13 3f800400 "$(d $wgmma --a 04 --b 08 --c 3f800000)"
+is step_drops_2_to_the_-14 3f800000 "$(d $wgmma --a 04 --b 04 --c 3f800000)"
+is step_with_12_bits_drops_2_to_the_-13 3f800000 \
+  "$(d whatif.f12.e4m3.e4m3.f32 --a 04 --b 08 --c 3f800000)"
+is step_with_14_bits_keeps_2_to_the_-14 3f800200 \
+  "$(d whatif.f14.e4m3.e4m3.f32 --a 04 --b 04 --c 3f800000)"
+is step_cuts_toward_zero 3f800000 "$(d $wgmma --a 84 --b 04 --c 3f800000)"
+is sign_fill_cuts_toward_minus_infinity 3f7ff800 \
+  "$(d whatif.sign_fill.e4m3.e4m3.f32 --a 84 --b 04 --c 3f800000)"
+# 1.5 * 1.5 has place 0 on Hopper, but its highest bit has place 1.
+is step_does_not_renormalise_products 39000000 \
+  "$(d $wgmma --a 3cbc --b 3c3c --c 39000000)"
+is top14_hangs_from_the_highest_bit 00000000 \
+  "$(d whatif.top14.e4m3.e4m3.f32 --a 3cbc --b 3c3c --c 39000000)"
+is step_aligns_c_with_the_products 00000000 \
+  "$(d $wgmma --a 7efe --b 7e7e --c 3f800000)"
+is c_last_adds_c_to_the_sum 3f800000 \
+  "$(d whatif.c_last.e4m3.e4m3.f32 --a 7efe --b 7e7e --c 3f800000)"
+is step_gives_plus_zero 00000000 "$(d $wgmma --a 80 --b 38 --c 80000000)"
+is step_gives_one_nan 7fffffff "$(d $wgmma --a ff --b 38 --c 80000000)"
+is step_gives_one_nan_in_fp16 7fff \
+  "$(d hopper.wgmma.e4m3.e4m3.f16 --a ff --b 38 --c 0000)"
+is step_gives_infinity_beyond_fp16 7c00 \
+  "$(d hopper.wgmma.e4m3.e4m3.f16 --a 7e --b 7e)"
+is step_truncates_c_alone 7f7ffc00 "$(d $wgmma --a 00 --b 00 --c 7f7fffff)"
+is step_ignores_13_bits_of_tf32 3f800000 \
+  "$(d hopper.wgmma.tf32.tf32.f32 --a 3f801fff --b 3f801fff)"
+is step_of_mixed_formats_works 3f800000 \
+  "$(d hopper.wgmma.e4m3.e5m2.f32 --a 38 --b 3c)"
+is sequential_rounds_one_fma 3f800000 \
+  "$(d sequential.e4m3.e4m3.f32 --a 38 --b 38)"
+is exact_takes_any_length 40400000 \
+  "$(d exact.e4m3.e4m3.f32 --a 383838 --b 383838)"
+shows step_says_when_nothing_is_aligned 'NaN or infinite' \
+  step $wgmma --a 7f --b 38
+shows step_says_when_a_path_has_two_steps 'only the result' \
+  step hopper.mma.e4m3.e4m3.f32 --a 38 --b 38
+
+refuses step_refuses_an_unknown_path "unknown path 'x'" step x --a 38 --b 38
+refuses step_refuses_35_bits "unknown path" \
+  step whatif.f35.e4m3.e4m3.f32 --a 38 --b 38
+refuses step_refuses_unequal_operands 'give as many' \
+  step $wgmma --a 3838 --b 38
+refuses step_refuses_half_an_operand 'hexadecimal digits' \
+  step $wgmma --a 383 --b 383
+refuses step_refuses_33_operands 'at most 32' step $wgmma \
+  --a "$(printf '38%.0s' {1..33})" --b "$(printf '38%.0s' {1..33})"
+refuses step_refuses_what_is_not_hexadecimal "'g8'" step $wgmma --a g8 --b 38
+refuses step_refuses_a_wide_c '--c' step $wgmma --a 38 --b 38 --c 100000000
+refuses step_refuses_no_operands '--b' step $wgmma --a 38

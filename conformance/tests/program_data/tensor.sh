@@ -1,0 +1,90 @@
+# quantize, dequantize, retile (SPEC Q, W).
+
+bits() { npy bits "$1"; }
+npy normal x.npy 130x256 1
+npy normal w.npy 130x256 2
+npy write t.npy '<f4' 2x2 1 2 -4 0.5
+npy write h.npy '<f2' 2x2 1 2 -4 0.5
+npy write b.npy '<u2' 2x2 0x3f80 0x4000 0xc080 0x3f00
+
+shows quantize_example_of_its_help_works '130 x 256 e4m3 codes, 260 fp32' \
+  quantize x.npy --format e4m3 --group 1x128 --out qx
+shows dequantize_example_of_its_help_works '130 x 256 float32' \
+  dequantize qx --out x2.npy
+shows retile_example_of_its_help_works '256 x 130 e4m3 codes, 512 fp32' \
+  retile qx --to e4m3 --out qxt
+
+# Powers of two: amax 4 gives 2^ceil(log2(4 / 448)) = 2^-6.
+run 0 quantize t.npy --group tensor --scale pow2 --out q
+is quantize_tensor_codes '|u1 2x2 68 70 f8 60' "$(bits q/codes.npy)"
+holds quantize_tensor_keeps_its_scale_in_meta \
+  grep -q '"scale_bits": "3c800000"' q/meta.json
+holds quantize_tensor_writes_no_scales test ! -e q/scales.npy
+run 0 dequantize q --out t2.npy
+is dequantize_inverts_quantize "$(bits t.npy)" "$(bits t2.npy)"
+run 0 quantize t.npy --group 1x128 --scale pow2 --out q
+is quantize_rows_have_their_scales '<f4 2x1 3c000000 3c800000' \
+  "$(bits q/scales.npy)"
+is quantize_rows_have_their_codes '|u1 2x2 70 78 f8 60' "$(bits q/codes.npy)"
+run 0 quantize h.npy --group 1x128 --scale pow2 --out qh
+is quantize_reads_float16 '|u1 2x2 70 78 f8 60' "$(bits qh/codes.npy)"
+run 0 quantize b.npy --dtype bf16 --group 1x128 --scale pow2 --out qb
+is quantize_reads_bf16 '|u1 2x2 70 78 f8 60' "$(bits qb/codes.npy)"
+run 0 quantize t.npy --group 128x1 --scale pow2 --out qc
+is quantize_column_tiles_have_k_along_rows '<f4 2x1 3c800000 3c000000' \
+  "$(bits qc/scales.npy)"
+run 0 quantize t.npy --group 1x128 --scale pow2 --layout ue8m0 --out qu
+is quantize_packs_ue8m0_scales '<u4 1x4 7f7f7f78 7f7f7f79 7f7f7f7f 7f7f7f7f' \
+  "$(bits qu/scales.npy)"
+run 0 quantize t.npy --group 1x128 --scale pow2 --layout mn_major --out qm
+is quantize_pads_mn_major '<f4 1x4 3c000000 3c800000 00000000 00000000' \
+  "$(bits qm/scales.npy)"
+run 0 quantize t.npy --group 128x128 --scale pow2 --layout blk128 --out qk
+is quantize_pads_blk128 '<f4 1x4 3c800000 00000000 00000000 00000000' \
+  "$(bits qk/scales.npy)"
+for dir in q qh qb qc qu qm qk; do
+  run 0 dequantize $dir --out t2.npy
+  is "dequantize_reads_the_layout_of_$dir" "$(bits t.npy)" "$(bits t2.npy)"
+done
+run 0 quantize t.npy --format e5m6 --group tensor --scale pow2 --out q6
+is quantize_writes_e5m6_as_uint16 '<u2 2x2' "$(bits q6/codes.npy | cut -c1-7)"
+for c in zeroulp deepseek_v3 deepseek_v3_first vllm deepgemm_host \
+  deepgemm_device tile_kernels deepep transformer_engine torchao trt_llm; do
+  for s in fp32 pow2 pow2_down pow2_nearest; do
+    run 0 quantize x.npy --convention $c --scale $s --out qq
+    [ -z "$reason" ] && run 0 dequantize qq --out x2.npy
+    verdict "quantize_${c}_with_${s}_scales_reads_back" "$reason"
+  done
+done
+npy write past.npy '<f4' 2 1 16
+npy write none.npy '<f4' 0
+scale_of() { sed -n 's/.*"scale_bits": "\(.*\)".*/\1/p' "$1/meta.json"; }
+run 0 quantize t.npy --group tensor --scale pow2 --history past.npy --out qd
+is quantize_delayed_takes_the_largest_amax 3d800000 "$(scale_of qd)"
+# 1 + (16 - 1) * ... : decay 1 keeps the oldest, decay 0 the newest.
+run 0 quantize t.npy --group tensor --scale pow2 --history past.npy \
+  --history-rule ema --decay 1 --out qd
+is quantize_delayed_ema_keeps_the_oldest 3b800000 "$(scale_of qd)"
+run 0 quantize t.npy --group tensor --scale pow2 --history none.npy --out qd
+is quantize_without_history_takes_its_own_amax 3c800000 "$(scale_of qd)"
+
+run 0 retile q --out qt
+is retile_transposes_with_new_tiles '|u1 2x2 68 f8 78 68' "$(bits qt/codes.npy)"
+is retile_chooses_new_scales '<f4 2x1 3c800000 3c000000' \
+  "$(bits qt/scales.npy)"
+run 0 retile q --rule max_scale --out qt
+is retile_max_scale_keeps_the_largest_scale '<f4 2x1 3c800000 3c800000' \
+  "$(bits qt/scales.npy)"
+is retile_max_scale_has_its_codes '|u1 2x2 68 f8 70 60' "$(bits qt/codes.npy)"
+run 0 quantize t.npy --format e5m6 --group 1x128 --scale pow2 --out q56
+run 0 retile q56 --to e4m3 --out qt
+is retile_narrows_e5m6_to_e4m3 '|u1 2x2 68 f8 78 68' "$(bits qt/codes.npy)"
+run 0 retile qc --out qt
+is retile_turns_column_tiles_into_row_tiles '|u1 2x2 70 78 f8 60' \
+  "$(bits qt/codes.npy)"
+run 0 retile qk --out qt
+is retile_only_transposes_weight_codes '|u1 2x2 68 f8 70 60' \
+  "$(bits qt/codes.npy)"
+run 0 retile qu --out qt
+is retile_keeps_the_layout '<u4 1x4 7f7f7f79 7f7f7f78 7f7f7f7f 7f7f7f7f' \
+  "$(bits qt/scales.npy)"
