@@ -1,0 +1,54 @@
+// Defines a campaign: many cases of one target, an implementation held against
+// another, on all cores; the same result on any number of them.
+
+#ifndef ZEROULP_FUZZ_CAMPAIGN_HPP_
+#define ZEROULP_FUZZ_CAMPAIGN_HPP_
+
+#include <optional>
+
+#include "fuzz/opponent.hpp"
+
+namespace zeroulp::fuzz {
+
+/// Case numbers first, first + stride, ...
+struct campaign {
+  target what = target::encode;
+  int profile = -1;
+  std::uint64_t seed = 1;
+  std::uint64_t cases = 20000;
+  std::uint64_t first = 0;
+  std::uint64_t stride = 1;
+  double seconds = 0;       ///< end when this time is over; 0: never
+  int threads = 0;          ///< 0: all cores
+  bool keep_going = false;  ///< count every mismatch; else end at the first
+  pins pinned;
+  opponent left;
+  opponent right;
+};
+
+struct campaign_result {
+  std::uint64_t cases = 0;
+  std::uint64_t elements = 0;  ///< of outputs compared, without guards
+  /// Of inputs and of what `left` makes of them; depends on the cases alone.
+  std::uint64_t digest = 0;
+  std::uint64_t mismatches = 0;                 ///< cases
+  std::optional<std::uint64_t> first_mismatch;  ///< the lowest case number
+  std::vector<std::uint64_t> bins;  ///< of the first `covered` cases
+  double seconds = 0;
+};
+
+/// Coverage is counted over so many cases: a standard run.
+inline constexpr std::uint64_t covered = 20000;
+
+/// What is done so far: cases and elements.
+using on_progress = std::function<void(std::uint64_t, std::uint64_t)>;
+
+/// Runs a campaign. `progress` is called from one thread, now and then.
+campaign_result run(const campaign& c, const on_progress& progress = {});
+
+/// Returns true iff two results are the same bits.
+bool same(const outputs& x, const outputs& y);
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_CAMPAIGN_HPP_

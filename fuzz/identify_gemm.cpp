@@ -1,0 +1,113 @@
+#include "fuzz/identify_gemm.hpp"
+
+#include <fmt/format.h>
+
+#include "fuzz/identify_gemm_search.hpp"
+#include "zeroulp/engine.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::fuzz {
+namespace {
+
+std::string text_of(const scale_cover& cover, bool present) {
+  if (!present) return "no scales";
+  const auto size = [](std::int32_t n, const char* all) {
+    return n == 0 ? std::string(all) : std::to_string(n);
+  };
+  const granularity g = cover.covers;
+  return (g == per_tensor ? "tensor" : size(g.mn, "M") + "x" + size(g.k, "K")) +
+         (cover.transposed ? ", transposed" : "");
+}
+
+/// Every field with all values tried. Members are added in this order.
+std::vector<fitting_field> all_fields(const gemm_grid& grid,
+                                      const gemm_evidence& e) {
+  std::vector<fitting_field> all{{"accumulator", {}},
+                                 {"interval", {}},
+                                 {"update", {"fl(acc+p)"}},
+                                 {"splits of K", {}},
+                                 {"scales of A", {}},
+                                 {"scales of B", {}},
+                                 {"epilogue", {"store", "fl(acc+C)"}}};
+  for (const auto& a : grid.accumulators) all[0].values.push_back(a.name);
+  for (const auto i : grid.intervals) {
+    all[1].values.push_back(i == 0 ? "none" : std::to_string(i));
+  }
+  if (e.a.scales || e.b.scales) {
+    all[2].values = {"fl(acc+p), scales at the end", "fma(p, fl(sa*sb), acc)",
+                     "fma(fl(p*sa), sb, acc)", "fma(fl(p*sb), sa, acc)"};
+  }
+  for (const auto s : grid_splits) all[3].values.push_back(std::to_string(s));
+  for (const auto& c : grid.a) {
+    all[4].values.push_back(text_of(c, e.a.scales.has_value()));
+  }
+  for (const auto& c : grid.b) {
+    all[5].values.push_back(text_of(c, e.b.scales.has_value()));
+  }
+  return all;
+}
+
+/// Returns true iff `r` is what the named recipe does with these operands,
+/// whatever the output format.
+bool is_named(const gemm_evidence& e, const recipe& r, bool b_first,
+              const recipe& named) {
+  recipe n = named;
+  const bool half = e.a.f == e.b.f && (e.a.f == bf16 || e.a.f == fp16);
+  if (half) n = engine::for_operands(named, e.a.f, e.b.f);
+  const bool scaled = e.a.scales || e.b.scales;
+  return r.acc == n.acc && r.interval == n.interval && r.splits == n.splits &&
+         r.end == n.end && (!scaled || (r.update == n.update && !b_first)) &&
+         (!e.a.scales || r.a == n.a) && (!e.b.scales || r.b == n.b);
+}
+
+}  // namespace
+
+gemm_answer identify_gemm(const gemm_evidence& e) {
+  const auto s = search_gemms(e);
+  const tally result = s.best[0].result;
+  class_builder builder(all_fields(s.grid, e));
+  std::vector<bool> named(std::size(named_recipes), false);
+  bool best_is_named = false;
+  gemm_answer answer;
+  for (const auto& j : s.best) {
+    if (j.result.digest != result.digest) continue;
+    const auto& c = s.grid.chains[j.chain];
+    const auto& p = c.plans[j.plan];
+    const bool b_first = p.update == b_first_update;
+    recipe r = recipe_of(s.grid, e, c, p, grid_ends[j.end]);
+    for (const std::size_t split : p.splits) {
+      builder.add({c.acc, p.interval, p.update, split, p.a, p.b, j.end});
+      r.splits = grid_splits[split];
+      bool has_name = false;
+      for (std::size_t n = 0; n < named.size(); ++n) {
+        if (!is_named(e, r, b_first, named_recipes[n].value)) continue;
+        has_name = true;
+        named[n] = true;
+      }
+      const bool is_first = &j == s.best.data() && split == p.splits[0];
+      if (is_first || (has_name && !best_is_named)) {
+        answer.how = r;
+        answer.b_scale_first = b_first;
+      }
+      best_is_named = best_is_named || has_name;
+    }
+  }
+  answer.found = builder.result();
+  for (std::size_t n = 0; n < named.size(); ++n) {
+    if (!named[n]) continue;
+    const auto& row = named_recipes[n];
+    answer.found.names.push_back(
+        row.value.output == e.output
+            ? row.name
+            : fmt::format("{} (stored as {})", row.name, name_of(e.output)));
+  }
+  for (const auto& c : s.grid.chains) {
+    for (const auto& p : c.plans) answer.tried += p.splits.size() * end_count;
+  }
+  answer.outputs_differ = result.differ;
+  answer.exact = result.differ == 0;
+  if (!answer.exact) answer.first = result.first;
+  return answer;
+}
+
+}  // namespace zeroulp::fuzz

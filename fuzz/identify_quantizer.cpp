@@ -1,0 +1,172 @@
+#include "fuzz/identify_quantizer.hpp"
+
+#include <fmt/format.h>
+
+#include "fuzz/identify_quantizer_search.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::fuzz {
+namespace {
+
+constexpr const char* storage_texts[] = {"s", "fl(1/s)", "q = fl(max/amax)",
+                                         "ue8m0 byte of s"};
+
+/// Every field with all values tried. Members are added in this order.
+std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
+  std::vector<fitting_field> all{
+      {"format", {}},
+      {"group", {}},
+      {"scales hold", {}},
+      {"scale",
+       {"fl(amax/max)", "fl(amax*fl(1/max))", "fl(1/q), q = fl(max/amax)"}},
+      {"kind of scale", {}},
+      {"element",
+       {"x/s", "fl(x/s)", "fl(x*fl(1/s))", "fl(x*q)", "div.full(x, s)"}},
+      {"amax of NaN and Inf", {"finite only", "skip NaN", "keep NaN"}},
+      {"floor of amax", {"none", "1e-4", "1e-10", "1e-12"}},
+      {"unit scale", {"no", "yes"}},
+      {"amax in BF16", {"no", "yes"}},
+      {"conversion", {}}};
+  for (const format f : grid.formats) all[0].values.push_back(name_of(f));
+  for (const auto& g : grid.groupings) {
+    all[1].values.push_back(g.shape == group_shape{1, 0} ? "a whole row (1xK)"
+                                                         : name_of(g.shape));
+  }
+  for (const bool transposed : {false, true}) {
+    for (const char* text : storage_texts) {
+      all[2].values.push_back(std::string(text) +
+                              (transposed ? ", transposed" : ""));
+    }
+  }
+  for (const auto& k : named_scale_kinds) all[4].values.push_back(k.name);
+  for (const auto& p : named_policies) all[10].values.push_back(p.name);
+  return all;
+}
+
+/// One member of the grid.
+struct member {
+  const judged_scales* scales;
+  amax_source amax;
+  std::size_t element;
+  std::size_t policy;
+
+  convention value() const {
+    return {grid_floors[amax.floor],     grid_scale_rules[scales->choice.rule],
+            grid_element_rules[element], grid_amax_rules[amax.rule],
+            scales->choice.unit != 0,    amax.bf16 != 0,
+            scales->choice.kind != 0,    named_policies[policy].value};
+  }
+};
+
+/// Returns true iff `c` is the named `n`, whatever its kind of scale.
+bool is_named(const convention& c, const convention& n) {
+  return c.amax_floor == n.amax_floor && c.scale == n.scale &&
+         c.element == n.element && c.amax == n.amax &&
+         c.unit_scale == n.unit_scale && c.bf16_amax == n.bf16_amax &&
+         c.conversion == n.conversion;
+}
+
+/// Calls `use` with each member whose words differ from the data in `scales`
+/// and `codes`.
+template <class Use>
+void for_each_member(const quantizer_search& s, std::uint64_t scales,
+                     std::uint64_t codes, Use use) {
+  for (const auto& j : s.scales) {
+    if (j.result.digest != scales) continue;
+    const auto& c = j.choice;
+    for (std::size_t element = 0; element < element_count; ++element) {
+      for (std::size_t p = 0; p < policy_count; ++p) {
+        const tally& t = s.codes[j.scaling][element][p];
+        if (t.differ != s.fewest_codes || t.digest != codes) continue;
+        for (const auto& source :
+             s.grid.groupings[c.grouping].amaxes[c.amax].sources) {
+          use(member{&j, source, element, p});
+        }
+      }
+    }
+  }
+}
+
+/// The first of the nearest.
+member first_member(const quantizer_search& s) {
+  for (const auto& j : s.scales) {
+    for (std::size_t element = 0; element < element_count; ++element) {
+      for (std::size_t p = 0; p < policy_count; ++p) {
+        if (s.codes[j.scaling][element][p].differ == s.fewest_codes) {
+          const auto& g = s.grid.groupings[j.choice.grouping];
+          return {&j, g.amaxes[j.choice.amax].sources[0], element, p};
+        }
+      }
+    }
+  }
+  return {};  // not reached: some rule has the fewest
+}
+
+/// Fills in what the first wrong words were made from.
+void explain(const quantizer_search& s, const member& m, const tally& scales,
+             const tally& codes, quantizer_answer& a) {
+  if (scales.differ > 0) {
+    auto row = scales.first.i;
+    auto col = scales.first.j;
+    if (a.reading.transposed) std::swap(row, col);
+    const matrix_view<const std::uint32_t> x(s.grid.x.words.data(),
+                                             s.grid.x.rows, s.grid.x.cols);
+    for (const auto& b : s.grid.groupings[m.scales->choice.grouping].groups) {
+      if (b.gi != row || b.gj != col) continue;
+      a.first_scale = {scales.first,
+                       group_amax(a.how, x.block(b.i, b.j, b.rows, b.cols))};
+    }
+  }
+  if (codes.differ > 0) {
+    a.first_code = {codes.first, s.grid.x(codes.first.i, codes.first.j)};
+  }
+}
+
+}  // namespace
+
+quantizer_answer identify_quantizer(const quantizer_evidence& e) {
+  const auto s = search_quantizers(e);
+  member best = first_member(s);
+  const tally scales = best.scales->result;
+  const tally codes = s.codes[best.scales->scaling][best.element][best.policy];
+
+  const auto fields = all_fields(s.grid);
+  class_builder builder(fields);
+  std::vector<bool> named(std::size(named_conventions), false);
+  bool best_is_named = false;
+  for_each_member(s, scales.digest, codes.digest, [&](const member& m) {
+    const auto& c = m.scales->choice;
+    const auto& reading = s.grid.readings[m.scales->reading];
+    const std::size_t holds =
+        static_cast<std::size_t>(reading.holds) +
+        (reading.transposed ? std::size(storage_texts) : 0);
+    builder.add({c.format, c.grouping, holds, c.rule, c.kind, m.element,
+                 m.amax.rule, m.amax.floor, c.unit, m.amax.bf16, m.policy});
+    for (std::size_t n = 0; n < named.size(); ++n) {
+      if (!is_named(m.value(), named_conventions[n].value)) continue;
+      named[n] = true;
+      if (!best_is_named) best = m;
+      best_is_named = true;
+    }
+  });
+
+  quantizer_answer a;
+  a.scales_differ = scales.differ;
+  a.codes_differ = codes.differ;
+  a.exact = scales.differ == 0 && codes.differ == 0;
+  // A grouping is read in its own ways only.
+  a.tried = builder.combinations() / fields[1].values.size() /
+            fields[2].values.size() * s.grid.readings.size();
+  a.found = builder.result();
+  for (std::size_t n = 0; n < named.size(); ++n) {
+    if (named[n]) a.found.names.emplace_back(named_conventions[n].name);
+  }
+  const auto& c = best.scales->choice;
+  a.reading = s.grid.readings[best.scales->reading];
+  a.how = {fp32, s.grid.formats[c.format], best.value(),
+           named_scale_kinds[c.kind].value, a.reading.group};
+  explain(s, best, scales, codes, a);
+  return a;
+}
+
+}  // namespace zeroulp::fuzz

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Builds the libFuzzer targets and runs them on all cores, one after the other.
+#
+#   fuzz/libfuzzer/run.sh [-b FOLDER] [SECONDS] [TARGET...]
+#
+# SECONDS (60) are shared by the targets (all). -b: use the binaries in FOLDER,
+# build nothing. Prints a line of TAP a target; the exit status is 1 if one found
+# something, 2 if they could not be built. What a run has learned stays in
+# build/libfuzzer/corpus, and the next one starts from there.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$root/build/libfuzzer
+binaries=
+if [[ ${1-} == -b ]]; then
+  binaries=$(cd "$2" && pwd)
+  shift 2
+fi
+seconds=${1:-60}
+shift || true
+targets=("$@")
+[[ $# -gt 0 ]] || targets=(npy vectors token arguments values)
+for target in "${targets[@]}"; do
+  if [[ ! $seconds =~ ^[0-9]+$ || ! -d $root/fuzz/corpus/$target ]]; then
+    echo "usage: run.sh [-b FOLDER] [SECONDS] [TARGET...]" >&2
+    exit 2
+  fi
+done
+
+if [[ -z $binaries ]]; then
+  binaries=$build/bin
+  compiler=$(command -v clang++-14 || command -v clang++ || echo none)
+  if [[ $compiler == none ]]; then
+    echo "ok fuzz # SKIP there is no clang++ here"
+    exit 0
+  fi
+  mkdir -p "$build"
+  if ! cmake -S "$root" -B "$build" -DCMAKE_CXX_COMPILER="$compiler" \
+      -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF -DZEROULP_CUDA=OFF \
+      >"$build/build.log" 2>&1; then
+    tail -n 50 "$build/build.log" >&2
+    exit 2
+  fi
+  if ! grep -q 'ZEROULP_HAVE_LIBFUZZER:INTERNAL=1' "$build/CMakeCache.txt"; then
+    echo "ok fuzz # SKIP $compiler has no libFuzzer"
+    exit 0
+  fi
+  if ! cmake --build "$build" -j "$(nproc)" --target zeroulp_libfuzzer \
+      >"$build/build.log" 2>&1; then
+    tail -n 50 "$build/build.log" >&2
+    exit 2
+  fi
+fi
+
+declare -A longest=([npy]=1024 [vectors]=2048 [token]=2048 [arguments]=512
+                    [values]=512)
+# Short histories of allocations: faster, and the replay has the long ones.
+export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8
+status=0
+
+# fuzz TARGET: one process a core; they share a corpus.
+fuzz() {
+  local target=$1 job jobs=() executions=0 log count finding
+  local work=$build/$target corpus=$build/corpus/$target
+  rm -rf "$work"
+  # Targets must not write: they run where nothing else is.
+  mkdir -p "$corpus" "$work/findings" "$work/logs" "$work/empty"
+  cp "$root/fuzz/corpus/$target"/* "$corpus"
+  cd "$work/empty"
+  for ((job = 1; job <= $(nproc); ++job)); do
+    "$binaries/zeroulp_fuzz_$target" -seed="$job" -reload=1 \
+      -max_total_time=$((seconds / ${#targets[@]})) -timeout=10 \
+      -rss_limit_mb=2048 -malloc_limit_mb=64 -max_len="${longest[$target]}" \
+      -dict="$root/fuzz/libfuzzer/$target.dict" \
+      -artifact_prefix="$work/findings/" -print_final_stats=1 "$corpus" \
+      >"$work/logs/$job" 2>&1 </dev/null &
+    jobs+=($!)
+  done
+  local start=$SECONDS failed=
+  for job in "${!jobs[@]}"; do
+    log=$work/logs/$((job + 1))
+    wait "${jobs[job]}" || failed=$log
+    count=$(sed -n 's/^stat::number_of_executed_units: //p' "$log")
+    executions=$((executions + ${count:-0}))
+  done
+  if [[ -z $failed && -n $(ls -A) ]]; then
+    failed=$work/logs/1
+    echo "# it wrote $(ls -A)"
+  fi
+  if [[ -n $failed ]]; then
+    status=1
+    echo "not ok fuzz $target"
+    grep -m 3 -E 'ERROR|does not hold|SUMMARY' "$failed" | sed 's/^/# /' || true
+    for finding in "$work"/findings/*; do
+      [[ ! -e $finding ]] ||
+        echo "# replay: $binaries/zeroulp_fuzz_$target $finding"
+    done
+  else
+    executions=$(sed ':more;s/\B[0-9]\{3\}\>/,&/;t more' <<<"$executions")
+    echo "ok fuzz $target # $executions executions in $((SECONDS - start)) s"
+  fi
+}
+
+for target in "${targets[@]}"; do
+  fuzz "$target"
+done
+exit $status

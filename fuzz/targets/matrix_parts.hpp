@@ -1,0 +1,140 @@
+// Defines what the rows of the table of targets share: tables of bins, what a
+// code is called. And what those of quantize, pack, retile and gemm do: draws
+// of formats, placements, codes and scales, what a scale is called, and where a
+// value lies between two codes.
+
+#ifndef ZEROULP_FUZZ_TARGETS_MATRIX_PARTS_HPP_
+#define ZEROULP_FUZZ_TARGETS_MATRIX_PARTS_HPP_
+
+#include <functional>
+#include <initializer_list>
+
+#include "fuzz/problem.hpp"
+
+namespace zeroulp::fuzz {
+
+template <class T, std::size_t N>
+const T& one_of(const T (&list)[N], counter_rng& rng) {
+  return list[rng.below(static_cast<std::uint32_t>(N))];
+}
+
+/// Returns a format that elements are quantized to: those of training mostly.
+format draw_code_format(counter_rng& rng);
+
+placement draw_placement(counter_rng& rng);
+
+/// Returns a finite code of either sign, all as likely, from 32 random bits.
+inline std::uint64_t finite_code(format f, std::uint32_t bits) {
+  const std::uint64_t magnitude = (bits >> 1) * (f.max_code() + 1) >> 31;
+  // Formats with one zero have no code for the other.
+  const bool minus =
+      (bits & 1) != 0 && (f.kind != specials::fnuz || magnitude != 0);
+  return minus ? magnitude | f.sign_mask() : magnitude;
+}
+
+/// Returns a code of Inf (half of them, where there is one) or NaN, either
+/// sign; 0 if `f` has neither.
+std::uint64_t draw_special_code(format f, counter_rng& rng);
+
+/// Strews such codes over about one in `rarity` elements.
+void strew_specials(matrix& x, std::uint32_t rarity, counter_rng& rng);
+
+/// What a code is.
+enum class code_kind { zero, subnormal, normal, largest, infinite, nan };
+code_kind code_kind_of(format f, std::uint64_t code);
+
+/// What an FP32 scale is. `smallest`: 2^-127, the least that UE8M0 has;
+/// `subnormal`: any other; `other`: normal, no power of two.
+enum class scale_class {
+  pow2,
+  other,
+  smallest,
+  subnormal,
+  zero,
+  infinite,
+  nan,
+  negative,
+};
+inline constexpr int scale_classes = 8;
+scale_class scale_class_of(std::uint64_t bits);
+
+/// Returns an FP32 scale of any class, all as likely.
+std::uint32_t draw_scale(counter_rng& rng);
+
+/// Where a value lies: on a code, between two, above the largest finite one.
+enum class position {
+  exact,
+  below_half,
+  tie,
+  above_half,
+  beyond,
+  infinite,
+  nan,
+};
+
+/// Returns a format whose codes continue those of `f` (R8), with more fraction
+/// bits: what a value is rounded to (under keep_specials) to see its position.
+format refined(format f);
+
+/// Returns the position of the value whose code in refined(f) is `fine`.
+/// `nonzero`: the value is not zero, though its code may be.
+position position_of(format f, std::uint64_t fine, bool nonzero);
+
+/// Returns the output called `name`, which must be there.
+const matrix& output_of(const outputs& all, std::string_view name);
+
+/// Calls `use(at)` for at most `most` of `size` indices, evenly spread.
+template <class Use>
+void for_each_sampled(std::ptrdiff_t size, std::ptrdiff_t most, Use use) {
+  const std::ptrdiff_t count = size < most ? size : most;
+  for (std::ptrdiff_t i = 0; i < count; ++i) use(i * size / count);
+}
+
+/// A property of a case, and its values.
+struct bin_axis {
+  const char* name;
+  std::vector<const char*> values;
+};
+
+/// Axes that several targets have.
+bin_axis code_axis();
+/// The first `count` positions.
+bin_axis position_axis(int count);
+bin_axis scale_class_axis(const char* name);
+bin_axis scale_kind_axis();
+bin_axis sign_axis();
+
+/// Families of bins: in each, one bin for every combination of the values of
+/// its axes, such as "amax=zero scale=pow2", that is possible.
+class bin_table {
+ public:
+  using combination = std::vector<int>;
+  using filter = std::function<bool(const combination&)>;
+
+  /// Adds a family; `possible` leaves out what cannot be.
+  void add(const std::vector<bin_axis>& axes, const filter& possible = {});
+
+  const std::vector<std::string>& names() const { return names_; }
+
+  /// Counts a combination of family `which`, by the order of adding.
+  template <class... Values>
+  void hit(bin_counts counts, int which, Values... values) const {
+    const int at = index(which, {static_cast<int>(values)...});
+    if (at >= 0) ++counts[static_cast<std::size_t>(at)];
+  }
+
+ private:
+  struct family {
+    std::vector<int> sizes;
+    std::vector<int> bins;  ///< by combination; -1: none
+  };
+
+  int index(int which, std::initializer_list<int> values) const;
+
+  std::vector<family> families_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_TARGETS_MATRIX_PARTS_HPP_

@@ -1,0 +1,139 @@
+#include "fuzz/token.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "fuzz/options.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::fuzz {
+namespace {
+
+constexpr std::string_view version = "1";
+/// Bounds what a short token can make anybody allocate: elements of an operand.
+constexpr std::uint64_t most = std::uint64_t{1} << 20;
+
+/// Takes the text before `separator`, or all of it.
+std::string_view take(std::string_view& rest, char separator) {
+  const auto at = rest.find(separator);
+  const auto head = rest.substr(0, at);
+  rest = at == std::string_view::npos ? "" : rest.substr(at + 1);
+  return head;
+}
+
+[[noreturn]] void fail(std::string_view what) {
+  throw input_error(fmt::format("replay token: {}", what));
+}
+
+template <class T>
+T parse_count(std::string_view text, int base, std::string_view what) {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
+  if (error != std::errc{} || rest != end) {
+    fail(fmt::format("{} '{}' is no{} number", what, text.substr(0, 40),
+                     base == 16 ? " hexadecimal" : ""));
+  }
+  return value;
+}
+
+void parse_settings(problem& p, std::string_view text) {
+  for (const char* name : info_of(p.what).options) {
+    const auto field = take(text, ',');
+    const auto equals = field.find('=');
+    if (field.substr(0, equals) != name || equals == std::string_view::npos) {
+      fail(fmt::format("'{}' stands where {}=... should", field.substr(0, 40),
+                       name));
+    }
+    try {
+      set(p.with, p.what, name, field.substr(equals + 1));
+    } catch (const input_error& e) {
+      fail(e.what());
+    }
+  }
+  if (!text.empty()) {
+    fail(fmt::format("'{}' after the last setting", text.substr(0, 40)));
+  }
+  const std::string why = info_of(p.what).refuse(p.with);
+  if (!why.empty()) fail(why);
+}
+
+matrix parse_operand(const operand_spec& spec, std::string_view text) {
+  const auto equals = text.find('=');
+  if (text.substr(0, equals) != spec.name || equals == std::string_view::npos) {
+    fail(fmt::format("'{}' stands where the operand {}=... should",
+                     text.substr(0, 40), spec.name));
+  }
+  auto rest = text.substr(equals + 1);
+  auto shape = take(rest, '.');
+  const auto rows = take(shape, 'x');
+  const auto m = parse_count<std::uint32_t>(rows, 10, "a number of rows");
+  const auto n = parse_count<std::uint32_t>(shape, 10, "a number of columns");
+  if (m > most || n > most || std::uint64_t{m} * n > most) {
+    fail(
+        fmt::format("{} is {}x{}: at most {} elements", spec.name, m, n, most));
+  }
+  matrix x(spec.name, spec.type, static_cast<std::ptrdiff_t>(m),
+           static_cast<std::ptrdiff_t>(n));
+  std::size_t filled = 0;
+  while (!rest.empty()) {
+    auto field = take(rest, '.');
+    const auto code =
+        parse_count<std::uint64_t>(take(field, 'r'), 16, "the code");
+    const auto times =
+        field.empty() ? 1 : parse_count<std::uint32_t>(field, 10, "a count");
+    if (times > x.words.size() - filled) {
+      fail(fmt::format("{} is {}x{} but has more codes", spec.name, m, n));
+    }
+    std::fill_n(x.words.begin() + static_cast<std::ptrdiff_t>(filled), times,
+                code);
+    filled += times;
+  }
+  if (filled < x.words.size()) {
+    fail(fmt::format("{} is {}x{} but has fewer codes", spec.name, m, n));
+  }
+  return x;
+}
+
+}  // namespace
+
+std::size_t run_of(const matrix& x, std::size_t i) {
+  std::size_t end = i + 1;
+  while (end < x.words.size() && x.words[end] == x.words[i]) ++end;
+  return end - i;
+}
+
+std::string to_token(const problem& p) {
+  std::string text = fmt::format("{}/{}/{}", version, info_of(p.what).name,
+                                 to_text(p.with, p.what));
+  for (const matrix& x : p.in) {
+    text += fmt::format("/{}={}x{}", x.name, x.rows, x.cols);
+    for (std::size_t i = 0; i < x.words.size();) {
+      const auto times = run_of(x, i);
+      text += fmt::format(".{:x}", x.words[i]);
+      if (times > 1) text += fmt::format("r{}", times);
+      i += times;
+    }
+  }
+  return text;
+}
+
+problem parse_token(std::string_view token) {
+  if (take(token, '/') != version) {
+    fail(fmt::format("it must begin with {}/, the version", version));
+  }
+  problem p;
+  p.what = parse_target(take(token, '/'));
+  parse_settings(p, take(token, '/'));
+  for (const operand_spec& spec : info_of(p.what).operands(p.with)) {
+    p.in.push_back(parse_operand(spec, take(token, '/')));
+  }
+  if (!token.empty()) fail("text after the last operand");
+  const std::string why = refuse_operands(p);
+  if (!why.empty()) fail(why);
+  return p;
+}
+
+}  // namespace zeroulp::fuzz
