@@ -1,0 +1,137 @@
+// Re-tiling and GEMM of small matrices on the device against the host: SPEC
+// clauses W and G. A case gives one hash over all its outputs.
+
+#include "conformance/device/same_bits.hpp"
+#include "zeroulp/core/gemm.hpp"
+#include "zeroulp/core/retile.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+ZEROULP_HD constexpr std::uint64_t combine(std::uint64_t hash,
+                                           std::uint64_t value) {
+  return mix64(hash ^ value) + value;
+}
+
+/// Case i: a random 9 x 7 matrix of codes in tiles of 4.
+struct retile_case {
+  retiling r;
+  std::uint64_t seed;
+
+  ZEROULP_HD std::uint64_t operator()(std::uint64_t i) const {
+    constexpr int rows = 9;
+    constexpr int cols = 7;
+    counter_rng rng(seed, i);
+    std::uint16_t codes[rows * cols];
+    std::uint32_t scales[rows * 2];
+    std::uint16_t out[cols * rows];
+    std::uint32_t out_scales[cols * 3];
+    for (auto& code : codes) {
+      code = static_cast<std::uint16_t>(rng.next32() & low_bits(r.from.bits()));
+    }
+    for (auto& scale : scales) {
+      const int e =
+          rng.one_in(16) ? rng.between(-149, 127) : rng.between(-12, 12);
+      scale = pow2_as_fp32(e);
+      if (r.scale == scale_kind::float32) scale ^= rng.next32() & 0x7fffff;
+      if (rng.one_in(64)) scale = rng.one_in(2) ? 0 : fp32_infinity;
+    }
+    retile(r, matrix_view<const std::uint16_t>(codes, rows, cols),
+           matrix_view<const std::uint32_t>(scales, rows, 2),
+           matrix_view<std::uint16_t>(out, cols, rows),
+           matrix_view<std::uint32_t>(out_scales, cols, 3));
+    std::uint64_t hash = 0;
+    for (const auto code : out) hash = combine(hash, code);
+    for (const auto scale : out_scales) hash = combine(hash, scale);
+    return hash;
+  }
+};
+
+/// Case i: a random product of 2 x 300 and 2 x 300.
+struct gemm_case {
+  recipe r;
+  format a;
+  format b;
+  std::uint64_t seed;
+
+  ZEROULP_HD std::uint64_t operator()(std::uint64_t i) const {
+    constexpr int m = 2;
+    constexpr int n = 2;
+    constexpr int k = 300;
+    constexpr int groups = 3;  // of 128 along K
+    counter_rng rng(seed, i);
+    std::uint8_t codes_a[m * k];
+    std::uint8_t codes_b[n * k];
+    std::uint32_t scales_a[m * groups];
+    std::uint32_t scales_b[n * groups];
+    std::uint32_t c[m * n];
+    std::uint32_t d[m * n];
+    for (auto& code : codes_a) code = random_code(a, i, rng);
+    for (auto& code : codes_b) code = random_code(b, i, rng);
+    for (auto& scale : scales_a) scale = random_scale(rng);
+    for (auto& scale : scales_b) scale = random_scale(rng);
+    for (auto& e : c) e = fp32_one ^ (rng.next32() & 0x87ffffff);
+    using scales = matrix_view<const std::uint32_t>;
+    gemm(r,
+         gemm_operand<std::uint8_t>{
+             a, {codes_a, m, k}, scales(scales_a, m, groups)},
+         gemm_operand<std::uint8_t>{
+             b, {codes_b, n, k}, scales(scales_b, n, groups)},
+         scales(c, m, n), matrix_view<std::uint32_t>(d, m, n));
+    std::uint64_t hash = 0;
+    for (const auto e : d) hash = combine(hash, e);
+    return hash;
+  }
+
+  /// Any code in a few cases, else a finite one.
+  static ZEROULP_HD std::uint8_t random_code(format f, std::uint64_t i,
+                                             counter_rng& rng) {
+    const auto any = static_cast<std::uint8_t>(rng.next32() >> 24);
+    return i % 16 == 0 || decode(f, any).is_finite() ? any : 0;
+  }
+  static ZEROULP_HD std::uint32_t random_scale(counter_rng& rng) {
+    const auto exponent = static_cast<std::uint32_t>(rng.between(112, 134));
+    return exponent << 23 | (rng.next32() & 0x7fffff);
+  }
+};
+
+verdict check_retile(retile_rule rule, const effort& e) {
+  verdict total;
+  for (const auto& kind : named_scale_kinds) {
+    for (const auto& [from, to] :
+         {std::pair{e4m3, e4m3}, {e5m6, e5m6}, {e5m6, e4m3}, {e4m3, e5m2}}) {
+      total += same_bits(retile_case{{from, to, kind.value, 4, rule}, e.seed},
+                         cases(e, 1 << 6, 1 << 14));
+    }
+  }
+  return total;
+}
+
+verdict check_gemm(const recipe& r, const effort& e) {
+  verdict total;
+  for (const auto& [a, b] :
+       {std::pair{e4m3, e4m3}, {e4m3, e5m2}, {e5m2, e4m3}, {e5m2, e5m2}}) {
+    total += same_bits(gemm_case{r, a, b, e.seed}, cases(e, 1 << 4, 1 << 12));
+  }
+  return total;
+}
+
+}  // namespace
+
+check_list core_matrix_checks() {
+  check_list all;
+  for (const auto& rule : named_retile_rules) {
+    all.push_back(device_check(
+        std::string("core.retile.") + rule.name, "W1 W2 W3 W4 W5 W7", "host",
+        [&rule](const effort& e) { return check_retile(rule.value, e); }));
+  }
+  for (const auto& how : named_recipes) {
+    all.push_back(device_check(
+        std::string("core.gemm.") + how.name, "G1 G2 G3 G4 G5 G6 G7 G8 G9",
+        "host", [&how](const effort& e) { return check_gemm(how.value, e); }));
+  }
+  return all;
+}
+
+}  // namespace zeroulp::conformance::device

@@ -1,0 +1,93 @@
+// Defines what the checks on the device share: how much a level does, their
+// lists, CUDA errors as exceptions, memory on the device.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_TEST_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_TEST_HPP_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "conformance/checks/registry.hpp"
+
+namespace zeroulp::conformance::device {
+
+/// Returns how many cases a check takes: `few` at level 0, which is also what
+/// compute-sanitizer has time for, `many` at level 1, then 8 and 64 times as
+/// many, but never more than `all` there are.
+constexpr std::uint64_t cases(const effort& e, std::uint64_t few,
+                              std::uint64_t many, std::uint64_t all = ~0ull) {
+  if (e.level <= 0) return std::min(few, all);
+  return std::min(many << 3 * (std::min(e.level, 3) - 1), all);
+}
+
+/// A check that needs no implementation: what it holds is on the device.
+inline check device_check(std::string name, std::string clauses,
+                          std::string oracle,
+                          std::function<verdict(const effort&)> run) {
+  return {std::move(name), std::move(clauses), std::move(oracle), 0,
+          [run = std::move(run)](const implementation&, const effort& e) {
+            return run(e);
+          }};
+}
+
+// The core on the device against the core on the host.
+check_list core_conversion_checks();
+check_list core_arithmetic_checks();
+check_list core_step_checks();
+check_list core_quantize_checks();
+check_list core_matrix_checks();
+// The emulator against the core on the host.
+check_list emulator_checks();
+check_list emulated_gemm_checks();
+// Instructions against the emulator or the core, all on the device.
+check_list silicon_wgmma_checks();
+check_list silicon_mma_checks();
+check_list silicon_shape_checks();
+check_list silicon_conversion_checks();
+check_list silicon_arithmetic_checks();
+check_list silicon_division_checks();
+
+inline void require(cudaError_t status) {
+  if (status != cudaSuccess) {
+    throw std::runtime_error(cudaGetErrorString(status));
+  }
+}
+
+/// Waits for the kernel launched last.
+inline void finish_kernel() {
+  require(cudaGetLastError());
+  require(cudaDeviceSynchronize());
+}
+
+/// `count` objects on the device, zeroed.
+template <class T>
+class device_buffer {
+ public:
+  explicit device_buffer(std::size_t count) : bytes_(count * sizeof(T)) {
+    require(cudaMalloc(&data_, bytes_));
+    require(cudaMemset(data_, 0, bytes_));
+  }
+  device_buffer(const device_buffer&) = delete;
+  device_buffer& operator=(const device_buffer&) = delete;
+  ~device_buffer() { cudaFree(data_); }
+
+  T* data() const { return static_cast<T*>(data_); }
+  void copy_to(T* host, std::size_t count) const {
+    require(cudaMemcpy(host, data_, count * sizeof(T), cudaMemcpyDeviceToHost));
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_;
+};
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_TEST_HPP_

@@ -1,0 +1,34 @@
+# Finds nvcc, also where its installer leaves it off the PATH, and enables CUDA.
+# Sets ZEROULP_CUDA_INCLUDE_DIRS. Without nvcc everything else is built.
+
+include(CheckLanguage)
+
+find_program(ZEROULP_NVCC nvcc
+  HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+mark_as_advanced(ZEROULP_NVCC)
+if(ZEROULP_NVCC AND NOT DEFINED ENV{CUDACXX})
+  set(ENV{CUDACXX} ${ZEROULP_NVCC})
+endif()
+
+# sm_90a, the only architecture with wgmma, is given below.
+set(CMAKE_CUDA_ARCHITECTURES OFF)
+if(DEFINED ENV{CUDACXX} OR CMAKE_CUDA_COMPILER)
+  check_language(CUDA)
+endif()
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "zeroulp: no nvcc, so no kernels, no GPU tests and no checks "
+                 "against NVIDIA's headers")
+  return()
+endif()
+
+enable_language(CUDA)
+find_package(CUDAToolkit REQUIRED)
+add_compile_options(
+  "$<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a>")
+# Since CUDA 13 a header that cuda_fp8.h needs lives one folder down.
+set(ZEROULP_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS})
+foreach(folder IN LISTS CUDAToolkit_INCLUDE_DIRS)
+  if(EXISTS ${folder}/cccl)
+    list(APPEND ZEROULP_CUDA_INCLUDE_DIRS ${folder}/cccl)
+  endif()
+endforeach()
