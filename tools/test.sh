@@ -1,0 +1,345 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds everything and runs every test. Ends with one
+# line, 'N passed, N failed, N skipped', and status 1 if anything failed.
+#
+#   tools/test.sh             every stage
+#   tools/test.sh STAGE...    some of: gcc program clang fuzz digest headers
+#                             compile_errors consumers mutants gpu records
+#
+# ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
+# exhaustive; ZEROULP_LEVEL=3 tools/test.sh gcc takes hours.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=build
+clang_build=build/clang
+logs=build/logs
+jobs=$(nproc)
+passed=0 failed=0 skipped=0 notices=0
+
+pass() { passed=$((passed + 1)); echo "ok $1"; }
+fail() { failed=$((failed + 1)); echo "not ok $1"; }
+skip() { skipped=$((skipped + 1)); echo "skipped $1: $2"; }
+
+# log_of NAME: a file for the output of the test NAME.
+log_of() { echo "$logs/${1//[^A-Za-z0-9+-]/_}.log"; }
+
+# check NAME COMMAND...: a test that passes iff COMMAND does. What it prints is
+# shown if it fails.
+check() {
+  local name=$1 log
+  log=$(log_of "$name")
+  shift
+  if "$@" >"$log" 2>&1 </dev/null; then
+    pass "$name"
+  else
+    tail -n 100 "$log"
+    fail "$name"
+    return 1
+  fi
+}
+
+# tap NAME COMMAND...: COMMAND prints 'ok TEST', 'not ok TEST' and
+# 'ok TEST # SKIP why' lines, one a test.
+tap() {
+  local name=$1 log status=0 ok bad skips
+  log=$(log_of "$name")
+  shift
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  ok=$(grep -c '^ok ' "$log" || true)
+  bad=$(grep -c '^not ok ' "$log" || true)
+  skips=$(grep -c '^ok .*# SKIP' "$log" || true)
+  passed=$((passed + ok - skips))
+  failed=$((failed + bad))
+  skipped=$((skipped + skips))
+  echo "$name: $((ok - skips)) passed, $bad failed, $skips skipped"
+  if [[ $((ok + bad)) -eq 0 || ($status -ne 0 && $bad -eq 0) ]]; then
+    tail -n 100 "$log"
+    fail "$name ended with status $status after $((ok + bad)) tests"
+  elif [[ $bad -gt 0 ]]; then
+    grep -v '^ok ' "$log" | tail -n 100
+  fi
+}
+
+# count FILE KEY: the number of the first KEY of a GoogleTest report.
+count() { grep -m1 "\"$2\":" "$1" | tr -dc 0-9; }
+
+# googletest NAME PROGRAM: runs PROGRAM in as many shards as there are cores.
+googletest() {
+  local name=$1 program=$2 base shard pids=() total=0
+  local status tests failures disabled skips
+  base=$(log_of "$name")
+  rm -f "$base".*
+  for ((shard = 0; shard < jobs; ++shard)); do
+    GTEST_TOTAL_SHARDS=$jobs GTEST_SHARD_INDEX=$shard "$program" \
+      --gtest_brief=1 --gtest_output="json:$base.$shard.json" \
+      >"$base.$shard" 2>&1 </dev/null &
+    pids+=($!)
+  done
+  for ((shard = 0; shard < jobs; ++shard)); do
+    status=0
+    wait "${pids[shard]}" || status=$?
+    if [[ ! -s $base.$shard.json ]]; then
+      tail -n 100 "$base.$shard"
+      fail "$name, shard $shard of $jobs, ended with status $status"
+      continue
+    fi
+    tests=$(count "$base.$shard.json" tests)
+    failures=$(count "$base.$shard.json" failures)
+    disabled=$(count "$base.$shard.json" disabled)
+    skips=$(grep -c '"result": "SKIPPED"' "$base.$shard.json" || true)
+    skips=$((skips + disabled))
+    total=$((total + tests))
+    passed=$((passed + tests - failures - skips))
+    failed=$((failed + failures))
+    skipped=$((skipped + skips))
+    if [[ $failures -gt 0 ]]; then
+      tail -n 200 "$base.$shard"
+    elif [[ $status -ne 0 ]]; then
+      tail -n 100 "$base.$shard"
+      fail "$name, shard $shard of $jobs, ended with status $status"
+    fi
+  done
+  [[ $total -gt 0 ]] || fail "$name: no tests"
+  echo "$name: $total tests"
+}
+
+configure_and_build() {
+  local folder=$1
+  shift
+  cmake -S . -B "$folder" -DZEROULP_TESTS=ON \
+    -DCMAKE_VERIFY_INTERFACE_HEADER_SETS=ON "$@" &&
+    cmake --build "$folder" -j "$jobs"
+}
+
+# Builds with g++ when the first stage asks for it.
+gcc_status=
+gcc_build() {
+  if [[ -z $gcc_status ]]; then
+    gcc_status=0
+    CXX=${CXX:-g++} check "g++: builds without a warning" \
+      configure_and_build "$build" -DZEROULP_CUDA=ON || gcc_status=1
+  fi
+  return "$gcc_status"
+}
+
+# Sanitizers slow everything down: what they run is level 0, the quick part.
+clang_status=
+clang_build() {
+  if [[ -z $clang_status ]]; then
+    clang_status=0
+    CXX=$clang check "clang++: builds without a warning" \
+      configure_and_build "$clang_build" -DZEROULP_CUDA=OFF \
+      -DCMAKE_BUILD_TYPE=Sanitize -DCMAKE_CXX_FLAGS_SANITIZE="-O1 -g1 \
+        -fsanitize=address,undefined -fno-sanitize-recover=all \
+        -fno-omit-frame-pointer" || clang_status=1
+  fi
+  return "$clang_status"
+}
+
+stage_gcc() {
+  gcc_build || return 0
+  googletest "g++: zeroulp_tests" "$build/bin/zeroulp_tests"
+}
+
+needs_only_the_c_library() {
+  ! ldd "$1" | grep -vE 'linux-vdso|ld-linux|/lib(c|m|dl|pthread|rt)\.so'
+}
+
+stage_program() {
+  gcc_build || return 0
+  check "g++: the program needs the C library only" \
+    needs_only_the_c_library "$build/bin/zeroulp" || true
+  tap "g++: program" bash conformance/tests/program.sh "$build/bin/zeroulp"
+}
+
+stage_clang() {
+  clang_build || return 0
+  ZEROULP_LEVEL=0 googletest "sanitizers: zeroulp_tests" \
+    "$clang_build/bin/zeroulp_tests"
+  ZEROULP_LEVEL=0 tap "sanitizers: program" \
+    bash conformance/tests/program.sh "$clang_build/bin/zeroulp"
+}
+
+# A minute; fuzz/libfuzzer/run.sh SECONDS takes longer.
+stage_fuzz() { tap "fuzz" bash fuzz/libfuzzer/run.sh 60; }
+
+# digest COMPILER FLAGS...: must print what g++ -O0 printed.
+digest() {
+  "$@" -std=c++20 -Iinclude -o "$build/digest" conformance/build/digest.cpp &&
+    "$build/digest" >"$build/digest.txt" && cat "$build/digest.txt" &&
+    { [[ -f $build/digest.first ]] || cp "$build/digest."{txt,first}; } &&
+    cmp "$build/digest.first" "$build/digest.txt"
+}
+
+stage_digest() {
+  local compiler flags
+  rm -f "$build/digest".*
+  for compiler in g++ "$clang"; do
+    for flags in -O0 -O3 "-O3 -ffast-math"; do
+      # shellcheck disable=SC2086
+      check "core digest: $compiler $flags" digest "$compiler" $flags || true
+    done
+  done
+}
+
+# The headers of the core under nvcc, as host and as device code.
+nvcc_headers() {
+  (cd include && printf '#include "%s"\n' zeroulp/core/*.hpp) >"$build/core.cu"
+  "$1" -std=c++20 -gencode=arch=compute_90a,code=sm_90a -Werror all-warnings \
+    -Iinclude -c -o "$build/core.o" "$build/core.cu"
+}
+
+find_nvcc() {
+  sed -n 's/^ZEROULP_NVCC:[^=]*=\(\/.*\)/\1/p' "$build/CMakeCache.txt"
+}
+
+stage_headers() {
+  local nvcc
+  if gcc_build; then
+    check "g++: each header compiles on its own" cmake --build "$build" \
+      -j "$jobs" --target all_verify_interface_header_sets || true
+  fi
+  if clang_build; then
+    check "clang++: each header compiles on its own" cmake --build \
+      "$clang_build" -j "$jobs" --target all_verify_interface_header_sets ||
+      true
+  fi
+  if [[ -f include/zeroulp/zeroulp.h ]]; then
+    check "zeroulp.h is C99" gcc -std=c99 -pedantic-errors -Wall -Werror \
+      -fsyntax-only -x c include/zeroulp/zeroulp.h || true
+  fi
+  nvcc=$(find_nvcc)
+  if [[ -n $nvcc ]]; then
+    check "nvcc: the core's headers compile" nvcc_headers "$nvcc" || true
+  else
+    skip "nvcc: the core's headers compile" "no nvcc here"
+  fi
+}
+
+# Case 0 of the file compiles, the others do not.
+compiles() {
+  g++ -std=c++20 -fsyntax-only -Iinclude -DZEROULP_CASE="$1" \
+    conformance/build/must_not_compile.cpp
+}
+must_not_compile() { ! compiles "$1"; }
+
+# The C++ that README.md shows.
+readme_compiles() {
+  sed -n '/^```cpp/,/^```/p' README.md | sed '/^```/d' >"$build/readme.cpp"
+  [[ -s $build/readme.cpp ]] &&
+    g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iinclude \
+      -isystem /usr/include/eigen3 "$build/readme.cpp"
+}
+
+stage_compile_errors() {
+  local number last
+  last=$(grep -c 'elif ZEROULP_CASE' conformance/build/must_not_compile.cpp)
+  check "compiles: case 0" compiles 0 || true
+  check "compiles: README's example" readme_compiles || true
+  for ((number = 1; number <= last; ++number)); do
+    check "does not compile: case $number" must_not_compile "$number" || true
+  done
+}
+
+consumer() {
+  local name=$1
+  shift
+  cmake -S "tools/consumers/$name" -B "$build/consumers/$name" "$@" &&
+    cmake --build "$build/consumers/$name" -j "$jobs" &&
+    "$build/consumers/$name/consumer"
+}
+
+without_nvcc() {
+  rm -rf "$build/no-nvcc"
+  env -u CUDACXX cmake -S . -B "$build/no-nvcc" \
+    -DZEROULP_NVCC=OFF | tee "$build/no-nvcc.txt" &&
+    grep -q 'zeroulp: no nvcc' "$build/no-nvcc.txt"
+}
+
+with_a_shared_library() {
+  cmake -S . -B "$build/shared" -DBUILD_SHARED_LIBS=ON -DZEROULP_CUDA=OFF &&
+    cmake --build "$build/shared" -j "$jobs" --target zeroulp
+}
+
+stage_consumers() {
+  local prefix=$PWD/$build/prefix
+  gcc_build || return 0
+  rm -rf "$prefix" "$build/consumers"
+  check "install" cmake --install "$build" --prefix "$prefix" || return 0
+  check "installed program" "$prefix/bin/zeroulp" --help || true
+  check "consumer: find_package" consumer find_package \
+    -DCMAKE_PREFIX_PATH="$prefix" || true
+  check "consumer: add_subdirectory" consumer add_subdirectory || true
+  check "configures without nvcc" without_nvcc || true
+  check "builds a shared library" with_a_shared_library || true
+}
+
+stage_mutants() {
+  gcc_build || return 0
+  tap "mutants" bash conformance/mutants/run.sh "$build"
+}
+
+stage_gpu() {
+  gcc_build || return 0
+  local log status=0 held bad skips
+  log=$(log_of gpu)
+  "$build/bin/zeroulp" conform --gpu --level "$ZEROULP_LEVEL" --json \
+    >"$log" 2>&1 </dev/null || status=$?
+  if [[ $status -eq 2 ]]; then
+    skip "GPU checks" "$(cat "$log")"
+  elif [[ $status -gt 2 ]] || ! grep -q '"held":' "$log"; then
+    tail -n 100 "$log"
+    fail "GPU checks ended with status $status"
+  else
+    held=$(count "$log" held)
+    bad=$(count "$log" failed)
+    skips=$(count "$log" skipped)
+    passed=$((passed + held))
+    failed=$((failed + bad))
+    skipped=$((skipped + skips))
+    echo "GPU checks: $held held, $bad failed, $skips skipped"
+    [[ $bad -eq 0 ]] || grep -B 6 '"first_failure":' "$log" | tail -n 100
+  fi
+}
+
+# Results of other machines, and whether the sources are still those.
+stage_records() {
+  local name="records: fresh or stale" log
+  check "README's table of proofs is that of the records" \
+    python3 conformance/records/table.py --check || true
+  check "$name" sh conformance/records/check.sh || return 0
+  log=$(log_of "$name")
+  cat "$log"
+  notices=$((notices + $(grep -c '^stale' "$log" || true)))
+}
+
+stages=(gcc program clang fuzz digest headers compile_errors consumers mutants
+        gpu records)
+[[ $# -eq 0 ]] || stages=("$@")
+for stage in "${stages[@]}"; do
+  if ! declare -F "stage_$stage" >/dev/null; then
+    echo "test.sh: there is no stage '$stage'" >&2
+    exit 2
+  fi
+done
+
+tools/install.sh test
+mkdir -p "$logs"
+clang="clang++-14"
+command -v "$clang" >/dev/null || clang="clang++"
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+fi
+export ZEROULP_LEVEL=${ZEROULP_LEVEL:-1}
+# The same cases in each run, and at least two threads wherever threads matter.
+export RC_PARAMS=${RC_PARAMS:-seed=1} OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
+
+for stage in "${stages[@]}"; do
+  start=$SECONDS
+  "stage_$stage"
+  echo "-- $stage: $((SECONDS - start)) s"
+done
+[[ $notices -eq 0 ]] || echo "$notices notices: stale records"
+echo "$passed passed, $failed failed, $skipped skipped"
+[[ $failed -eq 0 ]]
