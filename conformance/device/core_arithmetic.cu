@@ -2,6 +2,7 @@
 
 #include "conformance/device/arithmetic_operands.hpp"
 #include "conformance/device/same_bits.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -24,9 +25,20 @@ struct arithmetic_case {
   std::uint64_t seed;
 
   ZEROULP_HD std::uint32_t operator()(std::uint64_t i) const {
+    return static_cast<std::uint32_t>(
+        result(random_operands(f, seed, i), rounder_of(i)));
+  }
+
+  std::string describe(std::uint64_t i) const {
     const operands x = random_operands(f, seed, i);
-    const rounder r{mode, static_cast<std::uint32_t>(mix64(i))};
-    return static_cast<std::uint32_t>(result(x, r));
+    return name_of(f) + ", " + std::string(name_of(mode)) +
+           in_hex("random bits", rounder_of(i).random) + in_hex("a", x.a) +
+           in_hex("b", x.b) + in_hex("c", x.c);
+  }
+
+ private:
+  ZEROULP_HD rounder rounder_of(std::uint64_t i) const {
+    return {mode, static_cast<std::uint32_t>(mix64(i))};
   }
 
   ZEROULP_HD std::uint64_t result(const operands& x, rounder r) const {

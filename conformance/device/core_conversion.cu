@@ -2,6 +2,7 @@
 
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/convert.hpp"
+#include "zeroulp/names.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
@@ -16,6 +17,10 @@ struct decode_case {
     return x.significand ^ static_cast<std::uint64_t>(x.exponent + 4096) << 40 ^
            static_cast<std::uint64_t>(x.kind) << 60 ^
            static_cast<std::uint64_t>(x.negative) << 63;
+  }
+
+  std::string describe(std::uint64_t i) const {
+    return name_of(f) + in_hex("code", i);
   }
 };
 
@@ -34,8 +39,23 @@ policy_table all_policies() {
   return table;
 }
 
-/// Recodes FP32 inputs. Strided: case i is an input near i * 2^shift, under a
-/// random policy.
+/// An FP32 input and how it is recoded.
+struct recoding {
+  std::uint32_t x;
+  rounder r;
+  std::uint32_t how;  ///< of named_policies
+
+  ZEROULP_HD std::uint16_t to(format f, const policy_table& table) const {
+    return static_cast<std::uint16_t>(recode(fp32, x, f, r, table.value[how]));
+  }
+  std::string describe(format f) const {
+    return "to " + name_of(f) + ", " + named_policies[how].name + ", " +
+           std::string(name_of(r.mode)) + in_hex("random bits", r.random) +
+           in_hex("x", x);
+  }
+};
+
+/// Case i: an input near i * 2^shift, under a random policy.
 struct strided_case {
   format to;
   rounding mode;
@@ -44,12 +64,17 @@ struct strided_case {
   int shift;
 
   ZEROULP_HD std::uint16_t operator()(std::uint64_t i) const {
+    return input(i).to(to, table);
+  }
+  std::string describe(std::uint64_t i) const { return input(i).describe(to); }
+
+ private:
+  ZEROULP_HD recoding input(std::uint64_t i) const {
     counter_rng rng(seed, i);
     const auto x =
         static_cast<std::uint32_t>(i << shift | (rng.next() & low_bits(shift)));
     const rounder r{mode, rng.next32()};
-    return static_cast<std::uint16_t>(
-        recode(fp32, x, to, r, table.value[rng.below(policies)]));
+    return {x, r, rng.below(policies)};
   }
 };
 
@@ -66,6 +91,12 @@ struct boundary_case {
   std::uint64_t seed;
 
   ZEROULP_HD std::uint16_t operator()(std::uint64_t i) const {
+    return input(i).to(to, table);
+  }
+  std::string describe(std::uint64_t i) const { return input(i).describe(to); }
+
+ private:
+  ZEROULP_HD recoding input(std::uint64_t i) const {
     const std::uint64_t code = i / a_code;
     auto rest = static_cast<std::uint32_t>(i % a_code);
     const auto take = [&rest](std::uint32_t n) {
@@ -73,7 +104,7 @@ struct boundary_case {
       rest /= n;
       return digit;
     };
-    const policy how = table.value[take(policies)];
+    const std::uint32_t how = take(policies);
     const std::uint32_t sign = take(2) << 31;
     const auto here =
         static_cast<std::uint32_t>(recode(to, code, fp32)) & 0x7fffffff;
@@ -85,8 +116,7 @@ struct boundary_case {
                              : anchor == 1 ? here + (next - here) / 2
                                            : next - 0x00800000;
     const std::uint32_t x = sign ^ (at + take(neighbours) - 2);
-    const rounder r{mode, counter_rng(seed, i).next32()};
-    return static_cast<std::uint16_t>(recode(fp32, x, to, r, how));
+    return {x, {mode, counter_rng(seed, i).next32()}, how};
   }
 };
 

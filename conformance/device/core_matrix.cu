@@ -4,6 +4,7 @@
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/core/retile.hpp"
+#include "zeroulp/names.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
@@ -16,29 +17,22 @@ ZEROULP_HD constexpr std::uint64_t combine(std::uint64_t hash,
 
 /// Case i: a random 9 x 7 matrix of codes in tiles of 4.
 struct retile_case {
+  static constexpr int rows = 9;
+  static constexpr int cols = 7;
+  struct matrix {
+    std::uint16_t codes[rows * cols];
+    std::uint32_t scales[rows * 2];
+  };
+
   retiling r;
   std::uint64_t seed;
 
   ZEROULP_HD std::uint64_t operator()(std::uint64_t i) const {
-    constexpr int rows = 9;
-    constexpr int cols = 7;
-    counter_rng rng(seed, i);
-    std::uint16_t codes[rows * cols];
-    std::uint32_t scales[rows * 2];
+    const matrix in = input(i);
     std::uint16_t out[cols * rows];
     std::uint32_t out_scales[cols * 3];
-    for (auto& code : codes) {
-      code = static_cast<std::uint16_t>(rng.next32() & low_bits(r.from.bits()));
-    }
-    for (auto& scale : scales) {
-      const int e =
-          rng.one_in(16) ? rng.between(-149, 127) : rng.between(-12, 12);
-      scale = pow2_as_fp32(e);
-      if (r.scale == scale_kind::float32) scale ^= rng.next32() & 0x7fffff;
-      if (rng.one_in(64)) scale = rng.one_in(2) ? 0 : fp32_infinity;
-    }
-    retile(r, matrix_view<const std::uint16_t>(codes, rows, cols),
-           matrix_view<const std::uint32_t>(scales, rows, 2),
+    retile(r, matrix_view<const std::uint16_t>(in.codes, rows, cols),
+           matrix_view<const std::uint32_t>(in.scales, rows, 2),
            matrix_view<std::uint16_t>(out, cols, rows),
            matrix_view<std::uint32_t>(out_scales, cols, 3));
     std::uint64_t hash = 0;
@@ -46,42 +40,85 @@ struct retile_case {
     for (const auto scale : out_scales) hash = combine(hash, scale);
     return hash;
   }
+
+  std::string describe(std::uint64_t i) const {
+    const matrix in = input(i);
+    return name_of(r.from) + " " + name_of(r.to) + ", " +
+           std::string(name_of(r.scale)) +
+           in_hex("codes", in.codes, rows * cols) +
+           in_hex("scales", in.scales, rows * 2);
+  }
+
+ private:
+  ZEROULP_HD matrix input(std::uint64_t i) const {
+    counter_rng rng(seed, i);
+    matrix m;
+    for (auto& code : m.codes) {
+      code = static_cast<std::uint16_t>(rng.next32() & low_bits(r.from.bits()));
+    }
+    for (auto& scale : m.scales) {
+      const int e =
+          rng.one_in(16) ? rng.between(-149, 127) : rng.between(-12, 12);
+      scale = pow2_as_fp32(e);
+      if (r.scale == scale_kind::float32) scale ^= rng.next32() & 0x7fffff;
+      if (rng.one_in(64)) scale = rng.one_in(2) ? 0 : fp32_infinity;
+    }
+    return m;
+  }
 };
 
 /// Case i: a random product of 2 x 300 and 2 x 300.
 struct gemm_case {
+  static constexpr int m = 2;
+  static constexpr int n = 2;
+  static constexpr int k = 300;
+  static constexpr int groups = 3;  // of 128 along K
+  struct matrices {
+    std::uint8_t a[m * k];
+    std::uint8_t b[n * k];
+    std::uint32_t scales_a[m * groups];
+    std::uint32_t scales_b[n * groups];
+    std::uint32_t c[m * n];
+  };
+
   recipe r;
   format a;
   format b;
   std::uint64_t seed;
 
   ZEROULP_HD std::uint64_t operator()(std::uint64_t i) const {
-    constexpr int m = 2;
-    constexpr int n = 2;
-    constexpr int k = 300;
-    constexpr int groups = 3;  // of 128 along K
-    counter_rng rng(seed, i);
-    std::uint8_t codes_a[m * k];
-    std::uint8_t codes_b[n * k];
-    std::uint32_t scales_a[m * groups];
-    std::uint32_t scales_b[n * groups];
-    std::uint32_t c[m * n];
+    const matrices in = inputs(i);
     std::uint32_t d[m * n];
-    for (auto& code : codes_a) code = random_code(a, i, rng);
-    for (auto& code : codes_b) code = random_code(b, i, rng);
-    for (auto& scale : scales_a) scale = random_scale(rng);
-    for (auto& scale : scales_b) scale = random_scale(rng);
-    for (auto& e : c) e = fp32_one ^ (rng.next32() & 0x87ffffff);
-    using scales = matrix_view<const std::uint32_t>;
+    using words = matrix_view<const std::uint32_t>;
     gemm(r,
          gemm_operand<std::uint8_t>{
-             a, {codes_a, m, k}, scales(scales_a, m, groups)},
+             a, {in.a, m, k}, words(in.scales_a, m, groups)},
          gemm_operand<std::uint8_t>{
-             b, {codes_b, n, k}, scales(scales_b, n, groups)},
-         scales(c, m, n), matrix_view<std::uint32_t>(d, m, n));
+             b, {in.b, n, k}, words(in.scales_b, n, groups)},
+         words(in.c, m, n), matrix_view<std::uint32_t>(d, m, n));
     std::uint64_t hash = 0;
     for (const auto e : d) hash = combine(hash, e);
     return hash;
+  }
+
+  std::string describe(std::uint64_t i) const {
+    const matrices in = inputs(i);
+    return name_of(a) + " " + name_of(b) +
+           in_hex("scales of a", in.scales_a, m * groups) +
+           in_hex("of b", in.scales_b, n * groups) + in_hex("c", in.c, m * n) +
+           in_hex("a", in.a, m * k) + in_hex("b", in.b, n * k);
+  }
+
+ private:
+  ZEROULP_HD matrices inputs(std::uint64_t i) const {
+    counter_rng rng(seed, i);
+    matrices in;
+    for (auto& code : in.a) code = random_code(a, i, rng);
+    for (auto& code : in.b) code = random_code(b, i, rng);
+    for (auto& scale : in.scales_a) scale = random_scale(rng);
+    for (auto& scale : in.scales_b) scale = random_scale(rng);
+    for (auto& e : in.c) e = fp32_one ^ (rng.next32() & 0x87ffffff);
+    return in;
   }
 
   /// Any code in a few cases, else a finite one.

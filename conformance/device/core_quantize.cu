@@ -3,6 +3,7 @@
 
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/quantize.hpp"
+#include "zeroulp/names.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
@@ -42,6 +43,11 @@ ZEROULP_HD constexpr std::uint32_t random_element(std::uint32_t amax,
   return (r & 0x807fffff) | biased << 23;
 }
 
+struct quantize_inputs {
+  std::uint32_t amax;
+  std::uint32_t x;
+};
+
 /// Case i: a random amax gives a scale and an inverse, and with them a random
 /// element a code.
 struct quantize_case {
@@ -49,12 +55,23 @@ struct quantize_case {
   std::uint64_t seed;
 
   ZEROULP_HD std::uint64_t operator()(std::uint64_t i) const {
+    const quantize_inputs in = inputs(i);
+    const group_scale s = make_scale(q.how, q.scale, q.to, in.amax);
+    const std::uint64_t scales = std::uint64_t{s.scale} << 32 | s.inverse;
+    return mix64(scales) ^ quantize_element(q, s, in.x);
+  }
+
+  std::string describe(std::uint64_t i) const {
+    const quantize_inputs in = inputs(i);
+    return name_of(q.to) + ", " + std::string(name_of(q.scale)) +
+           in_hex("amax", in.amax) + in_hex("x", in.x);
+  }
+
+ private:
+  ZEROULP_HD quantize_inputs inputs(std::uint64_t i) const {
     counter_rng rng(seed, i);
     const std::uint32_t amax = random_amax(rng);
-    const std::uint32_t x = random_element(amax, rng);
-    const group_scale s = make_scale(q.how, q.scale, q.to, amax);
-    const std::uint64_t scales = std::uint64_t{s.scale} << 32 | s.inverse;
-    return mix64(scales) ^ quantize_element(q, s, x);
+    return {amax, random_element(amax, rng)};
   }
 };
 

@@ -4,9 +4,19 @@
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/core/path.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
+
+constexpr int longest = 32;
+
+struct step_inputs {
+  std::uint32_t a[longest];
+  std::uint32_t b[longest];
+  std::uint64_t c;
+  int given;  ///< operands, from the first on
+};
 
 /// Case i: a random step of family i mod `families`.
 struct step_case {
@@ -15,28 +25,45 @@ struct step_case {
   std::uint64_t seed;
 
   ZEROULP_HD std::uint32_t operator()(std::uint64_t i) const {
+    const step_inputs in = inputs(i);
+    return static_cast<std::uint32_t>(
+        step(p, row_of(in.a, p.a), row_of(in.b, p.b), in.given, in.c));
+  }
+
+  std::string describe(std::uint64_t i) const {
+    const step_inputs in = inputs(i);
+    return std::string(family_names[i % families]) + ", " + name_of(p.a) + " " +
+           name_of(p.b) + ", " + std::to_string(in.given) + " operands" +
+           in_hex("a", in.a, in.given) + in_hex("b", in.b, in.given) +
+           in_hex("c", in.c);
+  }
+
+ private:
+  using row = decoded_row<std::uint32_t>;
+  static ZEROULP_HD row row_of(const std::uint32_t* codes, format f) {
+    return {codes, 1, f};
+  }
+
+  ZEROULP_HD step_inputs inputs(std::uint64_t i) const {
     counter_rng rng(seed, i);
     const auto how = static_cast<family>(i % families);
-    std::uint32_t a[32];
-    std::uint32_t b[32];
+    step_inputs in{};
     for (int k = 0; k < count; k += 2) {
       const code_pair x = operand_codes(how, side::a, p.a, k / 2, rng);
       const code_pair y = operand_codes(how, side::b, p.b, k / 2, rng);
-      a[k] = x.first;
-      b[k] = y.first;
+      in.a[k] = x.first;
+      in.b[k] = y.first;
       if (k + 1 == count) break;
-      a[k + 1] = x.second;
-      b[k + 1] = y.second;
+      in.a[k + 1] = x.second;
+      in.b[k + 1] = y.second;
     }
-    const decoded_row<std::uint32_t> row{a, 1, p.a};
-    const decoded_row<std::uint32_t> col{b, 1, p.b};
-    const std::uint64_t c = addend_code(p, row, col, count, rng);
+    in.c = addend_code(p, row_of(in.a, p.a), row_of(in.b, p.b), count, rng);
     // Now and then the last products are missing.
-    const int given =
+    in.given =
         rng.one_in(8)
             ? static_cast<int>(rng.below(static_cast<std::uint32_t>(count + 1)))
             : count;
-    return static_cast<std::uint32_t>(step(p, row, col, given, c));
+    return in;
   }
 };
 
@@ -67,7 +94,7 @@ verdict check_family(const path_family& row, const effort& e) {
   verdict total;
   for (const auto& f : operands_of(row.takes)) {
     const path p{f.a, f.b, row.acc, row.lowering};
-    const int count = p.length() > 0 ? p.length() : 32;
+    const int count = p.length() > 0 ? p.length() : longest;
     total += same_bits(step_case{p, count, e.seed}, cases(e, 1 << 9, 1 << 18));
   }
   return total;

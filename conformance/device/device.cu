@@ -76,8 +76,9 @@ check_list all_checks() {
        {core_conversion_checks(), core_arithmetic_checks(), core_step_checks(),
         core_quantize_checks(), core_matrix_checks(), emulator_checks(),
         emulated_gemm_checks(), silicon_wgmma_checks(), silicon_mma_checks(),
-        silicon_shape_checks(), silicon_conversion_checks(),
-        silicon_arithmetic_checks(), silicon_division_checks()}) {
+        silicon_shape_checks(), silicon_short_shape_checks(),
+        silicon_conversion_checks(), silicon_arithmetic_checks(),
+        silicon_division_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

@@ -1,77 +1,13 @@
 // The instructions of Hopper's tensor cores on batches.
 
 #include "conformance/device/batch.hpp"
+#include "conformance/device/tile.hpp"
 #include "conformance/device/wgmma.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
 
 using ptx::type;
-
-/// Where byte `at` of row `i` of K-major tiles lies: core matrices of 8 rows of
-/// 16 bytes, two along K, then the next 8 rows.
-__device__ int tile_offset(int i, int at) {
-  return i / 8 * 256 + at / 16 * 128 + i % 8 * 16 + at % 16;
-}
-
-/// Brings one tile's rows to shared memory, in words.
-__device__ void load_rows(const unsigned char* from, unsigned char* to,
-                          int rows) {
-  constexpr int words = row_bytes / 4;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * words;
-       i += static_cast<int>(blockDim.x)) {
-    const int at = i % words * 4;
-    *reinterpret_cast<std::uint32_t*>(to + tile_offset(i / words, at)) =
-        *reinterpret_cast<const std::uint32_t*>(from + i * 4);
-  }
-}
-
-__device__ std::uint32_t tile_word(const unsigned char* tile, int i, int at) {
-  return *reinterpret_cast<const std::uint32_t*>(tile + tile_offset(i, at));
-}
-
-/// A warp's 16 x 8 outputs of which a thread has four.
-struct place {
-  int row;
-  int col;
-
-  __device__ int at(int i) const {
-    return (row + i / 2 * 8) * batch_cols + col + i % 2;
-  }
-};
-
-/// Outputs in the registers of a thread: `n` groups of four, FP32 or FP16.
-template <bool Half, int N>
-struct registers {
-  using word = std::conditional_t<Half, std::uint32_t, float>;
-  word d[Half ? 2 * N : 4 * N];
-
-  __device__ void load(int group, const std::uint32_t (&c)[4]) {
-    if constexpr (Half) {
-      d[2 * group] = c[0] | c[1] << 16;
-      d[2 * group + 1] = c[2] | c[3] << 16;
-    } else {
-      for (int i = 0; i < 4; ++i) d[4 * group + i] = __uint_as_float(c[i]);
-    }
-  }
-  __device__ std::uint32_t read(int group, int i) const {
-    if constexpr (Half) {
-      return d[2 * group + i / 2] >> (i % 2 * 16) & 0xffff;
-    } else {
-      return __float_as_uint(d[4 * group + i]);
-    }
-  }
-};
-
-template <int N, bool Half>
-__device__ void load(registers<Half, N>& d, const std::uint32_t* c,
-                     place first) {
-#pragma unroll
-  for (int group = 0; group < N; ++group) {
-    const place p{first.row, first.col + group * 8};
-    d.load(group, {c[p.at(0)], c[p.at(1)], c[p.at(2)], c[p.at(3)]});
-  }
-}
 
 template <int N, bool Half>
 __device__ void store(const registers<Half, N>& d, std::uint32_t* out,
@@ -104,19 +40,13 @@ __global__ void __launch_bounds__(128) multiply_tiles(batch x) {
                                  ptx::matrix_descriptor(b, 128, 256), 1);
       store(d, out, first);
     } else {
-      const int byte = thread % 4 * 4;
-      const ptx::fragment_a rows{{tile_word(a, first.row, byte),
-                                  tile_word(a, first.row + 8, byte),
-                                  tile_word(a, first.row, byte + 16),
-                                  tile_word(a, first.row + 8, byte + 16)}};
+      const ptx::fragment_a rows = load_a(a, first.row);
       for (int group = 0; group < batch_cols / 8; ++group) {
         const int col = group * 8 + thread % 32 / 4;
         const place p{first.row, first.col + group * 8};
         registers<Half, 1> d;
         load(d, c, p);
-        ptx::mma<A, B>::run(
-            d.d, rows,
-            {{tile_word(b, col, byte), tile_word(b, col, byte + 16)}});
+        ptx::mma<A, B>::run(d.d, rows, load_b(b, col));
         store(d, out, p);
       }
     }

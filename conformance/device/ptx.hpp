@@ -1,10 +1,12 @@
 // Defines the PTX that is held against the core, each instruction wrapped once:
 //
 //   mma<A, B>::run(d, a, b)   mma.sync.m16n8kK: one warp, A and B in registers
-//   cvt_*, rcp_approx, div_full
+//   short_mma<A, B>           the same with half of K, that of the first words
+//   rcp_approx, div_full
 //
-// wgmma is in wgmma.hpp. K is 32 bytes of operands. d is float[4] or, for FP16
-// results, two words of two. Source: PTX ISA 9.0, "mma", "cvt", "rcp", "div".
+// wgmma is in wgmma.hpp, cvt in ptx_conversions.hpp. K is 32 bytes of operands.
+// d is float[4] or, for FP16 results, two words of two. Source: PTX ISA 9.0,
+// "mma", "rcp", "div".
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_PTX_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_PTX_HPP_
@@ -43,6 +45,8 @@ __device__ inline std::uint64_t matrix_descriptor(const void* matrix,
 
 template <type A, type B>
 struct mma;
+template <type A, type B>
+struct short_mma;
 
 // `SHAPE` and `TYPES` as PTX spells them.
 #define ZEROULP_MMA_F32(SHAPE, TYPES)                                  \
@@ -66,50 +70,62 @@ struct mma;
                    "r"(a.word[3]), "r"(b.word[0]), "r"(b.word[1]));     \
   }
 
-#define ZEROULP_FP8(A, B)                  \
-  template <>                              \
-  struct mma<type::A, type::B> {           \
-    ZEROULP_MMA_F32("m16n8k32", #A "." #B) \
-    ZEROULP_MMA_F16("m16n8k32", #A "." #B) \
-  };
-
-ZEROULP_FP8(e4m3, e4m3)
-ZEROULP_FP8(e4m3, e5m2)
-ZEROULP_FP8(e5m2, e4m3)
-ZEROULP_FP8(e5m2, e5m2)
-
-template <>
-struct mma<type::bf16, type::bf16> {
-  ZEROULP_MMA_F32("m16n8k16", "bf16.bf16")
-};
-template <>
-struct mma<type::fp16, type::fp16> {
-  ZEROULP_MMA_F32("m16n8k16", "f16.f16")
-  ZEROULP_MMA_F16("m16n8k16", "f16.f16")
-};
-template <>
-struct mma<type::tf32, type::tf32> {
-  ZEROULP_MMA_F32("m16n8k8", "tf32.tf32")
-};
-
-#undef ZEROULP_FP8
-#undef ZEROULP_MMA_F16
-#undef ZEROULP_MMA_F32
-
-// A conversion of two numbers, the first to the high half.
-#define ZEROULP_CVT_PAIR(NAME, PTX, RESULT, CONSTRAINT)                \
-  __device__ inline RESULT NAME(float high, float low) {               \
-    RESULT d;                                                          \
-    asm(PTX " %0, %1, %2;" : "=" CONSTRAINT(d) : "f"(high), "f"(low)); \
-    return d;                                                          \
+#define ZEROULP_SHORT_MMA_F32(SHAPE, TYPES)                         \
+  __device__ static void run(float(&d)[4], const fragment_a& a,     \
+                             const fragment_b& b) {                 \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f32." TYPES    \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "          \
+                 "{%0, %1, %2, %3};"                                \
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])   \
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(b.word[0])); \
   }
 
-ZEROULP_CVT_PAIR(cvt_e4m3x2, "cvt.rn.satfinite.e4m3x2.f32", std::uint16_t, "h")
-ZEROULP_CVT_PAIR(cvt_e5m2x2, "cvt.rn.satfinite.e5m2x2.f32", std::uint16_t, "h")
-ZEROULP_CVT_PAIR(cvt_bf16x2, "cvt.rn.bf16x2.f32", std::uint32_t, "r")
-ZEROULP_CVT_PAIR(cvt_f16x2, "cvt.rn.f16x2.f32", std::uint32_t, "r")
+#define ZEROULP_SHORT_MMA_F16(SHAPE, TYPES)                             \
+  __device__ static void run(std::uint32_t(&d)[2], const fragment_a& a, \
+                             const fragment_b& b) {                     \
+    asm volatile("mma.sync.aligned." SHAPE ".row.col.f16." TYPES        \
+                 ".f16 {%0, %1}, {%2, %3}, {%4}, {%0, %1};"             \
+                 : "+r"(d[0]), "+r"(d[1])                               \
+                 : "r"(a.word[0]), "r"(a.word[1]), "r"(b.word[0]));     \
+  }
 
-#undef ZEROULP_CVT_PAIR
+// Both lengths of K, as PTX spells the shapes.
+#define ZEROULP_F32(A, B, LONG, SHORT, TYPES) \
+  template <>                                 \
+  struct mma<type::A, type::B> {              \
+    ZEROULP_MMA_F32(LONG, TYPES)              \
+  };                                          \
+  template <>                                 \
+  struct short_mma<type::A, type::B> {        \
+    ZEROULP_SHORT_MMA_F32(SHORT, TYPES)       \
+  };
+
+#define ZEROULP_F32_AND_F16(A, B, LONG, SHORT, TYPES) \
+  template <>                                         \
+  struct mma<type::A, type::B> {                      \
+    ZEROULP_MMA_F32(LONG, TYPES)                      \
+    ZEROULP_MMA_F16(LONG, TYPES)                      \
+  };                                                  \
+  template <>                                         \
+  struct short_mma<type::A, type::B> {                \
+    ZEROULP_SHORT_MMA_F32(SHORT, TYPES)               \
+    ZEROULP_SHORT_MMA_F16(SHORT, TYPES)               \
+  };
+
+ZEROULP_F32_AND_F16(e4m3, e4m3, "m16n8k32", "m16n8k16", "e4m3.e4m3")
+ZEROULP_F32_AND_F16(e4m3, e5m2, "m16n8k32", "m16n8k16", "e4m3.e5m2")
+ZEROULP_F32_AND_F16(e5m2, e4m3, "m16n8k32", "m16n8k16", "e5m2.e4m3")
+ZEROULP_F32_AND_F16(e5m2, e5m2, "m16n8k32", "m16n8k16", "e5m2.e5m2")
+ZEROULP_F32_AND_F16(fp16, fp16, "m16n8k16", "m16n8k8", "f16.f16")
+ZEROULP_F32(bf16, bf16, "m16n8k16", "m16n8k8", "bf16.bf16")
+ZEROULP_F32(tf32, tf32, "m16n8k8", "m16n8k4", "tf32.tf32")
+
+#undef ZEROULP_F32_AND_F16
+#undef ZEROULP_F32
+#undef ZEROULP_SHORT_MMA_F16
+#undef ZEROULP_SHORT_MMA_F32
+#undef ZEROULP_MMA_F16
+#undef ZEROULP_MMA_F32
 
 __device__ inline float rcp_approx(float x) {
   float r;

@@ -1,5 +1,6 @@
 // Defines `same_bits`: a function of an index, evaluated on the device into a
-// buffer and again on the host by all its cores, must give the same bits.
+// buffer and again on the host by all its cores, must give the same bits. A
+// function that has `std::string describe(i)` tells the inputs of a case.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_SAME_BITS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_SAME_BITS_HPP_
@@ -7,12 +8,30 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "conformance/device/test.hpp"
 
 namespace zeroulp::conformance::device {
+
+/// Returns ", name 1a2b".
+inline std::string in_hex(std::string_view name, std::uint64_t value) {
+  char text[20];
+  std::snprintf(text, sizeof text, " %llx",
+                static_cast<unsigned long long>(value));
+  return ", " + std::string(name) + text;
+}
+
+/// Returns ", name 1a 2b 3c".
+template <class T>
+std::string in_hex(std::string_view name, const T* values, int count) {
+  std::string all = ", " + std::string(name);
+  for (int i = 0; i < count; ++i) all += in_hex({}, values[i]).substr(2);
+  return all;
+}
 
 template <class Function, class Result>
 __global__ void evaluate(Function f, std::uint64_t first, std::uint64_t count,
@@ -51,12 +70,12 @@ verdict compare_on_host(const Function& f, std::uint64_t first,
   result.failures = mismatches;
   if (result.failures != 0) {
     const std::uint64_t i = lowest;
-    char text[120];
-    std::snprintf(text, sizeof text, "case %llu: device %llx, host %llx",
-                  static_cast<unsigned long long>(first + i),
-                  static_cast<unsigned long long>(got[i]),
-                  static_cast<unsigned long long>(f(first + i)));
-    result.first_failure = text;
+    result.first_failure = "case " + std::to_string(first + i) +
+                           in_hex("device", got[i]) +
+                           in_hex("host", f(first + i));
+    if constexpr (requires { f.describe(i); }) {
+      result.first_failure += ": " + f.describe(first + i);
+    }
   }
   return result;
 }

@@ -1,84 +1,118 @@
-// cvt.rn[.satfinite] of FP32 against the core's recode, every one of the 2^32
-// inputs in both halves of a pair: SPEC clause C6, and A1 for BF16 and FP16.
+// cvt in every rounding and saturation that sm_90a has (ptx_conversions.hpp)
+// against the core's recode: SPEC clauses R1 to R5, C1 to C6 and C10.
+//
+// All 2^32 FP32, 2^16 BF16 and FP16, 2^8 FP8 inputs, in both halves of a pair.
 
 #include "conformance/device/observation.hpp"
-#include "conformance/device/ptx.hpp"
+#include "conformance/device/ptx_conversions.hpp"
 #include "zeroulp/core/convert.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
 
-struct to_e4m3 {
-  static ZEROULP_HD constexpr format target() { return e4m3; }
-  static ZEROULP_HD constexpr policy how() { return cuda_satfinite; }
-  static __device__ std::uint32_t convert(float high, float low) {
-    return ptx::cvt_e4m3x2(high, low);
+struct conversion {
+  ptx::content to;
+  ptx::content from;
+  rounding mode;
+  ptx::modifiers with;
+
+  ZEROULP_HD constexpr policy how() const {
+    if (with.satfinite) return cuda_satfinite;
+    return cuda_nosat;
+  }
+  /// What ptxas makes of integer instructions keeps the bits of a NaN: bf16 to
+  /// f32, for which PTX promises some NaN only, and tf32.rna.
+  ZEROULP_HD constexpr bool keeps_nan_bits() const {
+    return mode == rounding::nearest_away ||
+           (from.element == bf16 && to.element == fp32);
   }
 };
 
-struct to_e5m2 {
-  static ZEROULP_HD constexpr format target() { return e5m2; }
-  static ZEROULP_HD constexpr policy how() { return cuda_satfinite; }
-  static __device__ std::uint32_t convert(float high, float low) {
-    return ptx::cvt_e5m2x2(high, low);
-  }
-};
+/// The code of a NaN whose bits are kept. One without any in TF32's fraction
+/// becomes Inf; .satfinite subtracts one from Inf and NaN alike, so that such
+/// NaN become the largest number or Inf, where PTX promises NaN.
+ZEROULP_HD constexpr std::uint32_t kept_nan(const conversion& c,
+                                            std::uint32_t code) {
+  const int shift = c.to.element.man_bits - c.from.element.man_bits;
+  const std::uint32_t moved = shift < 0 ? code >> -shift : code << shift;
+  return moved - (c.with.satfinite ? 1 : 0);
+}
 
-struct to_bf16 {
-  static ZEROULP_HD constexpr format target() { return bf16; }
-  static ZEROULP_HD constexpr policy how() { return cuda_nosat; }
-  static __device__ std::uint32_t convert(float high, float low) {
-    return ptx::cvt_bf16x2(high, low);
+/// What the core makes of one code, as it lies in the target's register.
+ZEROULP_HD constexpr std::uint32_t core_of(const conversion& c,
+                                           std::uint32_t code) {
+  const format to = c.to.element;
+  const unpacked x = decode(c.from.element, code);
+  if (x.is_nan() && c.keeps_nan_bits()) {
+    return kept_nan(c, code) << c.to.low_bit;
   }
-};
+  auto out = static_cast<std::uint32_t>(encode(to, x, {c.mode}, c.how()));
+  const auto sign = static_cast<std::uint32_t>(to.sign_mask());
+  if (c.with.relu && (out & sign) != 0) out = 0;
+  return out << c.to.low_bit;
+}
 
-struct to_fp16 {
-  static ZEROULP_HD constexpr format target() { return fp16; }
-  static ZEROULP_HD constexpr policy how() { return cuda_nosat; }
-  static __device__ std::uint32_t convert(float high, float low) {
-    return ptx::cvt_f16x2(high, low);
-  }
-};
+// One copy for all instructions: the formats are data.
+__device__ __noinline__ std::uint32_t core_on_device(const conversion& c,
+                                                     std::uint32_t code) {
+  return core_of(c, code);
+}
 
-/// Case i: the bits i * step high, their complement low.
-template <class Conversion>
+/// Case i: the code i * step, high in a pair, its complement low.
+template <class Instruction, int Registers>
 struct conversion_case {
+  conversion c;
   std::uint32_t step;
 
   __device__ observation operator()(std::uint64_t i) const {
-    const auto high = static_cast<std::uint32_t>(i) * step;
-    const std::uint32_t low = ~high;
-    const auto core = [](std::uint32_t x) {
-      return static_cast<std::uint32_t>(
-          recode(fp32, x, Conversion::target(), {}, Conversion::how()));
-    };
+    const int bits = c.from.element.bits();
+    const auto mask = static_cast<std::uint32_t>(low_bits(bits));
+    const std::uint32_t high = static_cast<std::uint32_t>(i) * step & mask;
+    const std::uint32_t low = ~high & mask;
+    if (c.to.count == 1) {
+      return {{high, 0, 0}, Instruction::run(high, 0), core_on_device(c, high)};
+    }
+    const std::uint32_t silicon = Registers == 2
+                                      ? Instruction::run(high, low)
+                                      : Instruction::run(high << bits | low, 0);
     return {{high, low, 0},
-            Conversion::convert(__uint_as_float(high), __uint_as_float(low)),
-            core(high) << Conversion::target().bits() | core(low)};
+            silicon,
+            core_on_device(c, high) << c.to.element.bits() |
+                core_on_device(c, low)};
   }
 };
 
-template <class Conversion>
-verdict check_conversion(const effort& e) {
-  constexpr std::uint64_t all = std::uint64_t{1} << 32;
-  // Odd, so that it visits every input once.
-  constexpr conversion_case<Conversion> f{0x9e3779b1u};
-  auto v = compare_instruction(f, cases(e, 1 << 16, all, all));
-  v.exhaustive = v.cases == all;
-  return v;
+template <class Instruction, int Registers>
+check check_of(const std::string& name, const conversion& c) {
+  const auto run = [c](const effort& e) {
+    const std::uint64_t all = std::uint64_t{1} << c.from.element.bits();
+    // The step is odd, so that it visits every input once.
+    const conversion_case<Instruction, Registers> f{c, 0x9e3779b1u};
+    auto v = compare_instruction(f, cases(e, 1 << 16, all, all));
+    v.exhaustive = v.cases == all;
+    return v;
+  };
+  const char* const clauses = c.mode == rounding::nearest_even
+                                  ? "R1 C1 C2 C3 C4 C5 C6 C8 C10"
+                                  : "R2 R3 R4 R5 C1 C2 C3 C4 C5 C6 C8 C10";
+  return device_check("silicon.cvt." + name, clauses, "instruction", run);
 }
+
+constexpr int one = 1;
+constexpr int two = 2;
 
 }  // namespace
 
 check_list silicon_conversion_checks() {
-  return {device_check("silicon.cvt.satfinite.e4m3", "C6", "instruction",
-                       check_conversion<to_e4m3>),
-          device_check("silicon.cvt.satfinite.e5m2", "C6", "instruction",
-                       check_conversion<to_e5m2>),
-          device_check("silicon.cvt.bf16", "C1 C2 C3", "instruction",
-                       check_conversion<to_bf16>),
-          device_check("silicon.cvt.fp16", "C1 C2 C3", "instruction",
-                       check_conversion<to_fp16>)};
+  check_list all;
+#define ZEROULP_ADD(OPERANDS, TO, FROM, ROUND, MODIFIERS)                 \
+  all.push_back(                                                          \
+      check_of<ptx::cvt_##TO##_##FROM##_##ROUND##_##MODIFIERS, OPERANDS>( \
+          #TO "." #FROM ZEROULP_TEXT_##ROUND ZEROULP_TEXT_##MODIFIERS,    \
+          {ptx::TO, ptx::FROM, ptx::ROUND, ptx::MODIFIERS}));
+  ZEROULP_CONVERSIONS(ZEROULP_ADD)
+#undef ZEROULP_ADD
+  return all;
 }
 
 }  // namespace zeroulp::conformance::device

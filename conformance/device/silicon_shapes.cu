@@ -7,6 +7,7 @@
 // or of two neighbours.
 
 #include "conformance/device/batch.hpp"
+#include "conformance/device/tile.hpp"
 #include "conformance/device/wgmma.hpp"
 #include "zeroulp/names.hpp"
 
@@ -17,32 +18,17 @@ using ptx::type;
 
 constexpr int chain_length = 16;
 
+struct shape_mismatch {
+  std::uint32_t tile, row, col, got, right;
+};
+
 struct shape_record {
   unsigned long long count;
-  std::uint32_t tile, row, col, got, right;
+  shape_mismatch first;
 };
 
 /// How the instruction is asked.
 enum class form : std::uint8_t { shared, registers, negated_a, negated_b };
-
-__device__ int tile_offset(int i, int at) {
-  return i / 8 * 256 + at / 16 * 128 + i % 8 * 16 + at % 16;
-}
-
-__device__ std::uint32_t tile_word(const unsigned char* tile, int i, int at) {
-  return *reinterpret_cast<const std::uint32_t*>(tile + tile_offset(i, at));
-}
-
-__device__ void load_rows(const unsigned char* from, unsigned char* to,
-                          int rows) {
-  constexpr int words = row_bytes / 4;
-  for (int i = static_cast<int>(threadIdx.x); i < rows * words;
-       i += static_cast<int>(blockDim.x)) {
-    const int at = i % words * 4;
-    *reinterpret_cast<std::uint32_t*>(to + tile_offset(i / words, at)) =
-        *reinterpret_cast<const std::uint32_t*>(from + i * 4);
-  }
-}
 
 /// Where output `i` of this thread's N / 2 lies in c and d.
 __device__ std::ptrdiff_t output_at(int tile, int i) {
@@ -101,11 +87,8 @@ __global__ void __launch_bounds__(128)
       __syncthreads();
       const auto columns = ptx::matrix_descriptor(b, 128, 256);
       if constexpr (Form == form::registers) {
-        const int row = thread / 32 * 16 + thread % 32 / 4;
-        const int byte = thread % 4 * 4;
-        const ptx::fragment_a rows{
-            {tile_word(a, row, byte), tile_word(a, row + 8, byte),
-             tile_word(a, row, byte + 16), tile_word(a, row + 8, byte + 16)}};
+        const ptx::fragment_a rows =
+            load_a(a, thread / 32 * 16 + thread % 32 / 4);
         ptx::wgmma<N>::template run<A, B>(d.d, rows, columns, add);
       } else {
         ptx::wgmma<N>::template run<A, B, sign_a, sign_b>(
@@ -116,12 +99,10 @@ __global__ void __launch_bounds__(128)
     for (int i = 0; i < N / 2; ++i) {
       const auto at = output_at(tile, i);
       if (d.get(i) == x.d[at] || atomicAdd(&found->count, 1ull) != 0) continue;
-      *found = {found->count,
-                static_cast<std::uint32_t>(at / batch_outputs),
-                static_cast<std::uint32_t>(at % batch_outputs / batch_cols),
-                static_cast<std::uint32_t>(at % batch_cols),
-                d.get(i),
-                x.d[at]};
+      found->first = {
+          static_cast<std::uint32_t>(at / batch_outputs),
+          static_cast<std::uint32_t>(at % batch_outputs / batch_cols),
+          static_cast<std::uint32_t>(at % batch_cols), d.get(i), x.d[at]};
     }
   }
 }
@@ -178,9 +159,9 @@ verdict hold(const path& p, const effort& e, int cols, Use use) {
   v.failures = r.count;
   if (r.count != 0) {
     char text[120];
-    std::snprintf(text, sizeof text,
-                  "m64n%d, tile %u (%u, %u): %x, as m64n128 %x", cols, r.tile,
-                  r.row, r.col, r.got, r.right);
+    std::snprintf(
+        text, sizeof text, "m64n%d, tile %u (%u, %u): %x, as m64n128 %x", cols,
+        r.first.tile, r.first.row, r.first.col, r.first.got, r.first.right);
     v.first_failure = text;
   }
   return v;

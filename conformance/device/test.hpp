@@ -50,6 +50,7 @@ check_list emulated_gemm_checks();
 check_list silicon_wgmma_checks();
 check_list silicon_mma_checks();
 check_list silicon_shape_checks();
+check_list silicon_short_shape_checks();
 check_list silicon_conversion_checks();
 check_list silicon_arithmetic_checks();
 check_list silicon_division_checks();

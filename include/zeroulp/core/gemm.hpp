@@ -90,6 +90,16 @@ ZEROULP_HD constexpr std::uint32_t promote(promotion update, std::uint32_t acc,
   return detail::fl_add(acc, p);
 }
 
+/// Returns the elements of K in a split of `r`: a whole number of intervals,
+/// without promotion of steps. k > 0.
+ZEROULP_HD constexpr std::ptrdiff_t split_span(const recipe& r,
+                                               std::ptrdiff_t k) {
+  const std::ptrdiff_t grain = r.interval > 0     ? r.interval
+                               : r.acc.length > 0 ? r.acc.length
+                                                  : k;
+  return ceil_div(ceil_div(k, grain), r.splits) * grain;
+}
+
 /// Returns the FP32 sum of one output before the epilogue. `partial(begin,
 /// end)` gives the chain of steps over these elements of K from +0, FP32 bits.
 /// K = 0 gives +0.
@@ -100,11 +110,7 @@ ZEROULP_HD constexpr std::uint32_t promoted_sum(const recipe& r,
                                                 row_scales sb) {
   if (k == 0) return 0;
   const std::ptrdiff_t interval = r.interval > 0 ? r.interval : k;
-  // A split is a whole number of intervals (without promotion, of steps).
-  const std::ptrdiff_t grain = r.interval > 0     ? r.interval
-                               : r.acc.length > 0 ? r.acc.length
-                                                  : k;
-  const std::ptrdiff_t span = ceil_div(ceil_div(k, grain), r.splits) * grain;
+  const std::ptrdiff_t span = split_span(r, k);
   std::uint32_t total = 0;
   for (std::ptrdiff_t begin = 0; begin < k; begin += span) {
     const std::ptrdiff_t end = k - begin < span ? k : begin + span;
