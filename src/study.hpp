@@ -33,8 +33,8 @@ inline constexpr named_metric study_metrics[] = {
 };
 
 struct study_request {
-  std::ptrdiff_t m = 128;
-  std::ptrdiff_t n = 128;
+  std::ptrdiff_t m = 1024;
+  std::ptrdiff_t n = 1024;
   std::vector<std::ptrdiff_t> k = {1024, 4096, 16384};
   std::vector<int> intervals = {0, 128, 256, 512, 1024};  ///< 0: none
   /// At 128 x 128 the bias of zero-mean inputs has a sampling error of 5 to 10

@@ -7,12 +7,12 @@ set -euo pipefail
 
 packages=(
   g++ cmake make libeigen3-dev libboost-dev libmpfr-dev libgmp-dev libcli11-dev
-  nlohmann-json3-dev libfmt-dev zlib1g-dev gnuplot-nox
+  nlohmann-json3-dev libfmt-dev zlib1g-dev libhwy-dev gnuplot-nox
 )
 if [[ ${1-} == test ]]; then
   packages+=(
     clang-14 libclang-rt-14-dev libomp-dev libgtest-dev libgmock-dev
-    librapidcheck-dev python3
+    librapidcheck-dev python3 python3-numpy pkg-config
   )
 fi
 

@@ -1,17 +1,90 @@
 // The compiled library, as one more implementation.
 
+#include <algorithm>
+#include <vector>
+
 #include "conformance/checks/implementation.hpp"
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/engine.hpp"
 
 namespace zeroulp::conformance {
+namespace {
+
+/// The narrowest element that the library takes for codes of `f`, so that each
+/// is tried.
+template <class Use>
+void with_element(format f, Use use) {
+  if (f.bits() <= 8) return use(std::uint8_t{});
+  if (f.bits() <= 16) return use(std::uint16_t{});
+  use(std::uint32_t{});
+}
+
+std::uint64_t recode_one(format from, std::uint64_t code, format to, rounder r,
+                         policy how) {
+  if (from.bits() > 32 || to.bits() > 32) {
+    return recode(from, code, to, r, how);
+  }
+  const std::uint32_t random = r.random;
+  std::uint64_t result = 0;
+  with_element(from, [&](auto in) {
+    in = static_cast<decltype(in)>(code);
+    with_element(to, [&](auto out) {
+      using source = const decltype(in);
+      engine::recode(from, matrix_view<source>(&in, 1, 1), to,
+                     matrix_view(&out, 1, 1), r.mode, how, {&random, 1, 1});
+      result = out;
+    });
+  });
+  return result;
+}
+
+std::uint64_t step_one(const path& p, const std::uint64_t* a,
+                       const std::uint64_t* b, int count, std::uint64_t c) {
+  // An instruction without products is one whose products are zero.
+  const int length = std::max(count, 1);
+  const auto words = [&](const std::uint64_t* x) {
+    std::vector<std::uint32_t> codes(static_cast<std::size_t>(length));
+    std::copy(x, x + count, codes.begin());
+    return codes;
+  };
+  const auto row = words(a);
+  const auto col = words(b);
+  const auto from = static_cast<std::uint32_t>(c);
+  std::uint32_t d = 0;
+  engine::multiply(p, {p.a, codes_in(row.data(), 1, length)},
+                   {p.b, codes_in(col.data(), 1, length)}, {&from, 1, 1},
+                   {&d, 1, 1});
+  return d;
+}
+
+}  // namespace
 
 implementation engine_implementation() {
   implementation i = core_implementation();
   i.name = "engine";
+  i.recode = recode_one;
+  i.step = step_one;
+  i.quantize = [](const quantizer& q, codes_in x, codes_out codes,
+                  codes_out scales) { engine::quantize(q, x, codes, scales); };
+  i.dequantize = [](format f, group_shape group, codes_in codes,
+                    codes_in scales, codes_out out) {
+    engine::dequantize(f, group, codes, scales, out);
+  };
+  i.pack = [](pack_layout layout, codes_in codes, bytes_out out) {
+    layout == pack_layout::bytes ? engine::pack_bytes(codes, out)
+                                 : engine::pack_words(codes, out);
+  };
+  i.unpack = [](pack_layout layout, bytes_in packed, codes_out codes) {
+    layout == pack_layout::bytes ? engine::unpack_bytes(packed, codes)
+                                 : engine::unpack_words(packed, codes);
+  };
+  i.retile = [](const retiling& r, codes_in codes, codes_in scales,
+                codes_out out, codes_out out_scales) {
+    engine::retile(r, codes, scales, out, out_scales);
+  };
   i.gemm = [](const recipe& r, const gemm_operand<std::uint32_t>& a,
               const gemm_operand<std::uint32_t>& b, codes_in c, codes_out d) {
-    engine::gemm(r, {a.f, a.codes}, a.scales, {b.f, b.codes},
-                 b.scales, c, d);
+    engine::gemm(r, {a.f, a.codes}, a.scales, {b.f, b.codes}, b.scales, c, d);
   };
   return i;
 }

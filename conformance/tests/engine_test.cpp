@@ -1,11 +1,21 @@
-// The compiled GEMM and the Eigen boundary give the core's bits.
+// The compiled library and the Eigen boundary give the core's bits, with each
+// set of vector instructions and any number of threads.
 
 #include <gtest/gtest.h>
 
-#include "fast_chain.hpp"
+#include <algorithm>
+#include <cstdlib>
+
+#include "chain_plan.hpp"
+#include "fuzz/campaign.hpp"
 #include "zeroulp/eigen.hpp"
 #include "zeroulp/random.hpp"
+#include "zeroulp/simd.hpp"
 #include "zeroulp/zeroulp.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 namespace zeroulp {
 namespace {
@@ -74,7 +84,35 @@ outputs run_both(const recipe& r, format fa, format fb, family kind,
   return out;
 }
 
-TEST(Engine, GemmEqualsTheCoreForEveryRecipeAndFamily) {
+int level() {
+  const char* text = std::getenv("ZEROULP_LEVEL");
+  return text != nullptr ? std::atoi(text) : 0;
+}
+
+void set_threads([[maybe_unused]] int count) {
+#ifdef _OPENMP
+  omp_set_num_threads(count);
+#endif
+}
+
+/// Runs with each set of vector instructions in turn.
+class Simd : public testing::TestWithParam<engine::simd> {
+ protected:
+  void SetUp() override { engine::use_simd(GetParam()); }
+  void TearDown() override {
+    engine::use_simd(engine::supported_simd().back());
+  }
+};
+
+std::string name_of_set(const testing::TestParamInfo<engine::simd>& of) {
+  return engine::named_simds[static_cast<std::size_t>(of.param)].name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, Simd,
+                         testing::ValuesIn(engine::supported_simd()),
+                         name_of_set);
+
+TEST_P(Simd, GemmEqualsTheCoreForEveryRecipeAndFamily) {
   std::uint64_t seed = 1;
   for (const auto& named : named_recipes) {
     for (const family kind : {family::any_code, family::finite, family::sparse,
@@ -91,12 +129,215 @@ TEST(Engine, GemmEqualsTheCoreForEveryRecipeAndFamily) {
   }
 }
 
-TEST(Engine, FormatsThatTheFastChainDoesNotCoverTakeTheCore) {
-  EXPECT_TRUE(has_fast_chain(hopper_wgmma_e4m3));
-  EXPECT_FALSE(has_fast_chain({e4m3, e4m3, what_if_fraction(12)}));
-  EXPECT_FALSE(has_fast_chain({bf16, bf16, hopper_half_f32}));
-  EXPECT_FALSE(
-      has_fast_chain({e4m3, e4m3, hopper_fp8_f32, lowering::hmma_chained}));
+TEST_P(Simd, GemmEqualsTheCoreAcrossTiles) {
+  for (const auto& named : named_recipes) {
+    if (named.value.acc == exact_f32 && level() == 0) continue;
+    const auto out =
+        run_both(named.value, e4m3, e5m2, family::finite, 131, 66, 160, 77);
+    ASSERT_EQ(out.engine, out.core) << named.name;
+  }
+}
+
+TEST_P(Simd, CasesOfTheCaseEngineGiveTheCoresBits) {
+  using fuzz::target;
+  for (const auto t : {target::encode, target::step, target::quantize,
+                       target::pack, target::retile, target::gemm}) {
+    fuzz::campaign c;
+    c.what = t;
+    c.left = fuzz::core_opponent();
+    c.right = fuzz::parse_opponent("engine", c.what);
+    c.cases = level() == 0 ? 200 : 4000;
+    const auto result = fuzz::run(c);
+    EXPECT_FALSE(result.first_mismatch)
+        << fuzz::info_of(c.what).name << " case " << *result.first_mismatch;
+  }
+}
+
+/// Codes of any kind, in 32 bits.
+std::vector<std::uint32_t> any_codes(format f, int kind, std::uint64_t seed,
+                                     std::size_t count) {
+  std::vector<std::uint32_t> codes(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    counter_rng rng{seed, i};
+    auto code = static_cast<std::uint32_t>(rng.next() & low_bits(f.bits()));
+    if (kind > 0 && !decode(f, code).is_finite()) code = 0;
+    if (kind == 1 && !rng.one_in(4)) {
+      code &= static_cast<std::uint32_t>(f.sign_mask());
+    }
+    if (kind == 2) {  // subnormal and just above
+      code &=
+          static_cast<std::uint32_t>(f.sign_mask() | low_bits(f.man_bits + 1));
+    }
+    codes[i] = code;
+  }
+  return codes;
+}
+
+/// An addend: of any magnitude, often a zero of either sign or tiny.
+std::uint32_t any_addend(format f, std::uint64_t seed, std::uint64_t i) {
+  counter_rng rng{seed, i};
+  const auto code = static_cast<std::uint32_t>(rng.next());
+  const auto sign = static_cast<std::uint32_t>(f.sign_mask());
+  switch (rng.below(4)) {
+    case 0:
+      return code & sign;
+    case 1:
+      return code & (sign | 0xff);
+    case 2:
+      return static_cast<std::uint32_t>(
+          encode(f, decode(static_cast<float>(rng.below(512)) / 8 - 32)));
+    default:
+      return code & static_cast<std::uint32_t>(low_bits(f.bits()));
+  }
+}
+
+struct shape {
+  std::ptrdiff_t m, n, k;
+};
+
+void expect_core_chain(const path& p, int kind, shape s, const char* name) {
+  const auto count = [](std::ptrdiff_t rows, std::ptrdiff_t cols) {
+    return static_cast<std::size_t>(rows * cols);
+  };
+  const auto a = any_codes(p.a, kind, 1, count(s.m, s.k));
+  const auto b = any_codes(p.b, kind, 2, count(s.n, s.k));
+  std::vector<std::uint32_t> c(count(s.m, s.n));
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    c[i] = any_addend(p.acc.stored, 3, i);
+  }
+  std::vector<std::uint32_t> expected(c.size());
+  for (std::ptrdiff_t i = 0; i < s.m; ++i) {
+    for (std::ptrdiff_t j = 0; j < s.n; ++j) {
+      const auto at = static_cast<std::size_t>(i * s.n + j);
+      const decoded_row<std::uint32_t> row{a.data() + i * s.k, 1, p.a};
+      const decoded_row<std::uint32_t> col{b.data() + j * s.k, 1, p.b};
+      expected[at] =
+          static_cast<std::uint32_t>(chain(p, row, col, 0, s.k, c[at]));
+    }
+  }
+  for (const auto set : engine::supported_simd()) {
+    engine::use_simd(set);
+    std::vector<std::uint32_t> d(c.size());
+    engine::multiply(
+        p, {p.a, matrix_view<const std::uint32_t>(a.data(), s.m, s.k)},
+        {p.b, matrix_view<const std::uint32_t>(b.data(), s.n, s.k)},
+        {c.data(), s.m, s.n}, {d.data(), s.m, s.n});
+    ASSERT_EQ(d, expected) << name << " kind " << kind << ", " << s.m << " x "
+                           << s.n << " x " << s.k << ", set "
+                           << static_cast<int>(set);
+  }
+}
+
+std::vector<path> paths_of(const path_family& row) {
+  const auto make = [&](format a, format b) {
+    return path{a, b, row.acc, row.lowering};
+  };
+  switch (row.takes) {
+    case operands::fp8:
+      return {make(e4m3, e4m3), make(e4m3, e5m2), make(e5m2, e4m3),
+              make(e5m2, e5m2)};
+    case operands::half:
+      return {make(bf16, bf16), make(fp16, fp16)};
+    case operands::bf16_only:
+      return {make(bf16, bf16)};
+    case operands::fp16_only:
+      return {make(fp16, fp16)};
+    case operands::tf32_only:
+      return {make(tf32, tf32)};
+    case operands::any:
+      break;
+  }
+  return {make(e4m3, e5m2), make(bf16, bf16), make(fp16, fp16),
+          make(tf32, tf32), make(fp32, fp32)};
+}
+
+TEST(Engine, TheChainOfEveryPathIsTheCores) {
+  for (const auto& row : path_families) {
+    for (const auto& p : paths_of(row)) {
+      for (int kind = 0; kind < 4; ++kind) {
+        expect_core_chain(p, kind, {5, 3, 37}, row.name);
+        expect_core_chain(p, kind, {3, 70, 64}, row.name);
+      }
+      // Several tiles on both sides, also ragged ones.
+      if (level() > 0 && row.acc.fraction_bits != uncut) {
+        expect_core_chain(p, 3, {66, 130, 33}, row.name);
+      }
+    }
+  }
+}
+
+TEST(Engine, AccumulatorsOfAnyLengthAndFractionGiveTheCoresBits) {
+  for (const int length : {1, 3, 4, 16, 31, 32, 64}) {
+    for (const int fraction : {0, 7, 13, 15, 16, 23, 30, 44}) {
+      for (const int floor : {int{no_floor}, -133, -21, 3}) {
+        accumulator acc = what_if_fraction(std::max(fraction, 8));
+        acc.length = static_cast<std::int16_t>(length);
+        acc.fraction_bits = static_cast<std::int16_t>(fraction);
+        acc.exponent_floor = static_cast<std::int16_t>(floor);
+        expect_core_chain({e4m3, e5m2, acc}, 3, {3, 5, 70}, "e4m3.e5m2");
+        expect_core_chain({bf16, bf16, acc}, 3, {3, 5, 70}, "bf16.bf16");
+      }
+    }
+  }
+}
+
+TEST(Engine, ThreadsChangeNoBit) {
+  const auto a = make_codes(family::finite, e4m3, 1, 300 * 256);
+  const auto b = make_codes(family::finite, e4m3, 2, 270 * 256);
+  const prepared_operand x(e4m3,
+                           matrix_view<const std::uint8_t>(a.data(), 300, 256));
+  const prepared_operand y(e4m3,
+                           matrix_view<const std::uint8_t>(b.data(), 270, 256));
+  const auto run = [&](int threads) {
+    set_threads(threads);
+    std::vector<std::uint32_t> d(300 * 270);
+    engine::gemm(named_recipes[1].value, x, {}, y, {}, {},
+                 {d.data(), 300, 270});
+    return d;
+  };
+  const auto one = run(1);
+  for (int threads = 2; threads <= 8; ++threads) {
+    EXPECT_EQ(run(threads), one) << threads;
+  }
+  set_threads(2);
+}
+
+TEST(Engine, AnInfiniteRowLeavesTheOthersToTheKernels) {
+  std::vector<std::uint8_t> a(70 * 64, 0x38);
+  a[64 * 3 + 7] = 0x7c;  // E5M2's Inf in row 3
+  const std::vector<std::uint8_t> b(2 * 64, 0x38);
+  const prepared_operand x(e5m2,
+                           matrix_view<const std::uint8_t>(a.data(), 70, 64));
+  EXPECT_TRUE(x.is_special(3));
+  EXPECT_FALSE(x.is_special(4));
+  std::vector<std::uint32_t> d(70 * 2);
+  engine::multiply({e5m2, e5m2, hopper_fp8_f32}, x,
+                   {e5m2, matrix_view<const std::uint8_t>(b.data(), 2, 64)}, {},
+                   {d.data(), 70, 2});
+  for (std::size_t i = 0; i < d.size(); ++i) {
+    EXPECT_EQ(d[i], i / 2 == 3 ? fp32_infinity : 0x41800000u) << i;
+  }
+}
+
+TEST(Engine, EachTensorCorePathHasAKernel) {
+  for (const auto& row : path_families) {
+    const bool what_if = std::string_view(row.name).starts_with("whatif");
+    for (const auto& p : paths_of(row)) {
+      const auto plan = plan_chain(p, 64);
+      EXPECT_EQ(
+          plan.by == chain_plan::kernel::core,
+          what_if || (p.acc == exact_f32 && !is_exact_in_double(p.a, p.b, 64)))
+          << row.name;
+    }
+  }
+  EXPECT_FALSE(plan_chain(hopper_wgmma_e4m3, 64).rule.wide);
+}
+
+TEST(Engine, RefusesCodesNarrowerThanTheirFormat) {
+  const std::vector<std::uint8_t> codes(4);
+  EXPECT_THROW(prepared_operand(
+                   bf16, matrix_view<const std::uint8_t>(codes.data(), 2, 2)),
+               input_error);
 }
 
 TEST(Engine, FormatsWhoseResultsLeaveTheNormalRangeTakeTheCore) {

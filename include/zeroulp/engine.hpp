@@ -1,7 +1,12 @@
 // Defines the compiled GEMM: the bits of core/gemm.hpp, faster, on all cores.
 //
-//   prepared_operand a(e4m3, codes_a), b(e4m3, codes_b);   decoded once
+//   prepared_operand a(e4m3, codes_a), b(e4m3, codes_b);   unpacked once
 //   engine::gemm(recipe, a, scales_a, b, scales_b, c, d);
+//   engine::multiply(path, a, b, c, d);                    one instruction's
+//
+// Speed: floating-point sums for every accumulator that cuts toward zero, for
+// sequential sums and, where they fit 53 bits, exact ones; other what-ifs, and
+// outputs with a NaN or Inf among their operands, take the core.
 
 #ifndef ZEROULP_ENGINE_HPP_
 #define ZEROULP_ENGINE_HPP_
@@ -9,53 +14,57 @@
 #include <cstdint>
 #include <vector>
 
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/core/gemm.hpp"
 
 namespace zeroulp {
 
-/// An operand of a GEMM, mn x k, decoded. Formats of up to 8 bits are kept as
-/// significands and exponents (4 bytes an element), others as exact values.
+struct tile_side;
+
+/// An operand of a GEMM, mn x k, each element its exact value: 2 bytes for
+/// formats that BF16 holds (all of 8 bits), 4 for others. Formats of up to 32
+/// bits.
 class prepared_operand {
  public:
+  /// Throws input_error if the format has more bits, or more than a code's.
+  prepared_operand(format f, engine::const_code_view codes);
   template <class Code>
-  prepared_operand(format f, matrix_view<const Code> codes)
-      : prepared_operand(f, codes.rows, codes.cols) {
-    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
-      for (std::ptrdiff_t k = 0; k < cols_; ++k) set(i, k, codes(i, k));
-    }
-  }
+  prepared_operand(format f, const matrix_view<Code>& codes)
+      : prepared_operand(f, engine::const_code_view(codes)) {}
 
   format element() const { return format_; }
   std::ptrdiff_t rows() const { return rows_; }
   std::ptrdiff_t cols() const { return cols_; }
 
-  /// One element as the fast chain reads it: sign * magnitude * 2^exponent; a
-  /// zero has an exponent so low that it never is the largest.
-  struct small {
-    std::uint8_t magnitude;
-    std::int8_t sign;  ///< 0 or -1
-    std::int16_t exponent;
-  };
-  /// Row i of small elements, zeros up to a multiple of 32; null if the format
-  /// is too wide or the row holds a NaN or Inf.
-  const small* small_row(std::ptrdiff_t i) const;
-
-  /// Element (i, k), exact.
-  unpacked value(std::ptrdiff_t i, std::ptrdiff_t k) const {
-    return decode(format_, codes_[static_cast<std::size_t>(i * cols_ + k)]);
+  /// Element (i, k) as decode() has it.
+  unpacked value(std::ptrdiff_t i, std::ptrdiff_t k) const;
+  /// Returns true iff row i holds a NaN or Inf.
+  bool is_special(std::ptrdiff_t i) const {
+    return special_[static_cast<std::size_t>(i)] != 0;
   }
+  /// Returns true iff the kernels can read it: FP32 holds every value.
+  bool is_packed() const { return codes_.empty(); }
+  /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel.
+  tile_side side(std::ptrdiff_t row, int min_exponent) const;
 
  private:
-  prepared_operand(format f, std::ptrdiff_t rows, std::ptrdiff_t cols);
-  void set(std::ptrdiff_t i, std::ptrdiff_t k, std::uint64_t code);
+  struct place {
+    std::size_t at;
+    int height;
+  };
+  place block_of(std::ptrdiff_t row) const;
+  template <class Read>
+  void pack(Read read);
 
   format format_;
   std::ptrdiff_t rows_;
   std::ptrdiff_t cols_;
-  std::ptrdiff_t padded_;
-  std::vector<std::uint32_t> codes_;
-  std::vector<small> small_;
-  std::vector<char> special_;
+  std::ptrdiff_t depth_;  // elements of K of a block, zeros at the end
+  // Blocks of 64 rows, the last one of fewer: [block][k][row]. One of these.
+  std::vector<std::uint16_t> bf16_;
+  std::vector<float> fp32_;
+  std::vector<std::uint32_t> codes_;  // row-major
+  std::vector<unsigned char> special_;
 };
 
 namespace engine {
@@ -69,6 +78,14 @@ void gemm(const recipe& r, const prepared_operand& a,
           matrix_view<const std::uint32_t> scales_a, const prepared_operand& b,
           matrix_view<const std::uint32_t> scales_b,
           matrix_view<const std::uint32_t> c, matrix_view<std::uint32_t> d);
+
+/// D = the chain of steps of `p` over K from C, as zeroulp::chain defines it:
+/// what an instruction of this path computes. C and D are m x n codes of
+/// p.acc.stored; C may have null data (+0). Throws input_error if shapes do not
+/// fit.
+void multiply(const path& p, const prepared_operand& a,
+              const prepared_operand& b, matrix_view<const std::uint32_t> c,
+              matrix_view<std::uint32_t> d);
 
 /// Returns `r` with the accumulator that Hopper has for these operands: the FP8
 /// one of the named recipes stands for it. BF16 or FP16 on both sides have

@@ -1,0 +1,149 @@
+// Defines what the tests of array operations share: matrices in any storage,
+// numbers of all kinds, every set of vector instructions in turn.
+
+#ifndef ZEROULP_CONFORMANCE_TESTS_ARRAYS_PARTS_HPP_
+#define ZEROULP_CONFORMANCE_TESTS_ARRAYS_PARTS_HPP_
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "zeroulp/arrays.hpp"
+#include "zeroulp/random.hpp"
+#include "zeroulp/simd.hpp"
+
+namespace zeroulp {
+
+using words = std::vector<std::uint32_t>;
+
+/// Calls test(name) with each set of vector instructions in use.
+template <class Test>
+void with_every_simd(Test test) {
+  const engine::simd before = engine::current_simd();
+  for (const engine::simd set : engine::supported_simd()) {
+    engine::use_simd(set);
+    test(engine::named_simds[static_cast<int>(set)].name);
+  }
+  engine::use_simd(before);
+}
+
+/// How a matrix lies in memory.
+enum class storage { dense, padded, by_columns, sparse };
+constexpr storage storages[] = {storage::dense, storage::padded,
+                                storage::by_columns, storage::sparse};
+
+/// An m x n matrix of elements of 1, 2 or 4 bytes, off any vector's alignment.
+/// What lies between the elements must stay as it is.
+class stored {
+ public:
+  stored(storage how, int bytes, std::ptrdiff_t m, std::ptrdiff_t n)
+      : rows_(m), cols_(n), bytes_(bytes) {
+    row_ = how == storage::by_columns ? 1
+           : how == storage::sparse   ? 2 * n + 3
+           : how == storage::padded   ? n + 5
+                                      : n;
+    col_ = how == storage::by_columns ? m + 1 : how == storage::sparse ? 2 : 1;
+    memory_.assign(static_cast<std::size_t>((m * row_ + n * col_ + 2) * bytes),
+                   0xa5);
+  }
+
+  engine::code_view view() {
+    return {memory_.data() + bytes_, rows_, cols_, row_, col_, bytes_};
+  }
+  template <class T>
+  matrix_view<T> as() {
+    return {reinterpret_cast<T*>(memory_.data() + bytes_), rows_, cols_, row_,
+            col_};
+  }
+  void fill(const words& codes) { each(codes.data(), nullptr); }
+  words content() {
+    words codes(static_cast<std::size_t>(rows_ * cols_));
+    each(nullptr, codes.data());
+    return codes;
+  }
+  /// True iff nothing but elements was written.
+  bool is_intact() {
+    fill(words(static_cast<std::size_t>(rows_ * cols_), 0xa5a5a5a5));
+    return std::all_of(memory_.begin(), memory_.end(),
+                       [](std::uint8_t byte) { return byte == 0xa5; });
+  }
+
+ private:
+  void each(const std::uint32_t* in, std::uint32_t* out) {
+    const auto go = [&](auto v) {
+      using element = std::remove_reference_t<decltype(v(0, 0))>;
+      for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+        for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+          if (in != nullptr) v(i, j) = static_cast<element>(*in++);
+          if (out != nullptr) *out++ = v(i, j);
+        }
+      }
+    };
+    if (bytes_ == 1) return go(as<std::uint8_t>());
+    if (bytes_ == 2) return go(as<std::uint16_t>());
+    go(as<std::uint32_t>());
+  }
+
+  std::ptrdiff_t rows_, cols_, row_, col_;
+  int bytes_;
+  std::vector<std::uint8_t> memory_;
+};
+
+inline int bytes_of(format f) {
+  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
+}
+
+inline stored make_stored(storage how, int bytes, std::ptrdiff_t m,
+                          std::ptrdiff_t n, const words& codes) {
+  stored s(how, bytes, m, n);
+  s.fill(codes);
+  return s;
+}
+
+inline words random_words(std::uint64_t seed, std::size_t count) {
+  words w(count);
+  for (std::size_t i = 0; i < count; ++i) w[i] = counter_rng(seed, i).next32();
+  return w;
+}
+
+/// FP32 numbers of one kind, or of all of them.
+enum class family { ordinary, wide, tiny, specials_too, zeros };
+constexpr family families[] = {family::ordinary, family::wide, family::tiny,
+                               family::specials_too, family::zeros};
+
+inline words make_numbers(family kind, std::uint64_t seed, std::size_t count) {
+  words x(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    counter_rng rng{seed, i};
+    const std::uint32_t bits = rng.next32() & 0x807fffff;
+    const auto with = [bits](int exponent) {
+      return bits | static_cast<std::uint32_t>(exponent) << 23;
+    };
+    const std::uint32_t specials[] = {0,          0x80000000, 0x7f800000,
+                                      0xff800000, 0x7fc00000, 0xffa00001,
+                                      0x7f7fffff, 1};
+    switch (kind) {
+      case family::ordinary:
+        x[i] = with(rng.between(117, 131));
+        break;
+      case family::wide:
+        x[i] = with(rng.between(0, 254));
+        break;
+      case family::tiny:
+        x[i] = with(rng.between(0, 60));
+        break;
+      case family::specials_too:
+        x[i] = rng.one_in(5) ? specials[rng.below(8)] : with(127);
+        break;
+      case family::zeros:
+        x[i] = rng.one_in(400) ? with(100) : bits & 0x80000000;
+        break;
+    }
+  }
+  return x;
+}
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_CONFORMANCE_TESTS_ARRAYS_PARTS_HPP_

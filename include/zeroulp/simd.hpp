@@ -1,0 +1,46 @@
+// Defines which vector instructions the compiled library uses: the best that
+// this processor has, unless another set is asked for, or the core itself. They
+// change no bit.
+
+#ifndef ZEROULP_SIMD_HPP_
+#define ZEROULP_SIMD_HPP_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace zeroulp::engine {
+
+enum class simd : std::uint8_t {
+  reference,  ///< none of the library's kernels: the core, element by element
+  portable,
+  avx2,
+  avx512,
+};
+
+struct named_simd {
+  const char* name;
+  simd value;
+};
+
+inline constexpr named_simd named_simds[] = {
+    {"reference", simd::reference},
+    {"portable", simd::portable},
+    {"avx2", simd::avx2},
+    {"avx512", simd::avx512},
+};
+
+/// The sets that this build has and this processor runs, slowest first, without
+/// the reference.
+const std::vector<simd>& supported_simd();
+
+/// The set in use, by every thread.
+simd current_simd();
+
+/// Uses `set`, or the reference, from now on, process-wide. Throws
+/// std::invalid_argument if it is not supported.
+void use_simd(simd set);
+
+}  // namespace zeroulp::engine
+
+#endif  // ZEROULP_SIMD_HPP_
