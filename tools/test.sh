@@ -4,7 +4,8 @@
 #
 #   tools/test.sh             every stage
 #   tools/test.sh STAGE...    some of: gcc program clang fuzz digest headers
-#                             compile_errors consumers mutants gpu records
+#                             compile_errors consumers examples mutants gpu
+#                             records
 #
 # ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
 # exhaustive; ZEROULP_LEVEL=3 tools/test.sh gcc takes hours.
@@ -275,6 +276,94 @@ stage_consumers() {
   check "builds a shared library" with_a_shared_library || true
 }
 
+# install_library NAME BUILD: installs what stands in BUILD as users get it;
+# lib_of NAME: where the library lies then.
+install_library() {
+  rm -rf "$build/examples/$1"
+  cmake --install "$2" --prefix "$PWD/$build/examples/$1"
+}
+lib_of() {
+  dirname "$(find "$PWD/$build/examples/$1" -name 'libzeroulp.[as]*' |
+    head -n 1)"
+}
+
+install_shared_library() {
+  cmake -S . -B "$build/shared" -DBUILD_SHARED_LIBS=ON -DZEROULP_CUDA=OFF \
+    -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF -DZEROULP_FUZZ=OFF &&
+    cmake --build "$build/shared" -j "$jobs" &&
+    install_library shared "$build/shared"
+}
+
+# The kernels of the examples are wrong: what holds them says where.
+finds_the_difference() {
+  local status=0 text
+  text=$("$@") || status=$?
+  echo "$text"
+  [[ $status -eq 1 ]] &&
+    grep -Eq 'first at \([0-9]+, [0-9]+\): mine [0-9a-f]+' <<<"$text"
+}
+
+# example static|shared SOURCE PACKAGES COMPILER...
+example() {
+  local library=$1 source=tools/examples/$2 packages=$3 lib options=() flags
+  shift 3
+  lib=$(lib_of "$library")
+  [[ $library == shared ]] || options=(--static)
+  # shellcheck disable=SC2086
+  flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "${options[@]}" \
+    --cflags --libs $packages) || return 1
+  # shellcheck disable=SC2086
+  "$@" -o "$build/examples/example" "$source" $flags &&
+    LD_LIBRARY_PATH=$lib finds_the_difference "$build/examples/example"
+}
+
+python_with_numpy() {
+  local python
+  for python in python3 /usr/bin/python3; do
+    if "$python" -c 'import numpy' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
+  done
+}
+
+# The Python that README.md shows, on what the example's kernel read and wrote.
+readme_python_runs() {
+  sed -n '/^```python/,/^```/p' README.md | sed '/^```/d' \
+    >"$build/examples/readme.py"
+  local lib
+  lib=$(lib_of shared)
+  (cd "$build/examples" && LD_LIBRARY_PATH=$lib "$1" readme.py) |
+    tee "$build/examples/readme.txt"
+  grep -Eq 'first at \([0-9]+, [0-9]+\): [0-9a-f]+, oracle [0-9a-f]+' \
+    "$build/examples/readme.txt"
+}
+
+stage_examples() {
+  local library python strict=(-pedantic-errors -Wall -Wextra -Werror)
+  gcc_build || return 0
+  mkdir -p "$build/examples"
+  check "installs the static library" install_library static "$build" ||
+    return 0
+  check "installs the shared library" install_shared_library || return 0
+  for library in static shared; do
+    check "example: C, $library library" example "$library" \
+      hold_my_quantizer.c zeroulp gcc -std=c11 "${strict[@]}" || true
+    check "example: C++ with Eigen, $library library" example "$library" \
+      hold_my_gemm.cpp "zeroulp eigen3" g++ -std=c++20 -O2 -Wall -Wextra || true
+  done
+  python=$(python_with_numpy)
+  if [[ -z $python ]]; then
+    skip "example: Python" "no python3 with NumPy here"
+    skip "README's Python" "no python3 with NumPy here"
+    return 0
+  fi
+  check "example: Python" finds_the_difference "$python" \
+    tools/examples/hold_my_kernel.py "$(lib_of shared)/libzeroulp.so" \
+    --save "$build/examples" || true
+  check "README's Python" readme_python_runs "$python" || true
+}
+
 stage_mutants() {
   gcc_build || return 0
   tap "mutants" bash conformance/mutants/run.sh "$build"
@@ -314,8 +403,8 @@ stage_records() {
   notices=$((notices + $(grep -c '^stale' "$log" || true)))
 }
 
-stages=(gcc program clang fuzz digest headers compile_errors consumers mutants
-        gpu records)
+stages=(gcc program clang fuzz digest headers compile_errors consumers examples
+        mutants gpu records)
 [[ $# -eq 0 ]] || stages=("$@")
 for stage in "${stages[@]}"; do
   if ! declare -F "stage_$stage" >/dev/null; then
