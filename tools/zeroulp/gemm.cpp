@@ -138,6 +138,7 @@ void add_gemm(CLI::App& app, outcome&) {
   sub->add_option("--output", q->output, "fp32 or bf16");
   sub->add_option("--out", q->out, ".npy to write")->required();
   sub->add_flag("--json", q->as_json);
+  add_reference(sub);
   sub->callback([q] { run_gemm(*q); });
 }
 

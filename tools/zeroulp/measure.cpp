@@ -429,6 +429,7 @@ void add_measure(CLI::App& app, outcome&) {
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);
+  add_reference(sub);
   sub->callback([q] { run_measure(*q); });
 }
 

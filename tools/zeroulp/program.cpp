@@ -16,6 +16,12 @@ CLI::App* add_command(CLI::App& app, const std::string& name,
   return command;
 }
 
+void add_reference(CLI::App* command) {
+  command->add_flag_callback(
+      "--reference", [] { engine::use_simd(engine::simd::reference); },
+      "compute with the definition itself: the same bits, slower");
+}
+
 void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     throw input_error("standard output: cannot be written");
@@ -81,6 +87,7 @@ int run(const std::vector<std::string>& arguments,
   add_vectors(app, out);
   add_fuzz(app, out);
   add_identify(app, out);
+  add_bench(app, out);
   unprotect(app);
   if (adapt) adapt(app);
 

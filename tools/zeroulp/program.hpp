@@ -20,6 +20,7 @@
 #include "zeroulp/io.hpp"
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/names.hpp"
+#include "zeroulp/simd.hpp"
 
 namespace zeroulp::program {
 
@@ -43,6 +44,7 @@ void add_fuzz(CLI::App& app, outcome& out);
 void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
 void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
+void add_bench(CLI::App& app, outcome& out);
 
 /// The program: calls the subcommand that `arguments` (without the program's
 /// name) ask for and returns the exit status. `adapt` may change the
@@ -53,6 +55,9 @@ int run(const std::vector<std::string>& arguments,
 /// Adds a subcommand with an example under its options.
 CLI::App* add_command(CLI::App& app, const std::string& name,
                       const std::string& what, const std::string& example);
+
+/// Adds --reference: the core computes, not the compiled kernels.
+void add_reference(CLI::App* command);
 
 /// JSON as text, and a newline. Bytes that are not UTF-8 are replaced.
 std::string to_text(const json& value);

@@ -4,7 +4,7 @@
 
 #include "program.hpp"
 #include "tensor_dir.hpp"
-#include "zeroulp/core/retile.hpp"
+#include "zeroulp/arrays.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -54,7 +54,8 @@ std::uint32_t parse_decay(const std::string& text) {
 /// The amax of the past, or the tensor's own.
 std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
                           matrix_view<const std::uint32_t> x) {
-  const std::uint32_t current = group_amax(how, x);
+  std::uint32_t current = 0;
+  engine::group_amaxes(how, x, {&current, 1, 1});
   if (q.history.empty()) return current;
   const auto past = read_npy(q.history);
   if (past.type != dtype::f32 || past.shape.size() != 1) {
@@ -108,14 +109,15 @@ void run_quantize(const quantize_request& q) {
   if (t.group == group_shape{0, 0}) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
-    t.scales.data[0] = quantize_group(
-        how, x.bits.view(), choose_amax(q, how, x.bits.view()), t.codes.view());
+    const std::uint32_t amax = choose_amax(q, how, x.bits.view());
+    engine::quantize(how, x.bits.view(),
+                     matrix_view<const std::uint32_t>(&amax, 1, 1),
+                     t.codes.view(), t.scales.view());
   } else {
     t.scales = matrix<std::uint32_t>(
         ceil_div(x.bits.rows, t.group.height(x.bits.rows)),
         ceil_div(x.bits.cols, t.group.width(x.bits.cols)));
-    quantize(how, matrix_view<const std::uint32_t>(x.bits.view()),
-             t.codes.view(), t.scales.view());
+    engine::quantize(how, x.bits.view(), t.codes.view(), t.scales.view());
   }
   write_tensor(q.out, t, {{"from", name_of(x.element)}});
   report(t, q.out, q.as_json);
@@ -129,7 +131,8 @@ struct dequantize_request {
 void run_dequantize(const dequantize_request& q) {
   const tensor t = read_tensor(q.dir);
   matrix<std::uint32_t> x(t.codes.rows, t.codes.cols);
-  dequantize(t.element, t.group, t.codes.view(), t.scales.view(), x.view());
+  engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(),
+                     x.view());
   array a{dtype::f32,
           {static_cast<std::size_t>(x.rows), static_cast<std::size_t>(x.cols)},
           {}};
@@ -200,8 +203,8 @@ void run_retile(const retile_request& q) {
   t.codes = matrix<std::uint32_t>(source.codes.cols, source.codes.rows);
   t.scales = matrix<std::uint32_t>(
       source.codes.cols, ceil_div(source.codes.rows, source.group.cols));
-  retile(how, matrix_view<const std::uint32_t>(source.codes.view()),
-         source.scales.view(), t.codes.view(), t.scales.view());
+  engine::retile(how, source.codes.view(), source.scales.view(), t.codes.view(),
+                 t.scales.view());
   write_tensor(q.out, t, {{"retiled_from", q.dir}, {"rule", q.rule}});
   report(t, q.out, q.as_json);
 }
@@ -245,6 +248,7 @@ void add_tensor(CLI::App& app, outcome&) {
   quantize->add_option("--decay", z->decay, "of ema")->capture_default_str();
   quantize->add_option("--out", z->out, "directory to write")->required();
   quantize->add_flag("--json", z->as_json);
+  add_reference(quantize);
   quantize->callback([z] { run_quantize(*z); });
 
   auto* dequantize = add_command(app, "dequantize", "Codes times scales, FP32",
@@ -252,6 +256,7 @@ void add_tensor(CLI::App& app, outcome&) {
   auto d = std::make_shared<dequantize_request>();
   dequantize->add_option("DIR", d->dir, "written by quantize")->required();
   dequantize->add_option("--out", d->out, ".npy to write")->required();
+  add_reference(dequantize);
   dequantize->callback([d] { run_dequantize(*d); });
 
   auto* retile = add_command(app, "retile",
@@ -264,6 +269,7 @@ void add_tensor(CLI::App& app, outcome&) {
       ->capture_default_str();
   retile->add_option("--out", r->out, "directory to write")->required();
   retile->add_flag("--json", r->as_json);
+  add_reference(retile);
   retile->callback([r] { run_retile(*r); });
 }
 
