@@ -21,13 +21,14 @@ struct instruction_chain {
   /// Returns true iff a kernel cannot start from `x`, or not end right.
   bool is_outside(float x) const {
     if (product.plan.by == chain_plan::kernel::exact_sums) return x != 0;
-    const bool window =
-        product.plan.by == chain_plan::kernel::steps && !product.plan.rule.wide;
-    const std::uint32_t most =
-        window ? static_cast<std::uint32_t>(127 + 103 +
-                                            product.plan.rule.fraction_bits)
-               : 255;
-    return (bit_cast<std::uint32_t>(x) >> 23 & 255) >= std::min(most, 255u);
+    const std::uint32_t exponent = bit_cast<std::uint32_t>(x) >> 23 & 255;
+    const step_rule& rule = product.plan.rule;
+    if (product.plan.by != chain_plan::kernel::steps || rule.wide) {
+      return exponent == 255;
+    }
+    return x != 0 && (exponent < narrow_least_exponent + 127 ||
+                      exponent >= static_cast<std::uint32_t>(
+                                      103 + 127 + rule.fraction_bits));
   }
 
   /// The two FP16 instructions of an FP8 one, then the sum with c.

@@ -67,9 +67,14 @@ struct step_rule {
   std::uint32_t kept;  ///< mask of the bits of an FP32 result
 };
 
+/// Places of products in float: -64 or higher; of zeros: -97 or lower. A
+/// smaller c would be taken for one of these.
+inline constexpr int narrow_least_exponent = -96;
+
 /// `steps` steps on all outputs of a tile, `c` holding their values (FP16 ones
 /// as floats), row-major with stride tile_rows. `part` is the first of the
-/// order. Values must be finite, or c infinite; in float, |c| < 2^117.
+/// order. Values must be finite, or c infinite; in float, c is 0 or
+/// 2^narrow_least_exponent <= |c| < 2^(103 + F).
 struct tile_steps {
   tile_side a;
   tile_side b;

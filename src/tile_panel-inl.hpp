@@ -68,7 +68,7 @@ template <class W>
 struct panels_b {
   alignas(64) typename W::real parts[2 * max_step * block_rows];
   alignas(64) typename W::place place[max_step * block_rows];
-  int length = 0;
+  int length;
 
   panel_b<W> panel(int number) const {
     return {parts + number * length * 2 * W::columns,
@@ -81,6 +81,14 @@ struct scratch {
   panel_a<W> a[tile_blocks];
   panels_b<W> b;
 };
+
+/// Memory of the calling thread. Asked for once a tile: in a shared library
+/// each access to a thread's variable may be a call.
+template <class Scratch>
+HWY_NOINLINE Scratch* scratch_of_thread() {
+  static thread_local Scratch here;
+  return &here;
+}
 
 /// Elements row, row + 1, ... of element column k.
 template <class DF>

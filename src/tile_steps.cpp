@@ -45,10 +45,8 @@ HWY_INLINE auto anchor(narrow, const step_rule& rule, const std::int8_t* place,
   const narrow::real_tag d;
   const hn::RebindToSigned<decltype(d)> di;
   const hn::Rebind<std::int8_t, decltype(d)> d8;
-  // Products stand at -64 or higher, zeros at -97 or lower: nowhere.
-  const auto found = hn::PromoteTo(di, hn::Load(d8, place));
-  const auto products = hn::IfThenElseZero(hn::Gt(found, hn::Set(di, -80)),
-                                           hn::Add(found, hn::Set(di, 127)));
+  const auto products =
+      hn::Add(hn::PromoteTo(di, hn::Load(d8, place)), hn::Set(di, 127));
   const auto field =
       hn::ShiftRight<23>(hn::And(hn::BitCast(di, c), hn::Set(di, 0x7fffffff)));
   // Zeros stand nowhere, subnormals at the least exponent.
@@ -230,7 +228,7 @@ HWY_INLINE void step_rows(const panel_a<W>& a, const panel_b<W>& b, int row,
 
 template <class W, bool Half>
 void run(const tile_steps& job) {
-  static thread_local scratch<W> memory;
+  scratch<W>& memory = *scratch_of_thread<scratch<W>>();
   const step_rule& rule = job.rule;
   const int blocks_a = (job.a.rows + block_rows - 1) / block_rows;
   const int blocks_b = (job.b.rows + block_rows - 1) / block_rows;
