@@ -3,8 +3,8 @@
 # line, 'N passed, N failed, N skipped', and status 1 if anything failed.
 #
 #   tools/test.sh             every stage
-#   tools/test.sh STAGE...    some of: gcc program clang fuzz digest headers
-#                             compile_errors consumers examples mutants gpu
+#   tools/test.sh STAGE...    some of: gcc program clang threads fuzz digest
+#                             headers compile_errors consumers examples mutants gpu
 #                             records
 #
 # ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
@@ -160,6 +160,32 @@ stage_clang() {
     "$clang_build/bin/zeroulp_tests"
   ZEROULP_LEVEL=0 tap "sanitizers: program" \
     bash conformance/tests/program.sh "$clang_build/bin/zeroulp"
+}
+
+# ThreadSanitizer, which learns from Archer what OpenMP's threads wait for.
+build_for_threads() {
+  cmake -S . -B "$build/threads" -DZEROULP_TOOLS=OFF -DZEROULP_TESTS=OFF \
+    -DZEROULP_FUZZ=OFF -DZEROULP_CUDA=OFF -DCMAKE_BUILD_TYPE=Sanitize \
+    -DCMAKE_CXX_FLAGS_SANITIZE="-O1 -g1 -fsanitize=thread" &&
+    cmake --build "$build/threads" -j "$jobs" --target zeroulp &&
+    "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude \
+      -isystem /usr/include/eigen3 -o "$build/threads/watched" \
+      conformance/build/threads.cpp "$build/threads/src/libzeroulp.a" -lz
+}
+
+watch_threads() {
+  local archer
+  archer=$(find /usr/lib/llvm-*/lib -name libarcher.so | head -1)
+  OMP_NUM_THREADS=4 OMP_TOOL_LIBRARIES=$archer \
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+    "$build/threads/watched" "$@"
+}
+reports_a_race() { ! watch_threads race; }
+
+stage_threads() {
+  CXX=$clang check "ThreadSanitizer: builds" build_for_threads || return 0
+  check "ThreadSanitizer: no race in the library" watch_threads || true
+  check "ThreadSanitizer: reports a race" reports_a_race || true
 }
 
 # A minute; fuzz/libfuzzer/run.sh SECONDS takes longer.
@@ -403,7 +429,7 @@ stage_records() {
   notices=$((notices + $(grep -c '^stale' "$log" || true)))
 }
 
-stages=(gcc program clang fuzz digest headers compile_errors consumers examples
+stages=(gcc program clang threads fuzz digest headers compile_errors consumers examples
         mutants gpu records)
 [[ $# -eq 0 ]] || stages=("$@")
 for stage in "${stages[@]}"; do

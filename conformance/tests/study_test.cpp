@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 namespace zeroulp {
 namespace {
@@ -27,11 +28,13 @@ constexpr measured h200[] = {
     {"U(0,1)", 16384, 24.91, 0.0497, -24.91, -0.0497},
 };
 
-// Sampling moves the bias of zero-mean inputs by more from seed to seed: this
-// holds the default run, with the default seed.
+// This holds the default run; at level 0 fewer outputs, whose bias is as near
+// with the default seed.
 TEST(Study, FrobeniusAndBiasAreWithinFivePercentOfTheH200s) {
   study_request q;
   q.intervals = {0, 128};
+  const char* level = std::getenv("ZEROULP_LEVEL");
+  if (level == nullptr || std::atoi(level) == 0) q.m = q.n = 128;
   const auto cells = run_study(q, [](double, double) {});
   const auto find = [&](const measured& row, int interval) {
     for (const auto& cell : cells) {

@@ -55,7 +55,9 @@ std::uint32_t parse_decay(const std::string& text) {
 std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
                           matrix_view<const std::uint32_t> x) {
   std::uint32_t current = 0;
-  engine::group_amaxes(how, x, {&current, 1, 1});
+  if (x.rows > 0 && x.cols > 0) {
+    engine::group_amaxes(how, x, {&current, 1, 1});
+  }
   if (q.history.empty()) return current;
   const auto past = read_npy(q.history);
   if (past.type != dtype::f32 || past.shape.size() != 1) {
@@ -110,9 +112,12 @@ void run_quantize(const quantize_request& q) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
     const std::uint32_t amax = choose_amax(q, how, x.bits.view());
-    engine::quantize(how, x.bits.view(),
-                     matrix_view<const std::uint32_t>(&amax, 1, 1),
-                     t.codes.view(), t.scales.view());
+    t.scales.data[0] = make_scale(how.how, how.scale, how.to, amax).scale;
+    if (!x.bits.data.empty()) {
+      engine::quantize(how, x.bits.view(),
+                       matrix_view<const std::uint32_t>(&amax, 1, 1),
+                       t.codes.view(), t.scales.view());
+    }
   } else {
     t.scales = matrix<std::uint32_t>(
         ceil_div(x.bits.rows, t.group.height(x.bits.rows)),
