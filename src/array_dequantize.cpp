@@ -14,6 +14,10 @@ void dequantize(format from, group_shape group, const_code_view codes,
               "dequantize, scales", "the groups are");
   check_shape(out, codes.rows, codes.cols, "dequantize, output",
               "the codes are");
+  if (by_reference()) {
+    return reference::dequantize(from, group, codes, scales, out);
+  }
+  const float_mode nearest(float_mode::nearest);
   if (runs_down(codes)) {
     codes = transposed(codes);
     group = {group.cols, group.rows};

@@ -11,6 +11,8 @@
 #include <type_traits>
 
 #include "array_kernels.hpp"
+#include "array_reference.hpp"
+#include "float_mode.hpp"
 #include "zeroulp/arrays.hpp"
 
 namespace zeroulp::engine {
@@ -23,8 +25,8 @@ struct line_buffer {
   alignas(64) std::uint32_t word[line];
 };
 
-/// Calls use(i, j, m, n) for the tiles of a rows x cols matrix, on all cores.
-/// `use` must not throw.
+/// Calls use(i, j, m, n) for the tiles of a rows x cols matrix, on all cores,
+/// which round to nearest whatever their threads had set. `use` must not throw.
 template <class Use>
 void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
                std::ptrdiff_t width, Use use) {
@@ -34,6 +36,7 @@ void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
   const bool many = tiles > 1 && rows * cols >= 1 << 14;
 #pragma omp parallel for schedule(static) if (many)
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
+    const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t i = t / across * height;
     const std::ptrdiff_t j = t % across * width;
     use(i, j, std::min(height, rows - i), std::min(width, cols - j));

@@ -186,6 +186,9 @@ void pack_any(const_code_view codes, matrix_view<std::uint8_t> out) {
   check_width(e5m6, codes, "pack, codes");
   check_shape(out, codes.rows, Layout::row_bytes(codes.cols), "pack, bytes",
               "the codes need");
+  if (by_reference()) {
+    return reference::pack(std::is_same_v<Layout, word_layout>, codes, out);
+  }
   with_type(codes, [&](auto v) { pack<Layout>(v, out); });
 }
 
@@ -194,6 +197,10 @@ void unpack_any(matrix_view<const std::uint8_t> packed, code_view codes) {
   check_width(e5m6, codes, "unpack, codes");
   check_shape(packed, codes.rows, Layout::row_bytes(codes.cols),
               "unpack, bytes", "the codes need");
+  if (by_reference()) {
+    return reference::unpack(std::is_same_v<Layout, word_layout>, packed,
+                             codes);
+  }
   with_type(codes, [&](auto v) { unpack<Layout>(packed, v); });
 }
 

@@ -196,6 +196,10 @@ void run(const request& r) {
 
 void check_and_run(request r) {
   check_width(r.q.from, r.x, "quantize, input");
+  if (by_reference()) {
+    return reference::quantize(r.q, r.x, r.given, r.codes, r.scales, r.amaxes);
+  }
+  const float_mode nearest(float_mode::nearest);
   if (runs_down(r.x)) {
     r.q.group = {r.q.group.cols, r.q.group.rows};
     r.x = transposed(r.x);

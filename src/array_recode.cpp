@@ -110,6 +110,10 @@ void recode(format from, const_code_view in, format to, code_view out,
   check_shape(out, in.rows, in.cols, "recode, output", "the input is");
   const bool draws = mode == rounding::stochastic;
   if (draws) check_shape(random, in.rows, in.cols, "random bits", "codes are");
+  if (by_reference()) {
+    return reference::recode(from, in, to, out, mode, how, random);
+  }
+  const float_mode nearest(float_mode::nearest);
   recoding r{from, in, to, out, mode, how, {}};
   if (draws) r.random = random;
   if (runs_down(in)) {

@@ -184,6 +184,10 @@ void retile(const retiling& r, const_code_view codes,
   check_shape(out, n, m, "retile, output", "the transpose is");
   check_shape(out_scales, n, ceil_div(m, tile.height(m)),
               "retile, output scales", "the column tiles are");
+  if (by_reference()) {
+    return reference::retile(r, codes, scales, out, out_scales);
+  }
+  const float_mode nearest(float_mode::nearest);
   const retiler job(r, codes, scales, out, out_scales);
   const std::ptrdiff_t height = tile.height(m);
   for_tiles(

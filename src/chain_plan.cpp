@@ -10,9 +10,17 @@ bool is_small(format f) {
          f.min_exponent() + (1 << f.exp_bits) <= 32;
 }
 
-/// Both sums of a step stay within twice M: see tile.hpp.
+/// Returns true iff FP16 holds every finite number of a small format.
+bool is_half(format f) {
+  const unpacked max = decode(f, f.max_code());
+  return f.quantum_exponent() >= fp16.quantum_exponent() &&
+         msb(max.significand) + max.exponent <= 15;
+}
+
+/// Both sums of a step stay within twice M, and M is a number: see tile.hpp.
 bool fits_window(const accumulator& acc, int fraction) {
-  return acc.length >= 1 && acc.length <= max_step && acc.fraction_bits >= 0 &&
+  return acc.exponent_floor <= 100 && acc.length >= 1 &&
+         acc.length <= max_step && acc.fraction_bits >= 0 &&
          acc.fraction_bits <= 44 &&
          std::int64_t{acc.length + 1} << (acc.fraction_bits + 2) <=
              std::int64_t{1} << fraction;
@@ -80,7 +88,8 @@ bool is_exact_in_double(format a, format b, std::ptrdiff_t k) {
     const unpacked max = decode(f, f.max_code());
     return msb(max.significand) + 1 + max.exponent - f.quantum_exponent();
   };
-  return range(a) + range(b) + msb(static_cast<std::uint64_t>(k) + 1) + 1 <= 53;
+  const int carries = k > 1 ? msb(static_cast<std::uint64_t>(k - 1)) + 1 : 0;
+  return range(a) + range(b) + carries <= 53;
 }
 
 chain_plan plan_chain(const path& p, std::ptrdiff_t k) {
@@ -88,7 +97,8 @@ chain_plan plan_chain(const path& p, std::ptrdiff_t k) {
   // E5M2's and E4M3's numbers are FP16's; with others the lowering is not
   // Hopper's.
   const bool lowered = p.lowering != lowering::direct;
-  if (lowered && !(is_small(p.a) && is_small(p.b) && p.acc.length == 16)) {
+  if (lowered && !(is_small(p.a) && is_small(p.b) && is_half(p.a) &&
+                   is_half(p.b) && p.acc.length == 16)) {
     return plan;
   }
   if (plan_step(p, plan)) {

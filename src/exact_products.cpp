@@ -36,7 +36,8 @@ void exact_products(const prepared_operand& a, const prepared_operand& b,
     double* sums = memory().exact;
     if (fast) {
       std::fill_n(sums, t.rows * tile_rows, 0.0);
-      run_sums({a.side(t.row, 0), b.side(t.col, 0), 0, k, nullptr, sums});
+      run_sums({a.side(t.row, 0), b.side(t.col, 0), 0, k, nullptr, sums,
+                memory().scratch});
     }
     for_each_output(t, [&](int i, int j, int at) {
       const std::ptrdiff_t row = t.row + i;

@@ -135,6 +135,14 @@ void gemm(const recipe& r, const prepared_operand& a,
         "groups along K; scales along K need promotion");
   }
   check_shapes(a, b, d.rows, d.cols);
+  if (r.output.bits() > 32) {
+    throw input_error(fmt::format("gemm: output {} has {} bits, at most 32 fit",
+                                  name_of(r.output), r.output.bits()));
+  }
+  if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
+    throw input_error(fmt::format("gemm: C is {} x {}, but D {} x {}", c.rows,
+                                  c.cols, d.rows, d.cols));
+  }
   check_scales(scales_a, r.a, a, "A");
   check_scales(scales_b, r.b, b, "B");
   const promoted g{

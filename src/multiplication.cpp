@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
 
 tile_memory& memory() {
-  static thread_local tile_memory here;
-  return here;
+  static thread_local std::unique_ptr<tile_memory> here;
+  if (!here) here.reset(new tile_memory);
+  return *here;
 }
 
 multiplication::multiplication(const path& follows, const prepared_operand& x,
@@ -25,7 +28,7 @@ void multiplication::run_steps(const tile& t, std::ptrdiff_t first, int part,
   const float_mode mode(float_mode::toward_zero);
   zeroulp::run_steps({a->side(t.row, plan.min_exponent_a),
                       b->side(t.col, plan.min_exponent_b), plan.rule,
-                      plan.order, first, part, steps, c});
+                      plan.order, first, part, steps, c, memory().scratch});
 }
 
 void multiplication::run(const tile& t, std::ptrdiff_t begin,
@@ -37,14 +40,16 @@ void multiplication::run(const tile& t, std::ptrdiff_t begin,
   const auto side_b = b->side(t.col, 0);
   const int outputs = t.rows * tile_rows;
   if (plan.by == chain_plan::kernel::sums) {
-    run_sums({side_a, side_b, begin, end - begin, c, nullptr});
+    run_sums(
+        {side_a, side_b, begin, end - begin, c, nullptr, memory().scratch});
     // Every zero is +0.
     for (int i = 0; i < outputs; ++i) c[i] += 0.0f;
     return;
   }
   double* exact = memory().exact;
   std::fill_n(exact, outputs, 0.0);
-  run_sums({side_a, side_b, begin, end - begin, nullptr, exact});
+  run_sums(
+      {side_a, side_b, begin, end - begin, nullptr, exact, memory().scratch});
   for (int i = 0; i < outputs; ++i) c[i] = static_cast<float>(exact[i] + 0.0);
 }
 

@@ -5,6 +5,8 @@
 #define ZEROULP_SRC_MULTIPLICATION_HPP_
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
 
 #include "chain_plan.hpp"
 #include "float_mode.hpp"
@@ -22,9 +24,11 @@ struct tile {
   int cols;
 };
 
-/// Calls `use` with each tile of an m x n matrix, on all threads.
+/// Calls `use` with each tile of an m x n matrix, on all threads; what it
+/// throws reaches the caller.
 template <class Use>
 void for_each_tile(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
+  std::exception_ptr thrown;
   const std::ptrdiff_t wide = ceil_div(n, tile_rows);
   const std::ptrdiff_t tiles = ceil_div(m, tile_rows) * wide;
 #pragma omp parallel for schedule(static) if (tiles > 1)
@@ -32,10 +36,16 @@ void for_each_tile(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
     const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t row = t / wide * tile_rows;
     const std::ptrdiff_t col = t % wide * tile_rows;
-    use(tile{row, col,
-             static_cast<int>(std::min<std::ptrdiff_t>(m - row, tile_rows)),
-             static_cast<int>(std::min<std::ptrdiff_t>(n - col, tile_rows))});
+    try {
+      use(tile{row, col,
+               static_cast<int>(std::min<std::ptrdiff_t>(m - row, tile_rows)),
+               static_cast<int>(std::min<std::ptrdiff_t>(n - col, tile_rows))});
+    } catch (...) {
+#pragma omp critical(zeroulp_thrown)
+      thrown = std::current_exception();
+    }
   }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 template <class Use>
@@ -55,8 +65,10 @@ struct tile_memory {
   alignas(64) float scale_a[tile_rows];
   alignas(64) float scale_b[tile_rows];
   alignas(64) std::uint32_t codes[tile_rows * tile_rows];
+  alignas(64) std::byte scratch[kernel_scratch];
 };
 
+/// That of the calling thread. Throws std::bad_alloc when first asked for.
 tile_memory& memory();
 
 inline void clear(const tile& t, float* x) {

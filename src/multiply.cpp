@@ -1,9 +1,12 @@
 // The chain of one instruction over K, and exact products.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "multiplication.hpp"
 #include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp {
 namespace {
@@ -15,7 +18,8 @@ struct instruction_chain {
   matrix_view<std::uint32_t> d;
 
   std::uint32_t addend(std::ptrdiff_t i, std::ptrdiff_t j) const {
-    return c.data == nullptr ? 0 : c(i, j);
+    const auto bits = low_bits(product.p.acc.stored.bits());
+    return c.data == nullptr ? 0 : c(i, j) & static_cast<std::uint32_t>(bits);
   }
 
   /// Returns true iff a kernel cannot start from `x`, or not end right.
@@ -52,7 +56,9 @@ struct instruction_chain {
   void compute(const tile& t) const {
     tile_memory& m = memory();
     const format f = product.p.acc.stored;
-    const bool kernel = product.plan.by != chain_plan::kernel::core;
+    // Without a step, C stays what it is.
+    const bool kernel =
+        product.plan.by != chain_plan::kernel::core && product.a->cols() > 0;
     if (kernel) {
       for_each_output(t, [&](int i, int j, int at) {
         m.sum[at] = to_float(decode(f, addend(t.row + i, t.col + j)));
@@ -88,6 +94,13 @@ void multiply(const path& p, const prepared_operand& a,
   check_shapes(a, b, d.rows, d.cols);
   if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
     throw input_error("multiply: C must have the shape of D");
+  }
+  if (!(a.element() == p.a) || !(b.element() == p.b)) {
+    throw input_error(
+        fmt::format("multiply: operands of {} and {}, but the "
+                    "path takes {} and {}",
+                    name_of(a.element()), name_of(b.element()), name_of(p.a),
+                    name_of(p.b)));
   }
   const instruction_chain all{{p, a, b}, c, d};
   for_each_tile(d.rows, d.cols, [&](const tile& t) { all.compute(t); });

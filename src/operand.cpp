@@ -9,10 +9,10 @@ namespace zeroulp {
 namespace {
 
 /// Returns true iff a binary format of `man` fraction bits and the exponents of
-/// FP32 holds every number of `f`.
+/// FP32 holds every number of `f`, normal ones as such.
 bool holds(int man, format f) {
   const unpacked max = decode(f, f.max_code());
-  return f.man_bits <= man && f.quantum_exponent() >= -126 - man &&
+  return f.man_bits <= man && f.min_exponent() >= -126 &&
          msb(max.significand) + max.exponent <= 127;
 }
 

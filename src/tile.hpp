@@ -30,6 +30,9 @@ inline constexpr int tile_rows = tile_blocks * block_rows;
 /// Products that a step of a kernel can take.
 inline constexpr int max_step = 32;
 
+/// Bytes that a kernel works in, on a multiple of 64.
+inline constexpr int kernel_scratch = 112 << 10;
+
 /// How the elements of a packed operand are stored, exactly: BF16 or FP32.
 enum class storage : std::uint8_t { two_bytes, four_bytes };
 
@@ -84,6 +87,7 @@ struct tile_steps {
   int part;
   std::ptrdiff_t steps;
   float* c;
+  void* scratch;
 };
 
 /// Computes them. The calling thread rounds toward zero.
@@ -98,6 +102,7 @@ struct tile_sums {
   std::ptrdiff_t count;
   float* c;  ///< null: use exact
   double* exact;
+  void* scratch;
 };
 void run_sums(const tile_sums& job);
 

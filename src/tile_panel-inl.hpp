@@ -82,12 +82,10 @@ struct scratch {
   panels_b<W> b;
 };
 
-/// Memory of the calling thread. Asked for once a tile: in a shared library
-/// each access to a thread's variable may be a call.
 template <class Scratch>
-HWY_NOINLINE Scratch* scratch_of_thread() {
-  static thread_local Scratch here;
-  return &here;
+HWY_INLINE Scratch* scratch_at(void* memory) {
+  static_assert(sizeof(Scratch) <= kernel_scratch);
+  return static_cast<Scratch*>(memory);
 }
 
 /// Elements row, row + 1, ... of element column k.

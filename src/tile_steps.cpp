@@ -228,7 +228,7 @@ HWY_INLINE void step_rows(const panel_a<W>& a, const panel_b<W>& b, int row,
 
 template <class W, bool Half>
 void run(const tile_steps& job) {
-  scratch<W>& memory = *scratch_of_thread<scratch<W>>();
+  auto& memory = *scratch_at<scratch<W>>(job.scratch);
   const step_rule& rule = job.rule;
   const int blocks_a = (job.a.rows + block_rows - 1) / block_rows;
   const int blocks_b = (job.b.rows + block_rows - 1) / block_rows;

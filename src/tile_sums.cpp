@@ -94,7 +94,7 @@ void sum_block(const sum_scratch<W>& m, int rows, int cols, int count,
 
 template <class W>
 void sum(const tile_sums& job, typename W::real* c) {
-  sum_scratch<W>& memory = *scratch_of_thread<sum_scratch<W>>();
+  auto& memory = *scratch_at<sum_scratch<W>>(job.scratch);
   for (std::ptrdiff_t at = 0; at < job.count; at += depth) {
     const auto left = job.count - at;
     const int count = left < depth ? static_cast<int>(left) : depth;

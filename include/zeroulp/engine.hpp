@@ -4,9 +4,11 @@
 //   engine::gemm(recipe, a, scales_a, b, scales_b, c, d);
 //   engine::multiply(path, a, b, c, d);                    one instruction's
 //
-// Speed: floating-point sums for every accumulator that cuts toward zero, for
-// sequential sums and, where they fit 53 bits, exact ones; other what-ifs, and
-// outputs with a NaN or Inf among their operands, take the core.
+// Speed: floating-point sums for every path of a tensor core, and accumulators
+// like them: at most 32 products a step, cut toward zero, an FP32 result that
+// is cut or an FP16 one to nearest. Also for sequential sums and, where they
+// fit 53 bits, exact ones. Other what-ifs, and outputs with a NaN or Inf among
+// their operands, take the core.
 
 #ifndef ZEROULP_ENGINE_HPP_
 #define ZEROULP_ENGINE_HPP_
@@ -22,8 +24,8 @@ namespace zeroulp {
 struct tile_side;
 
 /// An operand of a GEMM, mn x k, each element its exact value: 2 bytes for
-/// formats that BF16 holds (all of 8 bits), 4 for others. Formats of up to 32
-/// bits.
+/// formats that BF16 holds (such as E4M3, E5M2, E5M6), 4 for others. Formats of
+/// up to 32 bits.
 class prepared_operand {
  public:
   /// Throws input_error if the format has more bits, or more than a code's.
@@ -42,7 +44,8 @@ class prepared_operand {
   bool is_special(std::ptrdiff_t i) const {
     return special_[static_cast<std::size_t>(i)] != 0;
   }
-  /// Returns true iff the kernels can read it: FP32 holds every value.
+  /// Returns true iff the kernels can read it: FP32 holds every value, and not
+  /// as a subnormal unless it is one of the format.
   bool is_packed() const { return codes_.empty(); }
   /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel.
   tile_side side(std::ptrdiff_t row, int min_exponent) const;
@@ -81,8 +84,8 @@ void gemm(const recipe& r, const prepared_operand& a,
 
 /// D = the chain of steps of `p` over K from C, as zeroulp::chain defines it:
 /// what an instruction of this path computes. C and D are m x n codes of
-/// p.acc.stored; C may have null data (+0). Throws input_error if shapes do not
-/// fit.
+/// p.acc.stored; C may have null data (+0). Throws input_error if shapes or the
+/// operands' formats do not fit.
 void multiply(const path& p, const prepared_operand& a,
               const prepared_operand& b, matrix_view<const std::uint32_t> c,
               matrix_view<std::uint32_t> d);
