@@ -247,6 +247,29 @@ TEST(CAbi, GemmTakesNoScalesAndNoK) {
   EXPECT_EQ(d, table<std::uint32_t>(3, 3));
 }
 
+TEST(CAbi, MultiplyIsTheChainOfAPathFromC) {
+  zeroulp_path p;
+  ZEROULP_CALLS(zeroulp_path_from_name("hopper.mma.e5m2.e5m2.f32", &p));
+  const path followed{e5m2, e5m2, hopper_half_f32, lowering::hmma_chained};
+  const auto codes = any_codes<std::uint8_t>(e5m2, 3, 40, 1);
+  const auto c = any_data(3, 3, 9);
+  table<std::uint32_t> expected(3, 3), d(3, 3);
+  engine::multiply(followed, {e5m2, codes.view()}, {e5m2, codes.view()},
+                   c.view(), expected.view());
+  zeroulp_operand a{c_format(e5m2), codes.in(), {}};
+  const auto mc = c.in();
+  const auto md = d.out();
+  ZEROULP_CALLS(zeroulp_multiply(&p, &a, &a, &mc, &md));
+  EXPECT_EQ(d, expected);
+  const auto scales = any_data(3, 1, 2);
+  a.scales = scales.in();
+  EXPECT_EQ(zeroulp_multiply(&p, &a, &a, &mc, &md), ZEROULP_INVALID_ARGUMENT);
+  const zeroulp_operand other{c_format(e4m3), codes.in(), {}};
+  EXPECT_EQ(zeroulp_multiply(&p, &other, &other, &mc, &md),
+            ZEROULP_INVALID_ARGUMENT);
+  EXPECT_EQ(d, expected);
+}
+
 TEST(CAbi, RecipesTakeTheAccumulatorOfTheirOperands) {
   zeroulp_recipe r, half;
   ZEROULP_CALLS(zeroulp_recipe_from_name("deepgemm.1d2d", &r));

@@ -101,6 +101,8 @@ TEST(CAbiErrors, NullIsRefusedByName) {
           zeroulp_gemm(&a.recipe, &a.left, nullptr, nullptr, &a.to_outputs)),
       ZEROULP_REFUSED(
           zeroulp_gemm(&a.recipe, &a.left, &a.right, nullptr, nowhere)),
+      ZEROULP_REFUSED(
+          zeroulp_multiply(nullptr, &a.left, &a.right, nullptr, &a.to_outputs)),
       ZEROULP_REFUSED(zeroulp_exact_products(&a.left, &a.right, nowhere)),
       ZEROULP_REFUSED(zeroulp_compare(nullptr, none, &a.in_x, &comparison)),
       ZEROULP_REFUSED(zeroulp_compare(nullptr, &a.in_x, &a.in_x, nullptr)),
