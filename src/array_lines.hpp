@@ -33,7 +33,7 @@ void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
   const std::ptrdiff_t across = ceil_div(cols, width);
   const std::ptrdiff_t tiles = ceil_div(rows, height) * across;
   // Small matrices are done before the threads would have started.
-  const bool many = tiles > 1 && rows * cols >= 1 << 14;
+  [[maybe_unused]] const bool many = tiles > 1 && rows * cols >= 1 << 14;
 #pragma omp parallel for schedule(static) if (many)
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
     const float_mode mode(float_mode::nearest);
