@@ -9,7 +9,7 @@ check_list all_checks() {
   for (const auto& list :
        {convert_checks(), arithmetic_checks(), step_checks(), quantize_checks(),
         division_checks(), retile_checks(), gemm_checks(), case_checks(),
-        vector_checks()}) {
+        vector_checks(), training_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

@@ -73,6 +73,7 @@ check_list retile_checks();
 check_list gemm_checks();
 check_list case_checks();
 check_list vector_checks();
+check_list training_checks();
 
 /// Every check, in the order of the subjects.
 check_list all_checks();

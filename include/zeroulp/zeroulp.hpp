@@ -1,5 +1,5 @@
 // Everything a C++ user of zeroulp includes: the core (the definition), names,
-// the compiled GEMM, error measures, .npy files.
+// the compiled GEMM and training path, error measures, .npy files.
 //
 //   zeroulp::encode(zeroulp::e4m3, zeroulp::decode(0.3f))        -> 0x2a
 //
@@ -13,6 +13,7 @@
 #include "zeroulp/core/config.hpp"
 #include "zeroulp/core/convention.hpp"
 #include "zeroulp/core/convert.hpp"
+#include "zeroulp/core/elementary.hpp"
 #include "zeroulp/core/format.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/core/pack.hpp"
@@ -22,6 +23,8 @@
 #include "zeroulp/core/retile.hpp"
 #include "zeroulp/core/round.hpp"
 #include "zeroulp/core/scale.hpp"
+#include "zeroulp/core/training.hpp"
+#include "zeroulp/core/training_matrices.hpp"
 #include "zeroulp/core/unpacked.hpp"
 #include "zeroulp/core/view.hpp"
 #include "zeroulp/core/wide.hpp"
@@ -30,5 +33,6 @@
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/names.hpp"
 #include "zeroulp/random.hpp"
+#include "zeroulp/training.hpp"
 
 #endif  // ZEROULP_ZEROULP_HPP_
