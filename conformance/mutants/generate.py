@@ -295,6 +295,20 @@ class File:
                        for i, (_, t) in enumerate(self.tokens))
 
 
+def write_sites(out, sites):
+    """Writes sites.cpp: the keys, and a flag of each."""
+    quoted = ("\n".join('    "%s",' % k.replace("\\", "\\\\").replace(
+        '"', '\\"') for k in sites))
+    (out / "sites.cpp").write_text(
+        "namespace zm {\nextern const char* const keys[];\n"
+        "extern const int count;\nextern bool flags[];\n"
+        "extern bool reached[];\n"
+        f"const char* const keys[] = {{\n{quoted}\n}};\n"
+        f"const int count = {len(sites)};\nbool flags[{len(sites)}];\n"
+        f"bool reached[{len(sites)}];\n"
+        "}  // namespace zm\n")
+
+
 def main():
     core, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     folder = out / "zeroulp" / "core"
@@ -311,16 +325,7 @@ def main():
                                     "namespace zeroulp {" % support, 1)
         (folder / path.name).write_text(result)
         print(f"{path.name:18} {len(sites) - known:4} mutants")
-    quoted = ("\n".join('    "%s",' % k.replace("\\", "\\\\").replace(
-        '"', '\\"') for k in sites))
-    (out / "sites.cpp").write_text(
-        "namespace zm {\nextern const char* const keys[];\n"
-        "extern const int count;\nextern bool flags[];\n"
-        "extern bool reached[];\n"
-        f"const char* const keys[] = {{\n{quoted}\n}};\n"
-        f"const int count = {len(sites)};\nbool flags[{len(sites)}];\n"
-        f"bool reached[{len(sites)}];\n"
-        "}  // namespace zm\n")
+    write_sites(out, sites)
     print(f"{'all':18} {len(sites):4} mutants")
 
 

@@ -4,8 +4,13 @@
 #ifndef ZEROULP_CONFORMANCE_TESTS_ARRAYS_PARTS_HPP_
 #define ZEROULP_CONFORMANCE_TESTS_ARRAYS_PARTS_HPP_
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <type_traits>
 #include <vector>
 
@@ -33,27 +38,63 @@ enum class storage { dense, padded, by_columns, sparse };
 constexpr storage storages[] = {storage::dense, storage::padded,
                                 storage::by_columns, storage::sparse};
 
-/// An m x n matrix of elements of 1, 2 or 4 bytes, off any vector's alignment.
-/// What lies between the elements must stay as it is.
+/// Bytes up to the end of a page, after which there is no memory: who reads or
+/// writes behind them ends the process.
+class bounded_bytes {
+ public:
+  bounded_bytes(std::size_t size, std::uint8_t value) : size_(size) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t whole = (size + page - 1) / page * page;
+    void* memory = mmap(nullptr, whole + page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    pages_ = {static_cast<std::uint8_t*>(memory), {whole + page}};
+    if (mprotect(pages_.get() + whole, page, PROT_NONE) != 0) {
+      throw std::bad_alloc();
+    }
+    data_ = pages_.get() + whole - size;
+    std::fill_n(data_, size, value);
+  }
+
+  std::uint8_t* begin() { return data_; }
+  std::uint8_t* end() { return data_ + size_; }
+
+ private:
+  struct unmap {
+    std::size_t size;
+    void operator()(std::uint8_t* memory) const { munmap(memory, size); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::uint8_t, unmap> pages_;
+  std::uint8_t* data_ = nullptr;
+};
+
+/// An m x n matrix of elements of 1, 2 or 4 bytes, behind another element. What
+/// lies between the elements must stay as it is; nothing lies behind the last.
 class stored {
  public:
   stored(storage how, int bytes, std::ptrdiff_t m, std::ptrdiff_t n)
-      : rows_(m), cols_(n), bytes_(bytes) {
-    row_ = how == storage::by_columns ? 1
-           : how == storage::sparse   ? 2 * n + 3
-           : how == storage::padded   ? n + 5
-                                      : n;
-    col_ = how == storage::by_columns ? m + 1 : how == storage::sparse ? 2 : 1;
-    memory_.assign(static_cast<std::size_t>((m * row_ + n * col_ + 2) * bytes),
-                   0xa5);
-  }
+      : rows_(m),
+        cols_(n),
+        row_(how == storage::by_columns ? 1
+             : how == storage::sparse   ? 2 * n + 3
+             : how == storage::padded   ? n + 5
+                                        : n),
+        col_(how == storage::by_columns ? m + 1
+             : how == storage::sparse   ? 2
+                                        : 1),
+        bytes_(bytes),
+        memory_(static_cast<std::size_t>(
+                    bytes *
+                    (m > 0 && n > 0 ? 2 + (m - 1) * row_ + (n - 1) * col_ : 1)),
+                0xa5) {}
 
   engine::code_view view() {
-    return {memory_.data() + bytes_, rows_, cols_, row_, col_, bytes_};
+    return {memory_.begin() + bytes_, rows_, cols_, row_, col_, bytes_};
   }
   template <class T>
   matrix_view<T> as() {
-    return {reinterpret_cast<T*>(memory_.data() + bytes_), rows_, cols_, row_,
+    return {reinterpret_cast<T*>(memory_.begin() + bytes_), rows_, cols_, row_,
             col_};
   }
   void fill(const words& codes) { each(codes.data(), nullptr); }
@@ -87,7 +128,7 @@ class stored {
 
   std::ptrdiff_t rows_, cols_, row_, col_;
   int bytes_;
-  std::vector<std::uint8_t> memory_;
+  bounded_bytes memory_;
 };
 
 inline int bytes_of(format f) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "chain_plan.hpp"
+#include "engine_calls.hpp"
 #include "fuzz/campaign.hpp"
 #include "zeroulp/eigen.hpp"
 #include "zeroulp/random.hpp"
@@ -150,6 +151,24 @@ TEST_P(Simd, CasesOfTheCaseEngineGiveTheCoresBits) {
     const auto result = fuzz::run(c);
     EXPECT_FALSE(result.first_mismatch)
         << fuzz::info_of(c.what).name << " case " << *result.first_mismatch;
+  }
+}
+
+// What kills the mutants of the fast paths holds them, too.
+TEST_P(Simd, CasesThatKillMutantsGiveTheCoresBits) {
+  using namespace conformance;
+  static const auto cases = [] {
+    engine_case_list all;
+    for (const auto& list :
+         {chain_cases(), kernel_cases(), gemm_cases(), array_cases(),
+          quantize_cases(), retile_cases(), refusal_cases()}) {
+      all.insert(all.end(), list.begin(), list.end());
+    }
+    return all;
+  }();
+  const engine_calls library = compiled_calls();
+  for (const auto& c : cases) {
+    EXPECT_EQ(c.difference(library), "") << c.name;
   }
 }
 

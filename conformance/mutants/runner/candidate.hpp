@@ -37,16 +37,8 @@ struct candidate {
 
 using candidate_list = std::vector<candidate>;
 
-candidate_list hand_written_candidates();
 /// One field of one named row changed, wherever the row is used.
 candidate_list row_candidates();
-/// What generate.py wrote.
-candidate_list generated_candidates();
-/// The generated code with no mutant switched on.
-implementation generated_baseline();
-/// Returns which places of the generated code were reached since the last call:
-/// one flag a generated candidate.
-std::vector<bool> reached_places();
 
 }  // namespace zeroulp::conformance
 

@@ -1,9 +1,10 @@
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "conformance/mutants/mutant.hpp"
-#include "conformance/mutants/runner/candidate.hpp"
+#include "conformance/mutants/runner/trial.hpp"
 
 extern "C" {
 void zeroulp_mutated_core(zeroulp::conformance::implementation* table);
@@ -28,8 +29,6 @@ subject subject_of(std::string_view header) {
   }
   return subject::convert;
 }
-
-}  // namespace
 
 candidate_list hand_written_candidates() {
   const std::map<std::string, subject> subjects = {
@@ -73,6 +72,42 @@ candidate_list generated_candidates() {
                    i});
   }
   return all;
+}
+
+std::vector<timed_check> every_check() {
+  std::vector<timed_check> all;
+  const auto add = [&all](const check_list& list, subject of) {
+    for (const auto& c : list) all.push_back({c, of});
+  };
+  add(convert_checks(), subject::convert);
+  add(arithmetic_checks(), subject::arithmetic);
+  add(step_checks(), subject::step);
+  add(quantize_checks(), subject::quantize);
+  add(division_checks(), subject::division);
+  add(retile_checks(), subject::retile);
+  add(gemm_checks(), subject::gemm);
+  add(case_checks(), subject::cases);
+  add(vector_checks(), subject::step);
+  if (all.size() != all_checks().size()) {
+    throw std::logic_error("a list of the registry is missing here");
+  }
+  return all;
+}
+
+candidate_list candidates() {
+  candidate_list all;
+  for (const auto& list :
+       {hand_written_candidates(), row_candidates(), generated_candidates()}) {
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+suite core_suite() {
+  return {"core", candidates(), every_check, generated_baseline,
+          reached_places};
 }
 
 }  // namespace zeroulp::conformance

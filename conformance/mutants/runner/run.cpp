@@ -4,21 +4,23 @@
 //                   [--level N] [--checks TEXT] [--equivalent FILE]
 //                   [--verbose]
 //
-// Each mutant runs in a process of its own at level 0 until a check fails;
-// what survives runs again at --level (1). A mutant that survives must stand in
-// the file of equivalent ones, with a proof; one that stands there must
-// survive. With --checks only the checks with TEXT in their name run: what these
-// kill by themselves, as recorded vectors do. Exit status: 0 if so, else 1; 2
-// for bad requests.
+// Mutants of the core meet the registry of checks, those of the fast paths the
+// cases of the tests and of the case engine. Each runs in a process of its own
+// at level 0 until a check fails; what survives runs again at --level (1). A
+// mutant that survives must stand in a file of equivalent ones, with a proof;
+// one that stands there must survive the quickest checks, and from --level 2 on
+// all of level 0. With --checks only the checks with TEXT in their name run:
+// what these kill by themselves, as recorded vectors do. Exit status: 0 if so,
+// else 1; 2 for bad requests.
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <set>
-#include <stdexcept>
 
 #include "conformance/mutants/runner/trial.hpp"
 
@@ -28,7 +30,7 @@ namespace {
 struct request {
   std::string only;
   std::string checks;
-  std::string equivalent;
+  std::vector<std::string> equivalent;
   int part = 0;
   int parts = 1;
   int level = 1;
@@ -36,32 +38,12 @@ struct request {
   trial_options trial;
 };
 
-std::vector<timed_check> every_check() {
-  std::vector<timed_check> all;
-  const auto add = [&all](const check_list& list, subject of) {
-    for (const auto& c : list) all.push_back({c, of});
-  };
-  add(convert_checks(), subject::convert);
-  add(arithmetic_checks(), subject::arithmetic);
-  add(step_checks(), subject::step);
-  add(quantize_checks(), subject::quantize);
-  add(division_checks(), subject::division);
-  add(retile_checks(), subject::retile);
-  add(gemm_checks(), subject::gemm);
-  add(case_checks(), subject::cases);
-  add(vector_checks(), subject::step);
-  if (all.size() != all_checks().size()) {
-    throw std::logic_error("a list of the registry is missing here");
-  }
-  return all;
-}
-
 /// Times each check on the generated code without a mutant, and leaves out
 /// those that fail: their kills would mean nothing. Returns false if any does.
 /// What the oracles compute once is computed here, and inherited by every
 /// child.
-bool measure(std::vector<timed_check>& checks, bool verbose) {
-  const implementation sound = generated_baseline();
+bool measure(const suite& s, std::vector<timed_check>& checks, bool verbose) {
+  const implementation sound = s.baseline();
   std::vector<timed_check> held;
   double total = 0;
   for (auto& c : checks) {
@@ -70,17 +52,17 @@ bool measure(std::vector<timed_check>& checks, bool verbose) {
     if (c.value.level == 0) v = run_check(c.value, sound, {0, 1, true});
     c.seconds = cpu_seconds() - start;
     total += c.seconds;
-    c.reaches = reached_places();
+    c.reaches = s.reached();
     if (v.failures == 0) held.push_back(c);
     if (v.failures > 0) {
-      fmt::print("not ok {} on the core without a mutant: {}\n", c.value.name,
-                 v.first_failure);
+      fmt::print("not ok {} on the {} without a mutant: {}\n", c.value.name,
+                 s.name, v.first_failure);
     } else if (verbose) {
       fmt::print("# {:.3f} s {}, {} cases\n", c.seconds, c.value.name, v.cases);
     }
   }
-  fmt::print("# {} checks, {:.1f} s at level 0 without a mutant\n", held.size(),
-             total);
+  fmt::print("# {}: {} checks, {:.1f} s at level 0 without a mutant\n", s.name,
+             held.size(), total);
   const bool all = held.size() == checks.size();
   checks = std::move(held);
   return all;
@@ -91,12 +73,14 @@ bool measure(std::vector<timed_check>& checks, bool verbose) {
 /// change of that token.
 class equivalence {
  public:
-  explicit equivalence(const std::string& file) {
-    std::ifstream in(file);
-    std::string line;
-    while (std::getline(in, line)) {
-      if (!line.empty() && line[0] != ' ' && line[0] != '#') {
-        unmet_.insert(line);
+  explicit equivalence(const std::vector<std::string>& files) {
+    for (const auto& file : files) {
+      std::ifstream in(file);
+      std::string line;
+      while (std::getline(in, line)) {
+        if (!line.empty() && line[0] != ' ' && line[0] != '#') {
+          unmet_.insert(line);
+        }
       }
     }
     keys_ = unmet_;
@@ -134,11 +118,11 @@ struct score {
 /// Prints outcomes as they come, and the score.
 class report {
  public:
-  report(const std::vector<timed_check>& checks, const equivalence& equivalent,
-         bool verbose)
-      : checks_(checks), equivalent_(equivalent), verbose_(verbose) {}
+  report(const equivalence& equivalent, bool verbose)
+      : equivalent_(equivalent), verbose_(verbose) {}
 
-  void add(const candidate& c, const outcome& o) {
+  /// `name`: of the check that killed, or was running.
+  void add(const candidate& c, const outcome& o, const std::string& name) {
     const bool survived = o.what == fate::survived;
     const bool listed = equivalent_.holds(c.key);
     const bool right = survived == listed;
@@ -149,7 +133,7 @@ class report {
     s.wrong += right ? 0 : 1;
     if (right && !verbose_ && c.group != "hand-written") return;
     fmt::print("{} {}{}{} # {}{}\n", right ? "ok" : "not ok", c.key,
-               c.what.empty() ? "" : ", ", c.what, story(o),
+               c.what.empty() ? "" : ", ", c.what, story(o, name),
                !right && listed ? ", but listed as equivalent" : "");
     if (verbose_ && o.first_failure[0] != 0) {
       fmt::print("#   {}\n", o.first_failure.data());
@@ -179,9 +163,7 @@ class report {
   }
 
  private:
-  std::string story(const outcome& o) const {
-    const std::string& name =
-        checks_[static_cast<std::size_t>(o.check)].value.name;
+  static std::string story(const outcome& o, const std::string& name) {
     switch (o.what) {
       case fate::killed:
         return fmt::format("killed by {}, {} cases, {:.2f} s", name, o.cases,
@@ -197,50 +179,63 @@ class report {
     return fmt::format("SURVIVED {} cases, {:.1f} s", o.cases, o.seconds);
   }
 
-  const std::vector<timed_check>& checks_;
   const equivalence& equivalent_;
   bool verbose_;
   std::map<std::string, score> scores_;
 };
 
-int run(const request& r) {
-  auto checks = every_check();
-  std::erase_if(checks, [&r](const timed_check& c) {
-    return c.value.name.find(r.checks) == std::string::npos;
-  });
-  const bool sound = measure(checks, r.verbose);
-  candidate_list all;
-  for (const auto& list :
-       {hand_written_candidates(), row_candidates(), generated_candidates()}) {
-    all.insert(all.end(), list.begin(), list.end());
-  }
-  equivalence equivalent(r.equivalent);
+/// Holds those of the suite that are asked for; returns false if the suite
+/// itself fails.
+bool hold(const suite& s, equivalence& equivalent, const request& r,
+          report& out) {
+  std::vector<candidate> all = s.candidates;
   std::vector<const candidate*> chosen;
   for (std::size_t i = 0; i < all.size(); ++i) {
     equivalent.meet(all[i].key);
-    all[i].brief = equivalent.holds(all[i].key);
-    const bool named =
-        all[i].group == r.only || all[i].key.find(r.only) != std::string::npos;
+    all[i].brief = r.level < 2 && equivalent.holds(all[i].key);
+    const bool named = r.only == s.name || r.only == all[i].group ||
+                       all[i].key.find(r.only) != std::string::npos;
     const bool here =
         static_cast<int>(i % static_cast<std::size_t>(r.parts)) == r.part;
     if (named && here) chosen.push_back(&all[i]);
   }
-  report out(checks, equivalent, r.verbose);
+  if (chosen.empty()) return true;
+  auto checks = s.checks();
+  std::erase_if(checks, [&r](const timed_check& c) {
+    return c.value.name.find(r.checks) == std::string::npos;
+  });
+  const bool sound = measure(s, checks, r.verbose);
+  const auto add = [&](const candidate& c, const outcome& o) {
+    out.add(c, o, checks[static_cast<std::size_t>(o.check)].value.name);
+  };
+  const bool deep =
+      r.level > 0 && std::any_of(checks.begin(), checks.end(),
+                                 [](auto& c) { return c.value.level > 0; });
   std::vector<const candidate*> survivors;
   run_trials(checks, chosen, r.trial, [&](std::size_t i, const outcome& o) {
     const candidate& c = *chosen[i];
     const bool again =
-        o.what == fate::survived && r.level > 0 && !equivalent.holds(c.key);
-    again ? survivors.push_back(&c) : out.add(c, o);
+        o.what == fate::survived && deep && !equivalent.holds(c.key);
+    again ? survivors.push_back(&c) : add(c, o);
   });
   trial_options deeper = r.trial;
   deeper.level = r.level;
   run_trials(checks, survivors, deeper, [&](std::size_t i, outcome o) {
     // Too slow is no kill at a level whose checks take as long as they like.
     if (o.what == fate::timed_out) o.what = fate::survived;
-    out.add(*survivors[i], o);
+    add(*survivors[i], o);
   });
-  bool held = sound;
+  return sound;
+}
+
+int run(request r) {
+  equivalence equivalent(r.equivalent);
+  report out(equivalent, r.verbose);
+  bool held = hold(core_suite(), equivalent, r, out);
+  // Their checks are short.
+  r.trial.slack = 0.2;
+  r.trial.brief = 0.05;
+  held = hold(engine_suite(), equivalent, r, out) && held;
   for (const auto& key : equivalent.unmet()) {
     fmt::print("not ok {} # listed as equivalent, but no mutant\n", key);
     held = false;
@@ -264,7 +259,7 @@ bool parse(int argc, char** argv, request& r) {
     } else if (name == "--checks") {
       r.checks = value;
     } else if (name == "--equivalent") {
-      r.equivalent = value;
+      r.equivalent = {value};
     } else if (name == "--jobs") {
       r.trial.jobs = std::max(1, std::atoi(value.c_str()));
     } else if (name == "--level") {
@@ -285,9 +280,8 @@ bool parse(int argc, char** argv, request& r) {
 
 int main(int argc, char** argv) {
   zeroulp::conformance::request r;
-#ifdef ZEROULP_EQUIVALENT
-  r.equivalent = ZEROULP_EQUIVALENT;
-#endif
+  r.equivalent = {ZEROULP_MUTANTS_DIR "/equivalent.txt",
+                  ZEROULP_MUTANTS_DIR "/engine_equivalent.txt"};
   if (!zeroulp::conformance::parse(argc, argv, r)) {
     std::fputs(
         "zeroulp_mutants: bad arguments; try: zeroulp_mutants --only "

@@ -71,8 +71,6 @@ void set_limit(int what, double value) {
   setrlimit(what, &limit);
 }
 
-constexpr double brief_limit = 0.5;  // CPU seconds without a mutant
-
 /// A child's life.
 [[noreturn]] void try_candidate(const std::vector<timed_check>& checks,
                                 const candidate& c,
@@ -95,8 +93,8 @@ constexpr double brief_limit = 0.5;  // CPU seconds without a mutant
     if (options.level == 0) {
       if (c.generated >= 0 && !timed.reaches[place]) continue;
       spent += timed.seconds;
-      if (c.brief && spent > brief_limit) break;
-      allow(0.5 + 10 * timed.seconds);
+      if (c.brief && spent > options.brief) break;
+      allow(options.slack + 10 * timed.seconds);
     }
     const verdict v = run_check(check, mutant, e);
     out.cases += v.cases;
@@ -114,7 +112,8 @@ constexpr double brief_limit = 0.5;  // CPU seconds without a mutant
 void settle(outcome& out, int status) {
   if (out.what != fate::running) return;
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  const bool late = signal == SIGXCPU || signal == SIGALRM || signal == SIGKILL;
+  const bool late = signal == SIGXCPU || signal == SIGPROF ||
+                    signal == SIGALRM || signal == SIGKILL;
   out.what = late ? fate::timed_out : fate::crashed;
 }
 

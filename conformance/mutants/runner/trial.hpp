@@ -36,8 +36,27 @@ struct outcome {
 struct trial_options {
   int jobs = 2;
   int level = 0;
-  double limit = 20;  ///< CPU seconds a candidate
+  double limit = 20;   ///< CPU seconds a candidate
+  double slack = 0.5;  ///< CPU seconds that a check may take besides
+  double brief = 0.5;  ///< CPU seconds of checks for those that are `brief`
 };
+
+/// Candidates, and what they are held against.
+struct suite {
+  const char* name;
+  candidate_list candidates;
+  std::vector<timed_check> (*checks)();
+  /// The generated code with no mutant switched on.
+  implementation (*baseline)();
+  /// Returns which places of the generated code were reached since the last
+  /// call: one flag a generated candidate.
+  std::vector<bool> (*reached)();
+};
+
+/// Mutants of the core against the registry of checks.
+suite core_suite();  // candidates.cpp
+/// Mutants of the fast paths against the core.
+suite engine_suite();  // engine_candidates.cpp
 
 /// What to do with the outcome of candidate i, as soon as it is there.
 using use_outcome = std::function<void(std::size_t i, const outcome&)>;

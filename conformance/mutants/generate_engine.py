@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Writes mutants of the fast paths: generate_engine.py SRC_DIR OUT_DIR.
+
+As generate.py does of the core, for the files of FILES, compiled for one set of
+vector instructions. Besides its changes:
+
+  vector call    hn::Add(a, b) ->  zm::Add(zm::site{17}, a, b), which subtracts
+                                   under mutant 17; see engine_schemata.hpp
+  vector shift   hn::ShiftLeft<23>(x), by one more and one less
+  min and max    std::min, std::max, HWY_MIN
+  statement      f(x); or x = y; left out
+  real constant  1.0f doubled, 0.0f one
+
+The other files that they include are copied.
+"""
+
+import pathlib
+import re
+import sys
+
+import generate
+
+FILES = [
+    "tile_panel-inl.hpp", "tile_steps.cpp", "tile_sums.cpp", "chain_plan.cpp",
+    "multiplication.hpp", "multiplication.cpp", "multiply.cpp", "gemm.cpp",
+    "operand.cpp", "exact_products.cpp", "array_formats.hpp",
+    "array_kernels.hpp", "array_lanes.hpp", "array_lines.hpp",
+    "array_lines.cpp", "array_scale.hpp", "array_dequantize.cpp",
+    "array_encode.cpp", "array_numbers.cpp", "array_pack.cpp",
+    "array_quantize.cpp", "array_recode.cpp", "array_retile.cpp",
+]
+# Of each, the change; both have the same parameters.
+CALLS = {
+    "Add": "Sub", "Sub": "Add", "Min": "Max", "Max": "Min", "Gt": "Ge",
+    "Ge": "Gt", "Lt": "Le", "Eq": "Ne", "Ne": "Eq", "And": "Or", "Or": "And",
+    "Xor": "Or", "AndNot": "And", "IfThenElse": "arms swapped",
+    "IfThenElseZero": "IfThenZeroElse", "IfThenZeroElse": "IfThenElseZero",
+    "Mul": "Div", "Div": "Mul", "MulAdd": "NegMulAdd", "NegMulAdd": "MulAdd",
+    "Abs": "as it is", "Neg": "as it is", "Not": "as it is",
+    "CopySign": "first", "SaturatedAdd": "Add", "BroadcastSignBit": "as it is",
+    "Shl": "Shr", "Shr": "Shl", "ShiftLeftSame": "ShiftRightSame",
+    "ShiftRightSame": "ShiftLeftSame", "MaxOfLanes": "as it is",
+    "AllFalse": "true",
+}
+# Whatever these say, the bits are the same: which way lines run, and whether
+# threads are worth it.
+SPEED_ONLY = {"runs_down"}
+SPEED_ONLY_LINES = re.compile(r"(\[\[\w+\]\] )?const bool many =|using ")
+generate.ENUMERATORS.update({
+    "kernel": ["core", "steps", "sums", "exact_sums"],
+    "storage": ["two_bytes", "four_bytes"],
+    "scaling": ["multiply", "divide", "divide_exactly"],
+    "element_rule": ["exact_quotient", "quotient", "scale_reciprocal",
+                     "inverse", "approximate_quotient"],
+    "scale_rule": ["quotient", "times_reciprocal",
+                   "reciprocal_inverse"],
+})
+generate.REWRITES = [
+    (r"^#if HWY_TARGET == HWY_EMU128\n(?:[^#]*\n)?#else\n([^#]*)#endif\n",
+     r"\1"),
+    # As with the widest vectors: more than one row.
+    (r"rows_at_once = .*;", "rows_at_once = 2;"),
+    (r"^( *)constexpr ((?:[\w:]+ )+\w+\()", r"\1inline \2"),
+] + [r for r in generate.REWRITES if "S+" not in r[0]]
+generate.TOKEN = re.compile(r"""
+    (?P<space>\s+|//[^\n]*|^\#[^\n]*) | (?P<string>"[^"]*") |
+    (?P<real>0x\d+p-?\d+f?|\d+\.\d+f?) |
+    (?P<number>0x[0-9a-fA-F]+u?|\d+u?) |
+    (?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) |
+    (?P<op><<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^<>=!]=|.)""",
+                            re.X | re.M)
+
+
+class File(generate.File):
+    def functions(self):
+        """As there, of functions at namespace and class scope."""
+        i, start = 0, 0
+        while i < len(self.tokens):
+            t = self.text(i)
+            if t in (";", "{", "}") or (t == ":" and self.text(
+                    self.solid(i, -1)) in ("public", "private")):
+                if t == "{":
+                    body = self.body(start, i)
+                    if body:
+                        yield body
+                        i = body[2]
+                    elif not self.is_scope(start, i):
+                        i = self.closing(i)
+                start = i + 1
+            elif t == "(":
+                i = self.closing(i)
+            i += 1
+
+    def header(self, start, i):
+        return [self.text(k) for k in range(start, i)
+                if self.tokens[k][0] != "space"]
+
+    def is_scope(self, start, i):
+        return any(t in ("namespace", "class", "struct")
+                   for t in self.header(start, i)) and \
+            "(" not in self.header(start, i)
+
+    def body(self, start, i):
+        """Name, first and last token of the function that { opens, if any."""
+        tokens = self.header(start, i)
+        if "(" not in tokens or "=" in tokens[:tokens.index("(")] or \
+                "operator" in tokens:
+            return None
+        name = tokens[tokens.index("(") - 1].rpartition("::")[2]
+        # Initializers of members, which may have braces.
+        first = i
+        k = start
+        while k < i:
+            if self.text(k) == "(":
+                k = self.closing(k)
+            elif self.text(k) == ":":
+                first = k
+                break
+            k += 1
+        while first != i and self.tokens[self.solid(i, -1)][0] == "name":
+            i = self.closing(i)
+            while self.text(i) != "{":
+                i = self.closing(i) if self.text(i) == "(" else i
+                i += 1
+        return name, first, self.closing(i)
+
+    def closing(self, i):
+        depth = 0
+        while True:
+            depth += self.text(i) in ("(", "{", "[")
+            depth -= self.text(i) in (")", "}", "]")
+            if depth == 0:
+                return i
+            i += 1
+
+    def operand(self, i, step, stops):
+        """As there; a block's end is one of a statement."""
+        closing, opening = (")]}", "([{") if step < 0 else ("([{", ")]}")
+        depth, end = 0, i
+        while True:
+            i = self.solid(i, step)
+            t = self.text(i)
+            block = step < 0 and t == "}" and "\n" in self.text(i + 1)
+            if depth == 0 and (block or t in opening or t in stops
+                               or t in ",;?:" or t in ("return", "=")
+                               or t in generate.ASSIGNMENTS):
+                return end
+            depth += (t in closing) - (t in opening)
+            end = i
+
+    def in_table(self, i):
+        return False
+
+    def in_static_condition(self, i):
+        depth = 0
+        while self.text(i) not in ("{", "}", ";"):
+            depth += (self.text(i) == "(") - (self.text(i) == ")")
+            if self.text(i) == "constexpr" and depth > 0:
+                return True
+            i -= 1
+        return False
+
+    def mutate_token(self, function, i):
+        group, t = self.tokens[i]
+        p = self.text(self.solid(i, -1))
+        n = self.text(self.solid(i, 1))
+        if group == "space" or self.in_static_condition(i) or \
+                function in SPEED_ONLY or \
+                SPEED_ONLY_LINES.match(self.statement(i)):
+            return
+        if group == "real":
+            s = self.site(function, i, "1" if t.startswith("0.0") else "twice")
+            self.replaced[i] = f"zm::real({t}, {s})"
+        elif group == "number":
+            size = p == "[" and n == "]" and \
+                self.text(self.solid(self.solid(i, 1), 1)) in (";", "=", "[")
+            argument = self.text(i - 1) == "<" or self.text(i + 1) == ">"
+            if p != "case" and not argument and not size:
+                super().mutate_token(function, i)
+        elif t in ("true", "false") and (n == ">" or p == "<"):
+            pass
+        elif t in ("std::min", "std::max", "HWY_MIN"):
+            self.mutate_extreme(function, i)
+        elif t.startswith("hn::") and t[4:] in CALLS and n == "(":
+            s = self.site(function, i, CALLS[t[4:]])
+            self.replaced[i] = f"zm::{t[4:]}"
+            self.after[self.solid(i, 1)] += f"zm::site{{{s}}}, "
+        elif t in ("hn::ShiftLeft", "hn::ShiftRight"):
+            k = i
+            while self.text(k) != ">":
+                k += 1
+            by = "".join(self.text(j) for j in range(i + 2, k))
+            up = self.site(function, i + 2, "one more")
+            down = self.site(function, i + 2, "one less")
+            self.replaced[i] = t.replace("hn", "zm")
+            self.after[self.solid(k, 1)] += f"{up}, {down}, "
+        else:
+            super().mutate_token(function, i)
+        if group == "name" and p in (";", "{", "}", ")", ":", "else"):
+            self.leave_out(function, i, p)
+
+    def statement(self, i):
+        """The statement of token i, from its first token to this one."""
+        first = i
+        while self.text(first - 1) not in (";", "{", "}"):
+            first -= 1
+        return "".join(self.text(k) for k in range(first, i + 1)
+                       if not self.text(k).startswith("//")).lstrip()
+
+    def mutate_extreme(self, function, i):
+        t = self.text(i)
+        s = self.site(function, i, "min" if t == "std::max" else "max")
+        k = i
+        while self.text(k) != "(":
+            k += 1
+        self.replaced[i] = "zm::max" if t == "std::max" else "zm::min"
+        self.after[k] += f"zm::site{{{s}}}, "
+
+    def leave_out(self, function, i, p):
+        """The statement that begins at i, if it is a call or an assignment."""
+        if "\n" not in self.text(i - 1) and p != ")":
+            return
+        k = i
+        calls = False
+        while True:
+            n = self.solid(k, 1)
+            if self.text(n) in ("(", "["):
+                calls = self.text(n) == "("
+                k = self.closing(n)
+            elif self.text(n) in (".", "->"):
+                k = self.solid(n, 1)
+            else:
+                break
+        if self.text(i) in ("return", "if", "for", "while", "switch", "else"):
+            return
+        # What is left without a value may have the right one.
+        if self.text(n) == "=" and k == i and self.text(i).endswith("_") or \
+                self.text(i) in ("std::fill_n", "std::memset", "find_scales"):
+            return
+        if self.text(n) == "=":
+            while self.text(n) != ";":
+                n = self.closing(n) if self.text(n) in "([{" else n
+                n = self.solid(n, 1)
+        elif not (calls and self.text(n) == ";"):
+            return
+        s = self.site(function, i, "left out")
+        self.before[i] = f"(void)(zm::on({s}) || (void(" + self.before[i]
+        self.before[n] = self.before[n] + "), true))"
+
+
+def main():
+    src, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    runner = pathlib.Path(__file__).parent / "runner"
+    sites = {}
+    others = [p.name for p in sorted(src.glob("*.hpp"))
+              if p.name not in FILES]
+    for name in FILES + others + ["simd.cpp"]:
+        text = (src / name).read_text()
+        if name in FILES:
+            f = File(name, text, sites)
+            f.mutate()
+            text = f.result()
+            support = f'#include "{runner / "engine_schemata.hpp"}"\n\n'
+            if "hn::" in text or "ints" in text:
+                support = support.replace("engine_", "simd_")
+            text = re.sub(r"^(HWY_BEFORE_NAMESPACE|namespace zeroulp)",
+                          lambda m: support + m.group(), text, count=1,
+                          flags=re.M)
+        (out / name).write_text(text)
+    generate.write_sites(out, sites)
+
+
+if __name__ == "__main__":
+    main()
