@@ -309,6 +309,11 @@ def write_sites(out, sites):
         "}  // namespace zm\n")
 
 
+# Held by checks that take another table; faults are put into them by hand, in
+# tests/training_sensitivity_test.cpp.
+OTHERS = ["elementary.hpp", "training.hpp", "training_matrices.hpp"]
+
+
 def main():
     core, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     folder = out / "zeroulp" / "core"
@@ -318,7 +323,8 @@ def main():
     for path in sorted(core.glob("*.hpp")):
         text, known = path.read_text(), len(sites)
         f = File(path.name, text, sites)
-        f.mutate()
+        if path.name not in OTHERS:
+            f.mutate()
         result = f.result()
         if path.name == "config.hpp":
             result = result.replace("namespace zeroulp {", '#include "%s"\n\n'
