@@ -121,7 +121,7 @@ opponent find(std::string_view name) {
   if (which == "recipe") return by_recipe(parse_recipe(rest));
   if (which == "path") return by_path(parse_path(rest));
   throw input_error(
-      fmt::format("unknown opponent '{}': use oracle, engine, silicon, core, "
+      fmt::format("unknown opponent '{}': use oracle, engine, silicon, gpu, core, "
                   "mutant:NAME, convention:NAME, recipe:NAME or path:NAME",
                   name));
 }

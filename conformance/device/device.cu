@@ -78,7 +78,9 @@ check_list all_checks() {
         emulated_gemm_checks(), silicon_wgmma_checks(), silicon_mma_checks(),
         silicon_shape_checks(), silicon_short_shape_checks(),
         silicon_conversion_checks(), silicon_arithmetic_checks(),
-        silicon_division_checks()}) {
+        silicon_division_checks(), kernel_case_checks(),
+        kernel_quantize_checks(), kernel_retile_checks(), kernel_pack_checks(),
+        kernel_refusal_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

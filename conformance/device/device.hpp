@@ -9,6 +9,7 @@
 
 #include "conformance/cases/step_cases.hpp"
 #include "conformance/checks/registry.hpp"
+#include "fuzz/problem.hpp"
 
 namespace zeroulp::conformance::device {
 
@@ -30,6 +31,12 @@ description describe();
 /// Every check that needs the GPU. The implementation that they are given does
 /// not matter: they hold the core on the device, or an instruction.
 check_list all_checks();
+
+/// The kernels, where there is one.
+implementation gpu_implementation();
+
+/// Replaces settings that no kernel serves by some that one does.
+void keep_to_kernels(fuzz::target t, fuzz::settings& s);
 
 /// Returns true iff an instruction of Hopper is said to follow `p`: wgmma or
 /// mma.sync.

@@ -54,6 +54,13 @@ check_list silicon_short_shape_checks();
 check_list silicon_conversion_checks();
 check_list silicon_arithmetic_checks();
 check_list silicon_division_checks();
+// The kernels.
+check_list kernel_case_checks();
+check_list kernel_quantize_checks();
+check_list kernel_retile_checks();
+// Packing, transposed weights, dequantization.
+check_list kernel_pack_checks();
+check_list kernel_refusal_checks();
 
 inline void require(cudaError_t status) {
   if (status != cudaSuccess) {

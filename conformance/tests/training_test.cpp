@@ -151,8 +151,11 @@ TEST(Training, SwigluEqualsTheCores) {
     EXPECT_EQ(h_out.codes.engine.content(), whole);
 
     both dh(how, 2, m, n, any_numbers(bf16, seed + 2, m * n));
-    both h2(how, bytes_of(between), m, n), dg(h2), du(h2);
-    both_quantized dg_out(how, layer.out, m, n), du_out(dg_out);
+    both h2(how, bytes_of(between), m, n);
+    both dg(how, bytes_of(between), m, n);
+    both du(how, bytes_of(between), m, n);
+    both_quantized dg_out(how, layer.out, m, n);
+    both_quantized du_out(how, layer.out, m, n);
     swiglu_backward(layer, bf16, dh.in(), g_cache.in(), u_cache.in(), h2.out(),
                     dg.out(), du.out(), dg_out.out(), du_out.out());
     engine::swiglu_backward(layer, bf16, dh.engine.view(), g_cache.const_view(),

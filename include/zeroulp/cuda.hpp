@@ -1,22 +1,131 @@
-// Defines what runs on a GPU of compute capability 9.0: pointers are to device
-// memory, work goes to a stream, every function checks its request first.
+// Defines what runs on a GPU of compute capability 9.0, bit-equal to the core's
+// functions of the same names:
 //
-//   cuda::emulate_gemm(recipe, a, b, c, d, stream)     the bits of
-//   core/gemm.hpp
+//   cuda::quantize(q, x, y, yt, stream)         core/quantize.hpp, of x and x^T
+//   cuda::dequantize, retile, transpose, pack, unpack
+//   cuda::emulate_gemm(recipe, a, b, c, d, stream)         core/gemm.hpp
 //
-// Throws input_error for bad requests and for what CUDA reports.
+// Matrices are in device memory and stay the caller's; outputs overlap nothing.
+// Work goes to the stream: no allocation, no synchronization. A request that
+// cannot be served throws input_error before anything is launched; what CUDA
+// reports, another GPU included, throws cuda::error.
 
 #ifndef ZEROULP_CUDA_HPP_
 #define ZEROULP_CUDA_HPP_
 
 #include <cstdint>
+#include <stdexcept>
 
 #include "zeroulp/core/gemm.hpp"
+#include "zeroulp/core/retile.hpp"
 
 // cudaStream_t is a pointer to this.
 struct CUstream_st;
 
 namespace zeroulp::cuda {
+
+/// CUDA failed; what() has its name for that.
+class error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A row-major matrix of codes: element (i, j) stands i * stride + j elements
+/// after `data`. Elements of a format of up to 8 bits have 1 byte, of up to 16
+/// bits 2, else 4; `data` is aligned to them. Fastest where rows start on
+/// multiples of 16 bytes.
+template <class T>
+struct basic_matrix {
+  T* data = nullptr;
+  std::ptrdiff_t rows = 0;
+  std::ptrdiff_t cols = 0;
+  std::ptrdiff_t stride = 0;
+
+  constexpr basic_matrix() = default;
+  constexpr basic_matrix(T* p, std::ptrdiff_t m, std::ptrdiff_t n)
+      : basic_matrix(p, m, n, n) {}
+  constexpr basic_matrix(T* p, std::ptrdiff_t m, std::ptrdiff_t n,
+                         std::ptrdiff_t leading)
+      : data(p), rows(m), cols(n), stride(leading) {}
+  template <class U>
+  constexpr basic_matrix(const basic_matrix<U>& x)  // NOLINT: converts
+      : basic_matrix(x.data, x.rows, x.cols, x.stride) {}
+};
+using matrix = basic_matrix<void>;
+using const_matrix = basic_matrix<const void>;
+
+/// The scales of a matrix of codes, one a group, in the words of stored_shape()
+/// for that layout; `stride` words from one row of words to the next.
+template <class T>
+struct basic_scales {
+  T* data = nullptr;
+  std::ptrdiff_t stride = 0;
+  scale_layout layout = scale_layout::row_major;
+
+  constexpr basic_scales() = default;
+  constexpr basic_scales(T* p, std::ptrdiff_t leading,
+                         scale_layout how = scale_layout::row_major)
+      : data(p), stride(leading), layout(how) {}
+  template <class U>
+  constexpr basic_scales(const basic_scales<U>& x)  // NOLINT: converts
+      : basic_scales(x.data, x.stride, x.layout) {}
+};
+using scales = basic_scales<std::uint32_t>;
+using const_scales = basic_scales<const std::uint32_t>;
+
+/// Where the codes and scales of a matrix go; without codes, nowhere.
+struct quantized {
+  matrix codes;
+  cuda::scales scales;
+};
+
+/// y = x quantized, yt = the transpose of x quantized, each by q (with q.group
+/// 1x128 the groups of yt are 128x1 of x), in one pass over x: either may have
+/// no codes. q.from is fp32, bf16 or fp16, q.to e4m3, e5m2 or e5m6; q.group is
+/// 1x128, 128x1 or 128x128. The layout ue8m0 needs powers of two from 2^-127
+/// to 2^127. SPEC: Q1 to Q8, Q11.
+void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
+              const quantized& yt = {}, CUstream_st* stream = nullptr);
+
+/// By the amax (FP32 bits) given for each group of x: delayed scaling. yt is
+/// the transpose of y. q.group may also be the whole matrix.
+void quantize(const quantizer& q, const const_matrix& x,
+              matrix_view<const std::uint32_t> amax, const quantized& y,
+              const quantized& yt = {}, CUstream_st* stream = nullptr);
+
+/// The amax (FP32 bits) of each group of x; q.group may also be the whole
+/// matrix.
+void group_amaxes(const quantizer& q, const const_matrix& x,
+                  matrix_view<std::uint32_t> amax,
+                  CUstream_st* stream = nullptr);
+
+/// out = fl(code * scale), rounded to `to` (fp32, or bf16: nearest-even, a
+/// second rounding). Groups are 1x128, 128x1, 128x128 or the whole matrix.
+void dequantize(format from, group_shape group, const const_matrix& codes,
+                const const_scales& scales, format to, const matrix& out,
+                CUstream_st* stream = nullptr);
+
+/// m x n codes with a scale for each 1x128 become n x m codes with a scale for
+/// each 1x128: see zeroulp::retile. r.tile is 128; e4m3, e5m2 and e5m6. SPEC:
+/// W1 to W5, W7.
+void retile(const retiling& r, const const_matrix& codes,
+            const const_scales& scales, const quantized& out,
+            CUstream_st* stream = nullptr);
+
+/// Weights: codes (of 1 or 2 bytes) and 128x128 scales transposed. SPEC: W6.
+void transpose(format element, const const_matrix& codes,
+               const const_scales& scales, const quantized& out,
+               CUstream_st* stream = nullptr);
+
+/// How 12-bit codes lie in bytes: SPEC, P1 and P2.
+enum class packing : std::uint8_t { bytes, words };
+
+/// m x n 12-bit codes (2 bytes each) to and from m x packed_bytes(n), or
+/// m x packed_word_bytes(n), bytes.
+void pack(packing how, const const_matrix& codes, const matrix& packed,
+          CUstream_st* stream = nullptr);
+void unpack(packing how, const const_matrix& packed, const matrix& codes,
+            CUstream_st* stream = nullptr);
 
 /// An operand of a GEMM, mn x k codes, row i at codes + i * stride elements:
 /// uint8_t for formats of up to 8 bits, uint16_t up to 16, else uint32_t.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "bench_gpu.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "zeroulp/simd.hpp"
@@ -54,12 +55,6 @@ const goal* goal_of(const bench_row& row) {
 /// Returns true iff less is better: times and memory.
 bool is_cost(const bench_row& row) {
   return row.unit == "s" || row.name == "gemm.layer.memory";
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto n = values.size();
-  return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 json to_json(const bench_row& row, const goal* g) {
@@ -176,6 +171,12 @@ void run_bench(const bench_request& q, outcome& out) {
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
 void add_bench(CLI::App& app, outcome& out) {
   auto* sub =
       add_command(app, "bench", "How fast this is here, beside its peers",
@@ -185,7 +186,10 @@ void add_bench(CLI::App& app, outcome& out) {
   sub->add_option("--simd", q->simd, "portable, avx2 or avx512; else the best");
   sub->add_flag("--quick", q->quick, "small sizes, once: does everything run?");
   sub->add_flag("--json", q->as_json);
-  sub->callback([q, &out] { run_bench(*q, out); });
+  add_bench_gpu(*sub, out);
+  sub->callback([q, sub, &out] {
+    if (sub->get_subcommands().empty()) run_bench(*q, out);
+  });
 }
 
 }  // namespace zeroulp::program

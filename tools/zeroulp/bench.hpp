@@ -128,6 +128,9 @@ std::ptrdiff_t sampled_place(std::ptrdiff_t n, int i);
 
 inline constexpr int sample_size = 256;
 
+/// Of one value or more.
+double median(std::vector<double> values);
+
 }  // namespace zeroulp::program
 
 #endif  // ZEROULP_TOOLS_BENCH_HPP_

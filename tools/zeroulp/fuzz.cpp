@@ -106,7 +106,8 @@ campaign campaign_of(const fuzz_request& q) {
   c.right = find_opponent(q.right, q.what);
   // Called for every case: nothing where there is nothing to pin.
   std::vector<pins> parts;
-  for (auto& pin : {limits_of(c.left), limits_of(c.right), pins_of(q)}) {
+  for (auto& pin :
+       {limits_of(c.left, q.what), limits_of(c.right, q.what), pins_of(q)}) {
     if (pin) parts.push_back(pin);
   }
   if (!parts.empty()) {
@@ -260,7 +261,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   auto q = std::make_shared<fuzz_request>();
   q->what = info.what;
   sub->add_option("--against", q->right,
-                  "oracle, engine, silicon, mutant:NAME, convention:NAME, "
+                  "oracle, engine, silicon, gpu, mutant:NAME, convention:NAME, "
                   "recipe:NAME, path:NAME")
       ->capture_default_str();
   sub->add_option("--reference", q->left, "what it is held against")

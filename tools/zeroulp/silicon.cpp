@@ -13,6 +13,9 @@ namespace zeroulp::program {
 namespace {
 
 constexpr std::string_view silicon = "silicon";
+constexpr std::string_view kernels = "gpu";
+
+bool has_kernels(fuzz::target t) { return t == fuzz::target::quantize; }
 
 #ifdef ZEROULP_HAVE_DEVICE
 
@@ -46,9 +49,13 @@ void keep_to_instructions(fuzz::settings& s) {
   s.unit = instructions()[mix64(key) % instructions().size()];
 }
 
-fuzz::opponent silicon_opponent() {
+void need_gpu(std::string_view opponent) {
   const auto why = device::why_absent();
-  if (!why.empty()) throw input_error(fmt::format("silicon: {}", why));
+  if (!why.empty()) throw input_error(fmt::format("{}: {}", opponent, why));
+}
+
+fuzz::opponent silicon_opponent() {
+  need_gpu(silicon);
   fuzz::opponent o = fuzz::core_opponent();
   o.name = silicon;
   o.table.name = o.name;
@@ -56,21 +63,45 @@ fuzz::opponent silicon_opponent() {
   return o;
 }
 
+fuzz::opponent kernel_opponent() {
+  need_gpu(kernels);
+  fuzz::opponent o = fuzz::core_opponent();
+  o.table = device::gpu_implementation();
+  o.name = kernels;
+  return o;
+}
+
+/// Other settings where no kernel serves these.
+fuzz::pins limits_of_kernels(fuzz::target t) {
+  return [t](fuzz::settings& s) { device::keep_to_kernels(t, s); };
+}
+
 #else
 
 void keep_to_instructions(fuzz::settings&) {}
 
-fuzz::opponent silicon_opponent() {
-  throw input_error(
-      "silicon: this build has no GPU support: install nvcc and "
-      "build again");
+fuzz::pins limits_of_kernels(fuzz::target) { return {}; }
+
+fuzz::opponent absent(std::string_view opponent) {
+  throw input_error(fmt::format(
+      "{}: this build has no GPU support: install nvcc and build again",
+      opponent));
 }
+
+fuzz::opponent silicon_opponent() { return absent(silicon); }
+fuzz::opponent kernel_opponent() { return absent(kernels); }
 
 #endif
 
 }  // namespace
 
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
+  if (name == kernels) {
+    if (!has_kernels(t)) {
+      throw input_error("gpu answers quantize, pack and retile alone");
+    }
+    return kernel_opponent();
+  }
   if (name != silicon) return fuzz::parse_opponent(name, t);
   if (t != fuzz::target::step) {
     throw input_error("silicon answers steps alone: zeroulp fuzz step");
@@ -78,7 +109,8 @@ fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
   return silicon_opponent();
 }
 
-fuzz::pins limits_of(const fuzz::opponent& o) {
+fuzz::pins limits_of(const fuzz::opponent& o, fuzz::target t) {
+  if (o.name == kernels) return limits_of_kernels(t);
   return o.name == silicon ? fuzz::pins(keep_to_instructions) : fuzz::pins();
 }
 

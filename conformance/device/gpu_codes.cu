@@ -1,0 +1,110 @@
+// Re-tiling, dequantization and packing on the GPU, as an implementation's
+// functions. Alignments and layouts are drawn, by the shape and the first code.
+
+#include "conformance/device/gpu_parts.hpp"
+#include "conformance/device/guarded_scales.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+template <class T>
+counter_rng ways_of(matrix_view<const T> x) {
+  const bool any = x.rows > 0 && x.cols > 0;
+  return {static_cast<std::uint64_t>(x.rows * 65536 + x.cols),
+          any ? std::uint64_t{x(0, 0)} : 0};
+}
+
+/// Aligned rows, or any.
+margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
+  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
+  return {rng.between(0, 3), rng.between(0, 5)};
+}
+
+/// A layout that holds any scale.
+scale_layout draw_layout(counter_rng& rng) {
+  return static_cast<scale_layout>(rng.below(3));
+}
+
+int bytes_of(format f) { return f.bits() <= 8 ? 1 : 2; }
+
+cuda::packing packing_of(pack_layout how) {
+  return how == pack_layout::bytes ? cuda::packing::bytes
+                                   : cuda::packing::words;
+}
+
+word_matrix words_of(bytes_in x) {
+  word_matrix words(x.rows, x.cols);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) words.view()(i, j) = x(i, j);
+  }
+  return words;
+}
+
+}  // namespace
+
+void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
+                   codes_out out, codes_out out_scales) {
+  counter_rng rng = ways_of(codes);
+  guarded_matrix from(codes.rows, codes.cols, bytes_of(r.from),
+                      draw_margins(codes.cols, rng));
+  guarded_matrix to(out.rows, out.cols, bytes_of(r.to),
+                    draw_margins(out.cols, rng));
+  guarded_scales from_scales(draw_layout(rng), scales.rows, scales.cols,
+                             {0, rng.between(0, 3)});
+  guarded_scales to_scales(draw_layout(rng), out_scales.rows, out_scales.cols,
+                           {0, rng.between(0, 3)});
+  from.upload(codes);
+  from_scales.upload(scales);
+  cuda::retile(r, from.view(), from_scales.view(),
+               {to.view(), to_scales.view()});
+  finish_kernel();
+  to.download(out);
+  to_scales.download(out_scales);
+}
+
+void dequantize_on_gpu(format from, group_shape group, codes_in codes,
+                       codes_in scales, codes_out out) {
+  counter_rng rng = ways_of(codes);
+  guarded_matrix in(codes.rows, codes.cols, bytes_of(from),
+                    draw_margins(codes.cols, rng));
+  guarded_matrix values(out.rows, out.cols, 4, draw_margins(out.cols, rng));
+  guarded_scales in_scales(draw_layout(rng), scales.rows, scales.cols,
+                           {0, rng.between(0, 3)});
+  in.upload(codes);
+  in_scales.upload(scales);
+  cuda::dequantize(from, group, in.view(), in_scales.view(), fp32,
+                   values.view());
+  finish_kernel();
+  values.download(out);
+}
+
+void pack_on_gpu(pack_layout how, codes_in codes, bytes_out out) {
+  counter_rng rng = ways_of(codes);
+  guarded_matrix in(codes.rows, codes.cols, 2, draw_margins(codes.cols, rng));
+  guarded_matrix packed(out.rows, out.cols, 1, draw_margins(out.cols, rng));
+  in.upload(codes);
+  cuda::pack(packing_of(how), in.view(), packed.view());
+  finish_kernel();
+  word_matrix got(out.rows, out.cols);
+  packed.download(got.view());
+  for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
+      out(i, j) = static_cast<std::uint8_t>(got.view()(i, j));
+    }
+  }
+}
+
+void unpack_on_gpu(pack_layout how, bytes_in packed, codes_out codes) {
+  counter_rng rng = ways_of(packed);
+  word_matrix words = words_of(packed);
+  guarded_matrix in(packed.rows, packed.cols, 1,
+                    draw_margins(packed.cols, rng));
+  guarded_matrix out(codes.rows, codes.cols, 2, draw_margins(codes.cols, rng));
+  in.upload(words.view());
+  cuda::unpack(packing_of(how), in.view(), out.view());
+  finish_kernel();
+  out.download(codes);
+}
+
+}  // namespace zeroulp::conformance::device

@@ -1,0 +1,216 @@
+// The kernels as one more implementation: what has no kernel is the core's. A
+// call tries one of the ways in which the same may be asked, by the numbers:
+// direct or through the transpose, by given amaxes, any layout of scales, any
+// alignment. What the caller does not see, such as padding, is held here.
+
+#include <cstdio>
+#include <utility>
+
+#include "conformance/device/device.hpp"
+#include "conformance/device/gpu_parts.hpp"
+#include "conformance/device/guarded_scales.hpp"
+#include "zeroulp/arrays.hpp"
+#include "zeroulp/names.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+int bytes_of(format f) { return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4; }
+
+/// A function of the numbers, so that a case can be repeated.
+counter_rng ways_of(codes_in x) {
+  std::uint64_t hash = 0;
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      hash = mix64(hash + x(i, j) + golden);
+    }
+  }
+  return {static_cast<std::uint64_t>(x.rows * 65536 + x.cols), hash};
+}
+
+/// Aligned rows, or any.
+margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
+  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
+  return {rng.between(0, 3), rng.between(0, 5)};
+}
+
+word_matrix transpose_of(codes_in x) {
+  word_matrix t(x.cols, x.rows);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) t.view()(j, i) = x(i, j);
+  }
+  return t;
+}
+
+/// Throws unless the two are the same.
+void need_same(codes_in got, codes_in right, const std::string& what) {
+  for (std::ptrdiff_t i = 0; i < got.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < got.cols; ++j) {
+      if (got(i, j) == right(i, j)) continue;
+      char text[96];
+      std::snprintf(text, sizeof text, "(%td, %td) is %x, not %x", i, j,
+                    got(i, j), right(i, j));
+      throw std::runtime_error(what + text);
+    }
+  }
+}
+
+scale_layout draw_layout(scale_kind kind, counter_rng& rng) {
+  const auto layout = static_cast<scale_layout>(rng.below(4));
+  const bool fits = kind != scale_kind::float32;
+  return layout == scale_layout::packed_ue8m0 && !fits ? scale_layout::mn_major
+                                                       : layout;
+}
+
+/// Codes and scales of an m x n matrix on the device.
+struct quantized_memory {
+  scale_layout layout;
+  guarded_matrix codes;
+  guarded_scales scales;
+
+  quantized_memory(const quantizer& q, std::ptrdiff_t m, std::ptrdiff_t n,
+                   counter_rng& rng)
+      : layout(draw_layout(q.scale, rng)),
+        codes(m, n, bytes_of(q.to), draw_margins(n, rng)),
+        scales(layout, ceil_div(m, q.group.height(m)),
+               ceil_div(n, q.group.width(n)),
+               {rng.between(0, 3), rng.between(0, 3)}) {}
+
+  cuda::quantized view() const { return {codes.view(), scales.view()}; }
+  /// UE8M0 does not hold every scale: there they are held against `right`.
+  void download(codes_out into, codes_out scales_into, codes_in right) {
+    codes.download(into);
+    if (layout != scale_layout::packed_ue8m0)
+      return scales.download(scales_into);
+    if (scales.differences(right) != 0) {
+      throw std::runtime_error("scales or padding of layout ue8m0");
+    }
+    for (std::ptrdiff_t i = 0; i < right.rows; ++i) {
+      for (std::ptrdiff_t g = 0; g < right.cols; ++g) {
+        scales_into(i, g) = right(i, g);
+      }
+    }
+  }
+};
+
+/// What the engine makes of it: where there is nobody else to compare with.
+struct engine_result {
+  word_matrix codes, scales;
+
+  engine_result(const quantizer& q, codes_in x)
+      : codes(x.rows, x.cols),
+        scales(ceil_div(x.rows, q.group.height(x.rows)),
+               ceil_div(x.cols, q.group.width(x.cols))) {
+    engine::quantize(q, x, codes.view(), scales.view());
+  }
+};
+
+/// What runs: x itself and, if asked for, its transpose, by their own amaxes or
+/// by given ones.
+void run_quantize(const quantizer& q, const guarded_matrix& x,
+                  const cuda::quantized& y, const cuda::quantized& yt,
+                  bool by_amax, bool is_transposed) {
+  if (!by_amax) {
+    cuda::quantize(q, x.view(), y, yt);
+    return finish_kernel();
+  }
+  // The groups of x: q's, or those whose transposes are q's.
+  quantizer of_x = q;
+  if (is_transposed) std::swap(of_x.group.rows, of_x.group.cols);
+  const auto view = x.view();
+  guarded_matrix amax(ceil_div(view.rows, of_x.group.height(view.rows)),
+                      ceil_div(view.cols, of_x.group.width(view.cols)), 4,
+                      {0, 1});
+  cuda::group_amaxes(of_x, view, amax.word_view());
+  finish_kernel();
+  cuda::quantize(of_x, view, amax.word_view(), y, yt);
+  finish_kernel();
+}
+
+void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
+                     codes_out scales) {
+  if (x.rows == 0 || x.cols == 0) return;
+  counter_rng rng = ways_of(x);
+  const bool is_tensor = q.group == group_shape{0, 0};
+  const bool by_amax = is_tensor || rng.one_in(4);
+  const bool is_transposed = rng.one_in(3);
+  const bool both = !by_amax && rng.one_in(3);
+  const word_matrix turned = transpose_of(x);
+  const codes_in in =
+      is_transposed ? codes_in(turned.words.data(), turned.rows, turned.cols)
+                    : x;
+  guarded_matrix source(in.rows, in.cols, bytes_of(q.from),
+                        draw_margins(in.cols, rng));
+  source.upload(in);
+  quantized_memory y(q, in.rows, in.cols, rng);
+  quantized_memory yt(q, in.cols, in.rows, rng);
+  const bool wants_y = both || !is_transposed;
+  const bool wants_yt = both || is_transposed;
+  run_quantize(q, source, wants_y ? y.view() : cuda::quantized{},
+               wants_yt ? yt.view() : cuda::quantized{}, by_amax,
+               is_transposed);
+
+  const engine_result right(q, x);
+  (is_transposed ? yt : y)
+      .download(codes, scales,
+                codes_in(right.scales.words.data(), right.scales.rows,
+                         right.scales.cols));
+  if (!both) return;
+  const word_matrix other = is_transposed ? turned : transpose_of(x);
+  engine_result expected(q,
+                         codes_in(other.words.data(), other.rows, other.cols));
+  word_matrix got(other.rows, other.cols);
+  word_matrix got_scales(expected.scales.rows, expected.scales.cols);
+  (is_transposed ? y : yt)
+      .download(got.view(), got_scales.view(), expected.scales.view());
+  const std::string what = "codes of the transpose, from " + name_of(q.from) +
+                           " to " + name_of(q.to) + " in groups of " +
+                           std::to_string(q.group.rows) + "x" +
+                           std::to_string(q.group.cols) + ", ";
+  need_same(got_scales.view(), expected.scales.view(), "scales of " + what);
+  need_same(got.view(), expected.codes.view(), what);
+}
+
+bool is_kernel_format(format f) { return f == e4m3 || f == e5m2 || f == e5m6; }
+
+/// One of the three, by what it stands for.
+format kernel_format(format f) {
+  if (is_kernel_format(f)) return f;
+  constexpr format all[] = {e4m3, e5m2, e5m6};
+  return all[(f.exp_bits + f.man_bits) % 3];
+}
+
+group_shape kernel_group(group_shape g) {
+  constexpr group_shape all[] = {{1, 128}, {128, 1}, {128, 128}, {0, 0}};
+  for (const auto& known : all) {
+    if (g == known) return g;
+  }
+  return all[(g.rows + g.cols) % 3];
+}
+
+}  // namespace
+
+void keep_to_kernels(fuzz::target t, fuzz::settings& s) {
+  if (t == fuzz::target::quantize) {
+    s.to = kernel_format(s.to);
+    s.group = kernel_group(s.group);
+  } else if (t == fuzz::target::retile) {
+    s.from = kernel_format(s.from);
+    s.to = kernel_format(s.to);
+    s.tile = 128;
+  }
+}
+
+implementation gpu_implementation() {
+  implementation i = core_implementation();
+  i.name = "gpu";
+  i.quantize = quantize_on_gpu;
+  i.dequantize = dequantize_on_gpu;
+  i.retile = retile_on_gpu;
+  i.pack = pack_on_gpu;
+  i.unpack = unpack_on_gpu;
+  return i;
+}
+
+}  // namespace zeroulp::conformance::device

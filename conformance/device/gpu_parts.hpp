@@ -1,0 +1,20 @@
+// Defines the functions of an implementation that run on the GPU what is made
+// of codes: see gpu_implementation.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_
+
+#include "conformance/checks/implementation.hpp"
+
+namespace zeroulp::conformance::device {
+
+void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
+                   codes_out out, codes_out out_scales);
+void dequantize_on_gpu(format from, group_shape group, codes_in codes,
+                       codes_in scales, codes_out out);
+void pack_on_gpu(pack_layout how, codes_in codes, bytes_out out);
+void unpack_on_gpu(pack_layout how, bytes_in packed, codes_out codes);
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_

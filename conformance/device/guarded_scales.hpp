@@ -1,0 +1,129 @@
+// Defines `guarded_scales`: scales in device memory, in any layout, whose
+// surroundings must stay as they were.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
+
+#include "conformance/device/guarded.hpp"
+
+namespace zeroulp::conformance::device {
+
+class guarded_scales {
+ public:
+  guarded_scales(scale_layout layout, std::ptrdiff_t mn, std::ptrdiff_t k,
+                 margins at = {})
+      : layout_(layout),
+        mn_(mn),
+        k_(k),
+        shape_(stored_shape(layout, mn, k)),
+        words_(shape_.rows, shape_.cols, 4, at) {}
+
+  /// Lays out the scales, and returns what can be read back: UE8M0 does not
+  /// hold every scale.
+  word_matrix upload(codes_in scales) {
+    word_matrix stored(shape_.rows, shape_.cols);
+    lay_out_scales(layout_, scales, stored.view());
+    words_.upload(stored.view());
+    word_matrix read(mn_, k_);
+    for (std::ptrdiff_t i = 0; i < mn_; ++i) {
+      for (std::ptrdiff_t g = 0; g < k_; ++g) {
+        read.view()(i, g) = scale_at(layout_, stored.view(), i, g);
+      }
+    }
+    return read;
+  }
+  /// Returns how many words differ from the layout of `right`, padding
+  /// included.
+  std::uint64_t differences(codes_in right) {
+    word_matrix stored(shape_.rows, shape_.cols);
+    word_matrix expected(shape_.rows, shape_.cols);
+    words_.download(stored.view());
+    lay_out_scales(layout_, right, expected.view());
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < stored.words.size(); ++i) {
+      if (stored.words[i] != expected.words[i]) ++count;
+    }
+    return count;
+  }
+  /// The scales; throws if the padding is not the layout's.
+  void download(codes_out scales) {
+    word_matrix stored(shape_.rows, shape_.cols);
+    words_.download(stored.view());
+    for (std::ptrdiff_t i = 0; i < mn_; ++i) {
+      for (std::ptrdiff_t g = 0; g < k_; ++g) {
+        scales(i, g) = scale_at(layout_, stored.view(), i, g);
+      }
+    }
+    if (differences(scales) != 0) {
+      throw std::runtime_error(
+          std::string("the padding of scales in layout ") +
+          named_scale_layouts[static_cast<int>(layout_)].name);
+    }
+  }
+  cuda::scales view() const {
+    return {words_.words(), words_.stride(), layout_};
+  }
+
+ private:
+  scale_layout layout_;
+  std::ptrdiff_t mn_, k_;
+  layout_shape shape_;
+  guarded_matrix words_;
+};
+
+/// Counts the codes that are not the right ones.
+inline void compare_codes(const std::string& what, codes_in got, codes_in right,
+                          verdict& v) {
+  for (std::ptrdiff_t i = 0; i < right.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < right.cols; ++j) {
+      v.count(got(i, j) == right(i, j), [&] {
+        char text[80];
+        std::snprintf(text, sizeof text, ": (%td, %td) is %x, not %x", i, j,
+                      got(i, j), right(i, j));
+        return what + text;
+      });
+    }
+  }
+}
+
+/// What a list of shapes and alignments comes to.
+struct placed_shape {
+  std::ptrdiff_t rows, cols;
+  margins in, out;
+
+  std::string name() const {
+    return std::to_string(rows) + " x " + std::to_string(cols) + ", " +
+           std::to_string(in.before) + "+" + std::to_string(in.between) +
+           " to " + std::to_string(out.before) + "+" +
+           std::to_string(out.between);
+  }
+};
+
+/// Within a tile, tiles as they are, ragged, more of them; aligned and not.
+inline std::vector<placed_shape> placed_shapes(const effort& e) {
+  std::vector<placed_shape> all = {
+      {1, 1, {}, {}},
+      {5, 130, {0, 6}, {0, 3}},
+      {128, 128, {}, {}},
+      {129, 127, {1, 0}, {0, 2}},
+      {128, 127, {0, 1}, {}},
+      {127, 128, {}, {0, 1}},
+      {135, 136, {0, 8}, {0, 9}},
+      {136, 143, {0, 1}, {0, 8}},
+  };
+  if (e.level == 0) return all;
+  all.insert(all.end(), {{7, 3, {3, 1}, {2, 5}},
+                         {256, 384, {}, {}},
+                         {256, 384, {0, 16}, {0, 64}},
+                         {256, 256, {8, 0}, {8, 8}},
+                         {384, 136, {0, 1}, {0, 0}},
+                         {136, 384, {0, 0}, {0, 1}},
+                         {300, 517, {0, 11}, {1, 4}},
+                         {515, 640, {0, 0}, {0, 13}},
+                         {1000, 1024, {0, 0}, {0, 24}}});
+  return all;
+}
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_

@@ -1,0 +1,240 @@
+// Re-tiling on the GPU against the compiled library on the host: SPEC clauses
+// W1 to W5 and W7.
+
+#include "conformance/device/guarded_scales.hpp"
+#include "zeroulp/arrays.hpp"
+#include "zeroulp/names.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+constexpr int tile = 128;
+
+int bytes_of(format f) { return f.bits() <= 8 ? 1 : 2; }
+
+std::string name_of(const retiling& r) {
+  using zeroulp::name_of;
+  return name_of(r.from) + " to " + name_of(r.to) + ", " +
+         std::string(name_of(r.scale)) + ", " + std::string(name_of(r.rule));
+}
+
+/// Calls use(r) for every pair of formats, kind of scale and rule.
+template <class Use>
+void for_each_retiling(Use use) {
+  for (const format from : {e4m3, e5m2, e5m6}) {
+    for (const format to : {e4m3, e5m2, e5m6}) {
+      for (const auto& kind : named_scale_kinds) {
+        for (const auto& rule : named_retile_rules) {
+          use(retiling{from, to, kind.value, tile, rule.value});
+        }
+      }
+    }
+  }
+}
+
+/// Re-tiles twice, and compares both with the host.
+void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
+          const placed_shape& s, scale_layout from, scale_layout to,
+          const std::string& what, verdict& v) {
+  guarded_matrix in(s.rows, s.cols, bytes_of(r.from), s.in);
+  guarded_matrix out(s.cols, s.rows, bytes_of(r.to), s.out);
+  guarded_scales in_scales(from, scales.rows, scales.cols, {0, 3});
+  guarded_scales out_scales(to, s.cols, ceil_div(s.rows, tile), {1, 0});
+  in.upload(codes.view());
+  word_matrix read = in_scales.upload(scales.view());
+  word_matrix right(s.cols, s.rows),
+      right_scales(s.cols, ceil_div(s.rows, tile));
+  engine::retile(r, codes.view(), read.view(), right.view(),
+                 right_scales.view());
+  const std::string name = name_of(r) + ", " + what + ", " + s.name();
+  for (int run = 0; run < 2; ++run) {
+    cuda::retile(r, in.view(), in_scales.view(),
+                 {out.view(), out_scales.view()});
+    finish_kernel();
+    word_matrix got(s.cols, s.rows);
+    out.download(got.view());
+    compare_codes(name, got.view(), right.view(), v);
+    v.count(out_scales.differences(right_scales.view()) == 0,
+            [&] { return name + ": scales"; });
+  }
+}
+
+/// What the numbers of a matrix are like.
+enum class numbers : std::uint8_t { plain, near, specials, any_bits };
+constexpr const char* number_names[] = {"plain", "near", "specials",
+                                        "any bits"};
+
+word_matrix random_codes(format f, const placed_shape& s, numbers how,
+                         counter_rng& rng) {
+  word_matrix x(s.rows, s.cols);
+  const bool any = how == numbers::any_bits;
+  for (auto& word : x.words) {
+    word = rng.next32() & static_cast<std::uint32_t>(low_bits(f.bits()));
+    const std::uint32_t m =
+        word & static_cast<std::uint32_t>(f.magnitude_mask());
+    const bool special = m > f.max_code();
+    const bool keeps = any || (how == numbers::specials && rng.one_in(16));
+    if (special && !keeps) word = 0;
+    // Whole columns of small numbers and zeros.
+    if (how == numbers::near && rng.one_in(2)) {
+      word &= static_cast<std::uint32_t>(f.sign_mask()) | 7;
+    }
+  }
+  return x;
+}
+
+word_matrix random_scales(scale_kind kind, const placed_shape& s, numbers how,
+                          counter_rng& rng) {
+  word_matrix x(s.rows, ceil_div(s.cols, tile));
+  const int spread = how == numbers::near ? 2 : rng.one_in(2) ? 8 : 24;
+  for (auto& word : x.words) {
+    const std::uint32_t any = rng.next32();
+    const int exponent = 127 - 12 + rng.between(-spread, spread);
+    word = static_cast<std::uint32_t>(exponent) << 23;
+    if (kind == scale_kind::float32) word |= any & 0x7fffff;
+    if (how == numbers::any_bits && rng.one_in(4)) word = any;
+    if (how == numbers::specials && rng.one_in(64)) word = any & 0xff800000;
+  }
+  return x;
+}
+
+verdict check_matrices(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 8);
+  for (const auto& s : placed_shapes(e)) {
+    for_each_retiling([&](const retiling& r) {
+      if (e.level == 0 && rng.one_in(2)) return;
+      const auto how = static_cast<numbers>(rng.below(4));
+      word_matrix codes = random_codes(r.from, s, how, rng);
+      word_matrix scales = random_scales(r.scale, s, how, rng);
+      const bool fits = r.scale != scale_kind::float32;
+      hold(r, codes, scales, s,
+           static_cast<scale_layout>(rng.below(fits ? 4 : 3)),
+           static_cast<scale_layout>(rng.below(fits ? 4 : 3)),
+           number_names[static_cast<int>(how)], v);
+    });
+  }
+  return v;
+}
+
+/// A matrix of two tiles of rows: `code(i, j)` in row i of a tile, whose scale
+/// is 2^(top - shift(i)), i to 255.
+template <class Code, class Shift>
+void hold_powers(const retiling& r, std::ptrdiff_t cols, int top, Code code,
+                 Shift shift, const std::string& what, verdict& v) {
+  const placed_shape s{2 * tile, cols, {}, {}};
+  word_matrix codes(s.rows, s.cols);
+  word_matrix scales(s.rows, ceil_div(s.cols, tile));
+  const int lowest = top == 60 ? -60 : -127;
+  for (std::ptrdiff_t i = 0; i < s.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < s.cols; ++j) {
+      codes.view()(i, j) = code(static_cast<int>(i % tile), j);
+    }
+    const int e = std::max(top - shift(static_cast<int>(i)), lowest);
+    for (std::ptrdiff_t g = 0; g < scales.cols; ++g) {
+      scales.view()(i, g) = pow2_as_fp32(e);
+    }
+  }
+  hold(r, codes, scales, s, scale_layout::row_major, scale_layout::row_major,
+       what, v);
+}
+
+/// Every code below a partner, a column a code and a row a shift; without a
+/// partner the first row stands alone.
+void hold_shifts(const retiling& r, std::uint32_t partner, int top, int span,
+                 int step, verdict& v) {
+  const auto count = std::ptrdiff_t{1} << r.from.bits();
+  hold_powers(
+      r, (count + step - 1) / step, top,
+      [&](int i, std::ptrdiff_t j) {
+        const auto code = static_cast<std::uint32_t>(j * step);
+        return partner == 0 ? (i == 0 ? code : 0) : i == 0 ? partner : code;
+      },
+      [&](int i) {
+        const int in_tile = i % tile;
+        const int shift = in_tile - 1 + (i < tile ? 0 : tile - 1);
+        return in_tile == 0 ? 0 : shift % (span + 1);
+      },
+      "below " + std::to_string(partner) + " at 2^" + std::to_string(top) +
+          ", shifts to " + std::to_string(span),
+      v);
+}
+
+/// Every code at every shift, alone in its column, below a scale of zeros.
+void hold_alone(const retiling& r, int span, int step, verdict& v) {
+  const auto codes = ((std::ptrdiff_t{1} << r.from.bits()) + step - 1) / step;
+  hold_powers(
+      r, codes * (span + 1), 0,
+      [&](int i, std::ptrdiff_t j) {
+        const bool is_here = i == 1 + j / codes;
+        return is_here ? static_cast<std::uint32_t>(j % codes * step) : 0u;
+      },
+      [&](int i) { return i % tile == 0 ? 0 : (i % tile - 1) % (span + 1); },
+      "alone, shifts to " + std::to_string(span), v);
+}
+
+verdict check_shifts(const effort& e) {
+  verdict v;
+  for_each_retiling([&](const retiling& r) {
+    const bool wanted = r.scale == scale_kind::pow2 && r.from == r.to;
+    if (e.level == 0 && !wanted) return;
+    const int step = e.level > 0 ? 1 : r.from == e5m6 ? 251 : 7;
+    const auto most = static_cast<std::uint32_t>(r.from.max_code());
+    const auto one = static_cast<std::uint32_t>(r.from.bias << r.from.man_bits);
+    // Scales within what FP32 needs, and all there are; shifts within what FP16
+    // holds, one more, and all there are.
+    for (const std::uint32_t partner : {most, one, 0u}) {
+      for (const int top : {60, 127}) {
+        hold_shifts(r, partner, top, 2 * tile, step, v);
+      }
+      hold_shifts(r, partner, -127, 0, step, v);
+      for (const int span : {20, 21}) {
+        hold_shifts(r, partner, -7, span, step, v);
+      }
+    }
+    const bool alone = r.from != e5m6 || e.level != 1;
+    for (const int span : {20, 21}) {
+      if (alone) hold_alone(r, span, step, v);
+    }
+  });
+  v.exhaustive = e.level > 0;
+  return v;
+}
+
+/// FP32 scales: quotients that lie on ties, and beside them.
+verdict check_ties(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 9);
+  const int rounds = e.level == 0 ? 1 : 20;
+  for (int n = 0; n < rounds; ++n) {
+    for (const format f : {e4m3, e5m2, e5m6}) {
+      const placed_shape s{tile, 2 * tile, {}, {}};
+      word_matrix codes = random_codes(f, s, numbers::plain, rng);
+      word_matrix scales(s.rows, 2);
+      // Scales of few bits: v and t are such that many v / t are short.
+      for (auto& word : scales.words) {
+        word = (120 + rng.below(6)) << 23 | (rng.next32() & 0x700000);
+        word += rng.below(3) - 1;
+      }
+      for (const auto& rule : named_retile_rules) {
+        hold({f, f, scale_kind::float32, tile, rule.value}, codes, scales, s,
+             scale_layout::mn_major, scale_layout::blk128, "near ties", v);
+      }
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+check_list kernel_retile_checks() {
+  return {
+      device_check("kernel.retile.matrices", "W1 W2 W3 W4 W7 Q11", "host",
+                   check_matrices),
+      device_check("kernel.retile.shifts", "W1 W2 W3 W4 W5 W7", "host",
+                   check_shifts),
+      device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties)};
+}
+
+}  // namespace zeroulp::conformance::device

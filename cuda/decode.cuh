@@ -1,0 +1,43 @@
+// Defines how kernels decode eight codes: to FP16 in pairs, which holds every
+// number, Inf and NaN of E4M3, E5M2 and E5M6, then to FP32. Exact.
+
+#ifndef ZEROULP_CUDA_DECODE_CUH_
+#define ZEROULP_CUDA_DECODE_CUH_
+
+#include "cuda/elements.cuh"
+
+namespace zeroulp::cuda {
+
+/// Codes 2 k and 2 k + 1 of some as two FP16 numbers, the first in the low
+/// half. Bits above a code's are ignored.
+template <class In>
+__device__ std::uint32_t two_halves(const std::uint32_t* words, int k) {
+  if constexpr (In::as_format == e5m6) {
+    return words[k] << 4 & 0xfff0fff0;  // four bits of fraction more
+  } else if constexpr (In::as_format == e5m2) {
+    return __byte_perm(words[k / 2], 0, k % 2 == 0 ? 0x1404 : 0x3424);
+  } else {
+    static_assert(In::as_format == e4m3);
+    const auto codes =
+        static_cast<std::uint16_t>(words[k / 2] >> k % 2 * 16 & 0xffff);
+    std::uint32_t halves;
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(codes));
+    return halves;
+  }
+}
+
+/// Half `i` of two FP16 numbers as an FP32 number.
+__device__ inline float half_value(std::uint32_t halves, int i) {
+  return __half2float(
+      __ushort_as_half(static_cast<unsigned short>(halves >> 16 * i & 0xffff)));
+}
+
+/// Code i of some as an FP32 number.
+template <class In>
+__device__ float decoded(const std::uint32_t* words, int i) {
+  return half_value(two_halves<In>(words, i / 2), i % 2);
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_DECODE_CUH_

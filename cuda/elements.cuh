@@ -1,0 +1,206 @@
+// Defines how kernels read eight elements of a row and write eight codes: in
+// one access where rows are aligned, else one by one.
+
+#ifndef ZEROULP_CUDA_ELEMENTS_CUH_
+#define ZEROULP_CUDA_ELEMENTS_CUH_
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "zeroulp/core/format.hpp"
+
+namespace zeroulp::cuda {
+
+/// The element formats of a matrix, as the kernels see them: bytes of an
+/// element, its value, codes of it.
+struct fp32_elements {
+  static constexpr format as_format = fp32;
+  static constexpr int bytes = 4;
+};
+struct bf16_elements {
+  static constexpr format as_format = bf16;
+  static constexpr int bytes = 2;
+};
+struct fp16_elements {
+  static constexpr format as_format = fp16;
+  static constexpr int bytes = 2;
+};
+struct e4m3_elements {
+  static constexpr format as_format = e4m3;
+  static constexpr int bytes = 1;
+};
+struct e5m2_elements {
+  static constexpr format as_format = e5m2;
+  static constexpr int bytes = 1;
+};
+struct e5m6_elements {
+  static constexpr format as_format = e5m6;
+  static constexpr int bytes = 2;
+};
+
+/// Eight elements of `Bytes` bytes, in order, little end first.
+template <int Bytes>
+struct alignas(Bytes == 1 ? 8 : 16) octet {
+  static constexpr int count = 2 * Bytes;
+  std::uint32_t words[count];
+
+  __device__ std::uint32_t element(int i) const {
+    if constexpr (Bytes == 4) return words[i];
+    if constexpr (Bytes == 2) return words[i / 2] >> i % 2 * 16 & 0xffff;
+    if constexpr (Bytes == 1) return words[i / 4] >> i % 4 * 8 & 0xff;
+    return 0;
+  }
+  __device__ void set(int i, std::uint32_t code) {
+    if constexpr (Bytes == 4) {
+      words[i] = code;
+    } else {
+      constexpr int bits = 8 * Bytes, per_word = 4 / Bytes;
+      constexpr std::uint32_t mask = (1u << bits) - 1;
+      const int at = i % per_word * bits;
+      auto& word = words[i / per_word];
+      word = (word & ~(mask << at)) | code << at;
+    }
+  }
+};
+
+/// Returns true iff rows start where eight elements can be reached at once.
+template <int Bytes>
+bool is_vectorized(const void* data, std::ptrdiff_t stride) {
+  constexpr std::uintptr_t unit = Bytes == 4 ? 16 : 8 * Bytes;
+  return (reinterpret_cast<std::uintptr_t>(data) |
+          static_cast<std::uintptr_t>(stride) * Bytes) %
+             unit ==
+         0;
+}
+
+/// Reads elements [at, at + 8) of a row, zeros from `end` on. `whole`: the
+/// row is_vectorized.
+template <int Bytes>
+__device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
+                             std::ptrdiff_t end, bool whole) {
+  octet<Bytes> x{};
+  const auto* from = static_cast<const char*>(row) + at * Bytes;
+  if (whole && at + 8 <= end) {
+    if constexpr (Bytes == 1) {
+      const auto v = __ldg(reinterpret_cast<const uint2*>(from));
+      x.words[0] = v.x, x.words[1] = v.y;
+    } else {
+#pragma unroll
+      for (int i = 0; i < octet<Bytes>::count; i += 4) {
+        const auto v = __ldg(reinterpret_cast<const uint4*>(from) + i / 4);
+        x.words[i] = v.x, x.words[i + 1] = v.y;
+        x.words[i + 2] = v.z, x.words[i + 3] = v.w;
+      }
+    }
+    return x;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (at + i >= end) continue;
+    if constexpr (Bytes == 1) x.set(i, static_cast<std::uint8_t>(from[i]));
+    if constexpr (Bytes == 2) {
+      x.set(i, reinterpret_cast<const std::uint16_t*>(from)[i]);
+    }
+    if constexpr (Bytes == 4) {
+      x.set(i, reinterpret_cast<const std::uint32_t*>(from)[i]);
+    }
+  }
+  return x;
+}
+
+/// Writes elements [at, at + 8) of a row that are below `end`.
+template <int Bytes>
+__device__ void store(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
+                      bool whole, const octet<Bytes>& x) {
+  auto* to = static_cast<char*>(row) + at * Bytes;
+  if (whole && at + 8 <= end) {
+    if constexpr (Bytes == 1) {
+      *reinterpret_cast<uint2*>(to) = {x.words[0], x.words[1]};
+    } else {
+#pragma unroll
+      for (int i = 0; i < octet<Bytes>::count; i += 4) {
+        reinterpret_cast<uint4*>(to)[i / 4] = {x.words[i], x.words[i + 1],
+                                               x.words[i + 2], x.words[i + 3]};
+      }
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (at + i >= end) continue;
+    const std::uint32_t code = x.element(i);
+    if constexpr (Bytes == 1) to[i] = static_cast<char>(code);
+    if constexpr (Bytes == 2) {
+      reinterpret_cast<std::uint16_t*>(to)[i] =
+          static_cast<std::uint16_t>(code);
+    }
+    if constexpr (Bytes == 4) reinterpret_cast<std::uint32_t*>(to)[i] = code;
+  }
+}
+
+/// The FP32 number of an FP32, BF16 or FP16 element.
+template <class In>
+__device__ float value_of(std::uint32_t element) {
+  if constexpr (In::as_format == fp32) return __uint_as_float(element);
+  if constexpr (In::as_format == bf16) return __uint_as_float(element << 16);
+  return __half2float(__ushort_as_half(static_cast<unsigned short>(element)));
+}
+
+namespace detail {
+
+/// FP32 -> E5M6, nearest-even; not for Inf and NaN.
+__device__ inline std::uint32_t to_e5m6(float x) {
+  constexpr float most = 65024, least_normal = 0x1p-14f;
+  const std::uint32_t sign = __float_as_uint(x) >> 20 & 0x800;
+  const float a = fminf(fabsf(x), most);
+  // 8 + a has its last bit at E5M6's smallest subnormal, 2^-20.
+  const std::uint32_t tiny = __float_as_uint(__fadd_rn(a, 8.0f)) - 0x41000000;
+  const std::uint32_t bits = __float_as_uint(a);
+  const std::uint32_t normal =
+      (bits + 0xffff + (bits >> 17 & 1) - (112u << 23)) >> 17;
+  return sign | (a < least_normal ? tiny : normal);
+}
+
+}  // namespace detail
+
+/// The codes of two numbers, saturated, nearest-even: the first in the low
+/// half of the result's 2 * Out::bytes bytes. Not for Inf and NaN.
+template <class Out>
+__device__ std::uint32_t encode_two(float first, float second) {
+  if constexpr (Out::as_format == e5m6) {
+    return detail::to_e5m6(first) | detail::to_e5m6(second) << 16;
+  } else {
+    std::uint16_t codes;
+    if constexpr (Out::as_format == e4m3) {
+      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+          : "=h"(codes)
+          : "f"(second), "f"(first));
+    } else {
+      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
+          : "=h"(codes)
+          : "f"(second), "f"(first));
+    }
+    return codes;
+  }
+}
+
+/// The codes of eight numbers, value(0) to value(7).
+template <class Out, class Value>
+__device__ octet<Out::bytes> encode_eight(Value value) {
+  octet<Out::bytes> codes{};
+#pragma unroll
+  for (int i = 0; i < 8; i += 2) {
+    const std::uint32_t two = encode_two<Out>(value(i), value(i + 1));
+    if constexpr (Out::bytes == 1) {
+      codes.words[i / 4] |= two << i % 4 * 8;
+    } else {
+      codes.words[i / 2] = two;
+    }
+  }
+  return codes;
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_ELEMENTS_CUH_

@@ -1,0 +1,49 @@
+#include "cuda/plan.cuh"
+
+namespace zeroulp::cuda {
+namespace {
+
+/// Returns the least a in [2^23, 2^24) for which the scale of the FP32 number
+/// with this significand and exponent 0 is at least 2^e; 2^24 if none.
+std::uint32_t threshold(const quantizer& q, int e) {
+  std::uint32_t low = 1u << 23, high = 1u << 24;
+  while (low < high) {
+    const std::uint32_t a = (low + high) / 2;
+    const std::uint32_t amax = (a & 0x7fffffu) | fp32_one;
+    (pow2_exponent(amax, q.to, q.scale) >= e ? high : low) =
+        pow2_exponent(amax, q.to, q.scale) >= e ? a : a + 1;
+  }
+  return low;
+}
+
+}  // namespace
+
+quantizer_plan plan_of(const quantizer& q) {
+  quantizer_plan p{};
+  p.q = q;
+  // What rounds to BF16's Inf counts as it: see group_amax.
+  p.special = q.how.bf16_amax ? 0x7f7f8000 : fp32_infinity;
+  p.max = max_as_fp32(q.to);
+  p.reciprocal = zeroulp::detail::fl_divide(fp32_one, p.max);
+  p.zero = make_scale(q.how, q.scale, q.to, 0);
+  if (q.scale != scale_kind::float32) {
+    p.exponent = pow2_exponent(fp32_one, q.to, q.scale);
+    for (int i = 0; i < 2; ++i) {
+      p.thresholds[i] = threshold(q, p.exponent + i + 1);
+    }
+  }
+  const bool any = q.scale == scale_kind::float32;
+  p.divides = any && (q.how.element == element_rule::exact_quotient ||
+                      q.how.element == element_rule::quotient);
+  p.rounds_once = any && q.how.element == element_rule::exact_quotient;
+  p.approximate = any && q.how.element == element_rule::approximate_quotient;
+  // fl(1 / s), its product with this and that with x are rounded: 2^-24 each.
+  constexpr float margin = 0x6p-24f;
+  p.low = 1 - margin;
+  p.high = 1 + margin;
+  // The instructions saturate; NaN, Inf and their policies are the core's.
+  p.by_core = !q.how.conversion.saturate_finite;
+  return p;
+}
+
+}  // namespace zeroulp::cuda

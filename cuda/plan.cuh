@@ -1,0 +1,165 @@
+// Defines how a group's amax becomes its scale and how its elements become
+// codes, fast and with the core's bits.
+//
+//   factors of a group: low, high     code = encode(x * low), if
+//                                     encode(x * high) is the same code
+//
+// Where an element is divided by its scale, low and high bracket the quotient,
+// rounded to FP32 or not: encoding is monotone, so one code for both is the
+// code of what lies between. An element with two codes, on or next to a
+// midpoint, is divided; where elements are multiplied, low = high. Groups with
+// NaN, Inf or a scale so small or large that a product could lose bits are the
+// core's.
+//
+// In BF16 midpoints are common, but only as exact ones: an element x lies
+// within 2^-16 of a midpoint of its group's max / amax only if it is one.
+// Whether x / s is then above, on or below it is the same for all elements of a
+// group: it depends on how s was rounded. Unless s is exact, one factor
+// decides; if it is, or quotients are rounded, low = 1 / s and high = -s give
+// the quotient.
+//
+// Source: SPEC clauses Q2 to Q8.
+
+#ifndef ZEROULP_CUDA_PLAN_CUH_
+#define ZEROULP_CUDA_PLAN_CUH_
+
+#include "zeroulp/core/quantize.hpp"
+
+namespace zeroulp::cuda {
+
+/// What the kernels need of a quantizer, computed once, on the host.
+struct quantizer_plan {
+  quantizer q;
+  std::uint32_t special;  ///< amax from which elements go by the amax rule
+  std::uint32_t max;      ///< of the format, FP32
+  std::uint32_t reciprocal;
+  group_scale zero;  ///< the scale of a group of zeros
+  /// The scale of an amax of significand a (24 bits) and exponent e is 2^(e +
+  /// exponent + (a >= thresholds[0]) + (a >= thresholds[1])).
+  std::int32_t exponent;
+  std::uint32_t thresholds[2];
+  float low, high;   ///< of 1 / scale, where elements are divided
+  bool divides;      ///< elements by their scale
+  bool rounds_once;  ///< and the quotient is not rounded to FP32
+  bool approximate;  ///< elements are multiplied by MUFU.RCP of their scale
+  bool by_core;      ///< all of them
+};
+
+quantizer_plan plan_of(const quantizer& q);
+
+/// A group's scale and the factors of its elements.
+struct group_factors {
+  float low, high;
+  std::uint32_t scale, inverse;
+};
+
+#if defined(__CUDACC__)
+
+namespace detail {
+
+/// True for FP32 bits of numbers from 2^-90 to below 2^90.
+__device__ inline bool is_ordinary(std::uint32_t bits) {
+  return bits - 0x12800000u < 0x6c800000u - 0x12800000u;
+}
+
+__device__ inline float product(std::uint32_t a, std::uint32_t b) {
+  return __fmul_rn(__uint_as_float(a), __uint_as_float(b));
+}
+__device__ inline float rcp(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+/// x with the sign of y; both have it, or x is 0.
+__device__ inline float signed_as(float x, float y) {
+  return __uint_as_float(__float_as_uint(x) |
+                         (__float_as_uint(y) & 0x80000000));
+}
+
+/// fl(a / b) of numbers from 2^-120 to 2^120 whose quotient is one, too, or
+/// a = 0: what __fdiv_rn does when it need not look at its arguments.
+__device__ inline float quotient(float a, float b) {
+  const float y0 = rcp(b);
+  const float y = __fmaf_rn(y0, __fmaf_rn(-b, y0, 1), y0);
+  const float q0 = __fmul_rn(a, y);
+  const float q = __fmaf_rn(__fmaf_rn(-b, q0, a), y, q0);
+  return signed_as(__fmaf_rn(__fmaf_rn(-b, q, a), y, q), a);
+}
+/// The same of a BF16 number, given fl(1 / b) and -b. Held for every BF16 a and
+/// every b that is a scale of BF16 numbers.
+__device__ inline float quotient(float a, float inverse, float minus_b) {
+  const float q = __fmul_rn(a, inverse);
+  return signed_as(__fmaf_rn(__fmaf_rn(q, minus_b, a), inverse, q), a);
+}
+__device__ inline float quotient(std::uint32_t a, std::uint32_t b) {
+  return quotient(__uint_as_float(a), __uint_as_float(b));
+}
+
+/// The core's make_scale of an amax that is_ordinary, above the floor;
+/// `inverse` is right only where elements need it.
+__device__ inline group_scale scale_of(const quantizer_plan& p,
+                                       std::uint32_t a) {
+  if (p.q.scale != scale_kind::float32) {
+    const std::uint32_t significand = (a & 0x7fffffu) | 0x800000u;
+    const int e = static_cast<int>(a >> 23) - 127 + p.exponent +
+                  (significand >= p.thresholds[0] ? 1 : 0) +
+                  (significand >= p.thresholds[1] ? 1 : 0);
+    return {static_cast<std::uint32_t>(127 + e) << 23,
+            static_cast<std::uint32_t>(127 - e) << 23};
+  }
+  const bool needs_inverse = p.q.how.scale == scale_rule::reciprocal_inverse ||
+                             p.q.how.element == element_rule::inverse;
+  const std::uint32_t inverse =
+      needs_inverse ? __float_as_uint(quotient(p.max, a)) : 0;
+  const float s = p.q.how.scale == scale_rule::quotient ? quotient(a, p.max)
+                  : p.q.how.scale == scale_rule::times_reciprocal
+                      ? product(a, p.reciprocal)
+                      : quotient(fp32_one, inverse);
+  return {__float_as_uint(s), inverse};
+}
+
+}  // namespace detail
+
+/// The amax of a group of this largest magnitude, FP32 bits.
+__device__ inline std::uint32_t amax_of(const quantizer_plan& p,
+                                        std::uint32_t largest) {
+  if (!p.q.how.bf16_amax || largest >= p.special) return largest;
+  return (largest + 0x7fff + (largest >> 16 & 1)) & 0xffff0000;
+}
+
+/// Finds the scale and the factors of a group of this amax, `of_bf16`: that of
+/// its elements, in BF16. Returns false iff they are the core's to find.
+__device__ inline bool find_factors(const quantizer_plan& p, std::uint32_t amax,
+                                    bool of_bf16, group_factors& f) {
+  const std::uint32_t a = amax < p.q.how.amax_floor ? p.q.how.amax_floor : amax;
+  const bool is_zero = amax == 0;
+  const group_scale s = is_zero ? p.zero : detail::scale_of(p, a);
+  f.scale = s.scale, f.inverse = s.inverse;
+  const bool multiplies = p.q.scale == scale_kind::float32 &&
+                          p.q.how.element == element_rule::inverse;
+  const float inverse = multiplies      ? __uint_as_float(s.inverse)
+                        : p.approximate ? detail::rcp(__uint_as_float(s.scale))
+                                        : detail::quotient(fp32_one, s.scale);
+  f.low = p.divides ? __fmul_rn(inverse, p.low) : inverse;
+  f.high = p.divides ? __fmul_rn(inverse, p.high) : inverse;
+  if (p.divides && of_bf16 && (!p.rounds_once || a == amax)) {
+    const float excess = __fmaf_rn(__uint_as_float(s.scale),
+                                   __uint_as_float(p.max), -__uint_as_float(a));
+    if (!p.rounds_once || excess == 0) {
+      f.low = inverse;
+      f.high = -__uint_as_float(s.scale);
+    } else {
+      (excess > 0 ? f.high : f.low) = excess > 0 ? f.low : f.high;
+    }
+  }
+  return !p.by_core && (is_zero || detail::is_ordinary(a)) &&
+         detail::is_ordinary(s.scale) &&
+         (!multiplies || detail::is_ordinary(s.inverse));
+}
+
+#endif
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_PLAN_CUH_

@@ -1,0 +1,151 @@
+#include <cuda_runtime.h>
+
+#include "cuda/quantize_rows.cuh"
+#include "cuda/quantize_tile.cuh"
+#include "cuda/request.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class In, class Out>
+void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
+  const bool rows_alone = job.amaxes.data == nullptr &&
+                          job.y.groups == grouping::row &&
+                          job.yt.groups == grouping::none;
+  const std::ptrdiff_t m = job.x.rows, n = job.x.cols;
+  const unsigned blocks =
+      r.blocks(rows_alone ? ceil_div(half_warps_of<In>(m, n), row_threads / 16)
+                          : tiles_of(m, n));
+  r.need_gpu();
+  if (rows_alone) {
+    quantize_rows<In, Out><<<blocks, row_threads, 0, stream>>>(job);
+  } else {
+    quantize_tile<In, Out><<<blocks, tile_threads, 0, stream>>>(job);
+  }
+  r.launched();
+}
+
+template <class In>
+void launch_to(const request& r, const quantize_job& job, CUstream_st* stream) {
+  const format to = job.plan.q.to;
+  (to == e4m3   ? launch<In, e4m3_elements>
+   : to == e5m2 ? launch<In, e5m2_elements>
+                : launch<In, e5m6_elements>)(r, job, stream);
+}
+
+void launch_from(const request& r, const quantize_job& job,
+                 CUstream_st* stream) {
+  const format from = job.plan.q.from;
+  (from == fp32   ? launch_to<fp32_elements>
+   : from == bf16 ? launch_to<bf16_elements>
+                  : launch_to<fp16_elements>)(r, job, stream);
+}
+
+/// The groups of `g`, or of the transpose, in a tile of x.
+grouping grouping_of(group_shape g, bool is_transposed) {
+  if (is_tensor(g)) return grouping::matrix;
+  if (g.rows == g.cols) return grouping::tile;
+  return (g.rows == 1) != is_transposed ? grouping::row : grouping::column;
+}
+
+void check_input(const request& r, const quantizer& q, const const_matrix& x) {
+  r.need(q.from == fp32 || q.from == bf16 || q.from == fp16,
+         "x must be of fp32, bf16 or fp16");
+  r.need_codes(q.to, "codes");
+  r.need(q.scale <= scale_kind::pow2_nearest, "there is no such kind of scale");
+  r.need_matrix(x, bytes_of(q.from), "x");
+}
+
+/// Returns what is to be written for an m x n matrix; nothing without codes.
+quantized_target target_of(const request& r, const quantizer& q,
+                           const quantized& to, std::ptrdiff_t m,
+                           std::ptrdiff_t n, bool is_transposed) {
+  if (to.codes.data == nullptr) return {};
+  const char* const what = is_transposed ? "yt" : "y";
+  const int bytes = bytes_of(q.to);
+  r.need_matrix(to.codes, bytes, what);
+  r.need_shape(to.codes, m, n, what);
+  const std::ptrdiff_t mn = ceil_div(m, q.group.height(m));
+  const std::ptrdiff_t k = ceil_div(n, q.group.width(n));
+  r.need_scales(to.scales, mn, k, what);
+  r.need(to.scales.layout != scale_layout::packed_ue8m0 ||
+             q.scale != scale_kind::float32,
+         "ue8m0 holds powers of two alone: ask for such scales");
+  return {rows_of(to.codes, bytes),
+          {to.scales, mn, k},
+          grouping_of(q.group, is_transposed)};
+}
+
+void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
+                  matrix_view<const std::uint32_t> amax) {
+  r.need(is_tile(q.group) || is_tensor(q.group),
+         "groups must be 1x128, 128x1, 128x128 or the whole matrix");
+  r.need(amax.data != nullptr, "amax has no data");
+  r.need(reinterpret_cast<std::uintptr_t>(amax.data) % 4 == 0,
+         "amax is not aligned to 4 bytes");
+  r.need(amax.rows == ceil_div(x.rows, q.group.height(x.rows)) &&
+             amax.cols == ceil_div(x.cols, q.group.width(x.cols)),
+         "amax must be one for each group");
+}
+
+void run(const request& r, const quantizer& q, const const_matrix& x,
+         amax_matrix given, const quantized& y, const quantized& yt,
+         CUstream_st* stream) {
+  quantizer of_yt = q;  // given amaxes are those of x's groups
+  if (given.data != nullptr) of_yt.group = {q.group.cols, q.group.rows};
+  quantize_job job{};
+  job.plan = plan_of(q);
+  job.x = rows_of(x, bytes_of(q.from));
+  job.y = target_of(r, q, y, x.rows, x.cols, false);
+  job.yt = target_of(r, of_yt, yt, x.cols, x.rows, true);
+  job.given = given;
+  r.need(job.y.groups != grouping::none || job.yt.groups != grouping::none ||
+             x.rows == 0 || x.cols == 0,
+         "neither y nor yt has codes");
+  if (x.rows == 0 || x.cols == 0) return;
+  launch_from(r, job, stream);
+}
+
+}  // namespace
+
+void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
+              const quantized& yt, CUstream_st* stream) {
+  const request r("cuda::quantize");
+  check_input(r, q, x);
+  r.need(is_tile(q.group), is_tensor(q.group)
+                               ? "the whole matrix has its amax from "
+                                 "group_amaxes: give it"
+                               : "groups must be 1x128, 128x1 or 128x128");
+  run(r, q, x, {}, y, yt, stream);
+}
+
+void quantize(const quantizer& q, const const_matrix& x,
+              matrix_view<const std::uint32_t> amax, const quantized& y,
+              const quantized& yt, CUstream_st* stream) {
+  const request r("cuda::quantize");
+  check_input(r, q, x);
+  check_amaxes(r, q, x, amax);
+  run(r, q, x,
+      {const_cast<std::uint32_t*>(amax.data), amax.row_stride, amax.col_stride},
+      y, yt, stream);
+}
+
+void group_amaxes(const quantizer& q, const const_matrix& x,
+                  matrix_view<std::uint32_t> amax, CUstream_st* stream) {
+  const request r("cuda::group_amaxes");
+  check_input(r, q, x);
+  check_amaxes(r, q, x, amax);
+  quantize_job job{};
+  job.plan = plan_of(q);
+  job.x = rows_of(x, bytes_of(q.from));
+  job.amaxes = {amax.data, amax.row_stride, amax.col_stride};
+  job.amax_groups = grouping_of(q.group, false);
+  if (is_tensor(q.group)) {
+    r.need_gpu();
+    r.require(cudaMemsetAsync(amax.data, 0, 4, stream));
+  }
+  if (x.rows == 0 || x.cols == 0) return;
+  launch_from(r, job, stream);
+}
+
+}  // namespace zeroulp::cuda

@@ -1,0 +1,146 @@
+// Defines what a quantizing kernel is asked, and how it turns numbers into
+// codes: by the factors of their groups, eight at a time.
+
+#ifndef ZEROULP_CUDA_QUANTIZE_JOB_CUH_
+#define ZEROULP_CUDA_QUANTIZE_JOB_CUH_
+
+#include <cstring>
+
+#include "cuda/plan.cuh"
+#include "cuda/rows.cuh"
+#include "cuda/scales.cuh"
+
+namespace zeroulp::cuda {
+
+/// What the elements of a tile share a scale with.
+enum class grouping : std::uint8_t { none, row, column, tile, matrix };
+
+/// Codes and scales to be written.
+struct quantized_target {
+  device_rows codes;
+  scale_target scales;
+  grouping groups;  ///< of the tile as it is read; none: not wanted
+};
+
+/// Amaxes that are given, or wanted.
+struct amax_matrix {
+  std::uint32_t* data;
+  std::ptrdiff_t row_stride, col_stride;
+
+  __device__ std::uint32_t& at(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return data[i * row_stride + j * col_stride];
+  }
+};
+
+struct quantize_job {
+  quantizer_plan plan;
+  device_rows x;
+  quantized_target y;   ///< as x lies
+  quantized_target yt;  ///< transposed
+  amax_matrix given;    ///< null data: the groups' own
+  amax_matrix amaxes;   ///< wanted, instead of codes; null data: none
+  grouping amax_groups;
+};
+
+namespace detail {
+
+/// The largest magnitude of an octet, as bits of an element.
+template <class In>
+__device__ std::uint32_t largest_of(const octet<In::bytes>& x) {
+  std::uint32_t most = 0;
+  if constexpr (In::bytes == 4) {
+#pragma unroll
+    for (int j = 0; j < 8; ++j) most = max(most, x.words[j] & 0x7fffffff);
+    return most;
+  } else {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      most = __vmaxu2(most, x.words[j] & 0x7fff7fff);
+    }
+    return max(most & 0xffff, most >> 16);
+  }
+}
+
+/// Returns the largest of key[r] over 16 neighbouring lanes, in the lanes whose
+/// number is r, modulo Rows.
+template <int Rows>
+__device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
+  constexpr unsigned all = 0xffffffff;
+#pragma unroll
+  for (int half = Rows / 2; half > 0; half /= 2) {
+    const bool upper = (threadIdx.x & half) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const std::uint32_t kept = upper ? key[i + half] : key[i];
+      const std::uint32_t sent = upper ? key[i] : key[i + half];
+      key[i] = max(kept, __shfl_xor_sync(all, sent, half));
+    }
+  }
+#pragma unroll
+  for (int lanes = Rows; lanes < 16; lanes *= 2) {
+    key[0] = max(key[0], __shfl_xor_sync(all, key[0], lanes));
+  }
+  return key[0];
+}
+
+/// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
+/// see plan.cuh. Returns false iff they do not decide. `one`: each low = high.
+template <class Out, class Value, class Low, class High>
+__device__ bool quantize_eight(Value value, Low low, High high, bool one,
+                               bool quotients, octet<Out::bytes>& codes) {
+  if (one) {
+    codes =
+        encode_eight<Out>([&](int k) { return __fmul_rn(value(k), low(k)); });
+    return true;
+  }
+  if (quotients) {
+    codes = encode_eight<Out>([&](int k) {
+      return high(k) < 0 ? quotient(value(k), low(k), high(k))
+                         : __fmul_rn(value(k), low(k));
+    });
+    return true;
+  }
+  codes = encode_eight<Out>([&](int k) { return __fmul_rn(value(k), low(k)); });
+  const auto others =
+      encode_eight<Out>([&](int k) { return __fmul_rn(value(k), high(k)); });
+  std::uint32_t differ = 0;
+#pragma unroll
+  for (int w = 0; w < octet<Out::bytes>::count; ++w) {
+    differ |= codes.words[w] ^ others.words[w];
+  }
+  return differ == 0;
+}
+
+/// A number whose code is that of x by scale s: x / s, rounded to FP32 or,
+/// where it is not to be rounded, moved to the odd neighbour, which no midpoint
+/// is. A quotient beside a midpoint is far above FP32's subnormals, so that
+/// what division loses is a number; others need no care.
+__device__ inline float divided(const quantizer_plan& p, float x,
+                                std::uint32_t scale) {
+  const float s = __uint_as_float(scale);
+  const float v = quotient(x, s);
+  if (!p.rounds_once) return v;
+  const float rest = __fmaf_rn(-v, s, x);
+  if (rest == 0) return v;
+  const bool is_less = signbit(rest) != signbit(v);
+  return __uint_as_float((__float_as_uint(v) - (is_less ? 1 : 0)) | 1);
+}
+
+/// Element (i, j) of x again, by a thread that no longer has it at hand.
+template <int Bytes>
+__device__ std::uint32_t element_at(const device_rows& x, std::ptrdiff_t i,
+                                    std::ptrdiff_t j) {
+  std::uint32_t element = 0;
+  std::memcpy(&element, x.row<Bytes>(i) + j * Bytes, Bytes);
+  return element;
+}
+template <int Bytes>
+__device__ void set_element(const device_rows& x, std::ptrdiff_t i,
+                            std::ptrdiff_t j, std::uint32_t code) {
+  std::memcpy(x.row<Bytes>(i) + j * Bytes, &code, Bytes);
+}
+
+}  // namespace detail
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_QUANTIZE_JOB_CUH_

@@ -1,0 +1,229 @@
+// Defines what the re-tiling kernel knows of the rows and the columns of its
+// tile, in shared memory: scales, amaxes, factors. See retile.cuh.
+
+#ifndef ZEROULP_CUDA_RETILE_COLUMNS_CUH_
+#define ZEROULP_CUDA_RETILE_COLUMNS_CUH_
+
+#include "cuda/decode.cuh"
+#include "cuda/plan.cuh"
+#include "cuda/rows.cuh"
+#include "cuda/scales.cuh"
+#include "zeroulp/core/retile.hpp"
+
+namespace zeroulp::cuda {
+
+struct retile_job {
+  retiling r;
+  quantizer_plan plan;  ///< of values, FP32, to r.to
+  float max_ratio;      ///< 2^ceil(log2(max of r.from / max of r.to))
+  device_rows codes;
+  scale_source scales;
+  device_rows to;
+  scale_target to_scales;
+};
+
+namespace detail {
+
+__device__ inline void read_eight(float (&to)[8], const float* from) {
+  const auto low = reinterpret_cast<const float4*>(from)[0];
+  const auto high = reinterpret_cast<const float4*>(from)[1];
+  to[0] = low.x, to[1] = low.y, to[2] = low.z, to[3] = low.w;
+  to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
+}
+
+/// What values of codes under this scale are products with; NaN: the core's.
+template <bool Powers>
+__device__ float value_factor(std::uint32_t scale) {
+  constexpr std::uint32_t low = 67u << 23, high = 187u << 23;  // 2^-60, 2^60
+  const bool is_easy = (scale & 0x007fffff) == 0 && scale - low <= high - low;
+  return __uint_as_float(!Powers || is_easy ? scale : fp32_nan);
+}
+
+/// fl(amax / max) for an ordinary amax and a format's `max`; `reciprocal` is
+/// fl(1 / max).
+__device__ inline float scale_quotient(float amax, float max,
+                                       float reciprocal) {
+  const float q = __fmul_rn(amax, reciprocal);
+  return __fmaf_rn(__fmaf_rn(-max, q, amax), reciprocal, q);
+}
+
+/// The scale of a column of this ordinary amax, without a call.
+template <bool Powers>
+__device__ std::uint32_t ordinary_scale(const quantizer_plan& p,
+                                        std::uint32_t amax) {
+  if constexpr (Powers) {
+    const std::uint32_t significand = (amax & 0x7fffff) | 0x800000;
+    const int beyond = (significand >= p.thresholds[0] ? 1 : 0) +
+                       (significand >= p.thresholds[1] ? 1 : 0);
+    return (amax & 0x7f800000) +
+           (static_cast<std::uint32_t>(p.exponent + beyond) << 23);
+  } else {
+    return __float_as_uint(scale_quotient(__uint_as_float(amax),
+                                          __uint_as_float(p.max),
+                                          __uint_as_float(p.reciprocal)));
+  }
+}
+
+/// The E5M6 codes of two numbers of at most seven significant bits: only below
+/// 2^-14 is there anything to round.
+__device__ inline std::uint32_t encode_two_short(float first, float second) {
+  constexpr float most = 65024;
+  // 8 + a has its last bit at E5M6's smallest subnormal, 2^-20.
+  const auto rounded = [](float x) {
+    return __fadd_rn(__fadd_rn(fminf(fabsf(x), most), 8.0f), -8.0f);
+  };
+  std::uint32_t halves;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;"
+      : "=r"(halves)
+      : "f"(rounded(second)), "f"(rounded(first)));
+  const std::uint32_t signs =
+      __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x7632);
+  return (halves | (signs & 0x80008000)) >> 4;
+}
+
+/// The codes of eight values; `Powers`: exact products of codes and powers of
+/// two.
+template <class From, class To, bool Powers, class Value>
+__device__ octet<To::bytes> encode_values(Value value) {
+  if constexpr (Powers && To::as_format == e5m6) {
+    octet<2> codes;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      codes.words[i] = encode_two_short(value(2 * i), value(2 * i + 1));
+    }
+    return codes;
+  } else {
+    return encode_eight<To>(value);
+  }
+}
+
+struct retiled_rows {
+  alignas(16) std::uint32_t scales[tile_edge];
+  alignas(16) float factors[tile_edge];
+  // Of each warp's rows, as FP32 bits.
+  alignas(16) std::uint32_t largest[tile_edge / 32];  ///< finite scale
+  alignas(16) std::uint32_t highest[tile_edge / 32];  ///< factor
+  alignas(16) std::uint32_t lowest[tile_edge / 32];
+
+  /// By threads 0 to 127. Rows beyond the matrix repeat the last.
+  template <bool Powers>
+  __device__ void read(const retile_job& job, tile_place place) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const std::ptrdiff_t row = place.row0 + thread, last = job.codes.rows - 1;
+    const std::uint32_t s =
+        job.scales.at(row < last ? row : last, place.col0 / tile_edge);
+    const float factor = value_factor<Powers>(s);
+    scales[thread] = s;
+    factors[thread] = factor;
+    constexpr unsigned all = 0xffffffff;
+    const std::uint32_t most =
+        __reduce_max_sync(all, s < fp32_infinity ? s : 0);
+    if (thread % 32 == 0) largest[thread / 32] = most;
+    if constexpr (Powers) {
+      const std::uint32_t high =
+          __reduce_max_sync(all, __float_as_uint(factor));
+      const std::uint32_t low = __reduce_min_sync(all, __float_as_uint(factor));
+      if (thread % 32 == 0) {
+        highest[thread / 32] = high;
+        lowest[thread / 32] = low;
+      }
+    }
+  }
+  /// The largest and the smallest factor, FP32 bits.
+  __device__ std::uint32_t top() const { return largest_of(highest); }
+  __device__ std::uint32_t bottom() const {
+    const auto four = *reinterpret_cast<const uint4*>(lowest);
+    return min(min(four.x, four.y), min(four.z, four.w));
+  }
+  /// The scale of every column by the rule max_scale.
+  __device__ std::uint32_t max_scale(const retile_job& job) const {
+    const std::uint32_t most = largest_of(largest);
+    if (most == 0) return fp32_one;
+    const std::uint32_t t =
+        __float_as_uint(__fmul_rn(__uint_as_float(most), job.max_ratio));
+    const bool any = job.r.scale == scale_kind::float32;
+    const std::uint32_t least = any ? 1 : 0x00400000;  // 2^-149, 2^-127
+    return min(max(t, least), any ? fp32_max : 0x7f000000u);
+  }
+
+ private:
+  __device__ static std::uint32_t largest_of(const std::uint32_t (&of)[4]) {
+    const auto four = *reinterpret_cast<const uint4*>(of);
+    return max(max(four.x, four.y), max(four.z, four.w));
+  }
+};
+
+struct retiled_columns {
+  /// FP32 bits; or, in the first half of a row, FP16 bits.
+  alignas(16) std::uint32_t amax[tile_threads / 32][tile_edge];
+  alignas(16) float low[tile_edge], high[tile_edge];  ///< low < 0: the core's
+  alignas(16) float halves[tile_edge];  ///< two FP16 factors as they lie
+  std::uint32_t scale[tile_edge];       ///< 0: to be done again
+
+  /// `most`: a thread's amaxes of its eight columns, FP32 bits. Each half of a
+  /// warp keeps the larger of both halves for four of them.
+  __device__ void put_amaxes(thread_place t, const std::uint32_t (&most)[8]) {
+    const bool upper = t.a % 2 != 0;
+    std::uint32_t kept[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const std::uint32_t own = upper ? most[j + 4] : most[j];
+      const std::uint32_t sent = upper ? most[j] : most[j + 4];
+      kept[j] = max(own, __shfl_xor_sync(0xffffffff, sent, 16));
+    }
+    *reinterpret_cast<uint4*>(&amax[t.a / 2][8 * t.c + (upper ? 4 : 0)]) = {
+        kept[0], kept[1], kept[2], kept[3]};
+  }
+
+  /// The amax of a column, FP32 bits.
+  __device__ std::uint32_t amax_of(int column) const {
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int w = 0; w < tile_threads / 32; ++w) {
+      most = max(most, amax[w][column]);
+    }
+    return most;
+  }
+
+  /// Decides scale and factors of a column of this amax, by threads 0 to 127.
+  /// Returns false if it has to be done again.
+  template <bool Powers>
+  __device__ bool decide(const retile_job& job, tile_place place,
+                         const retiled_rows& rows, std::uint32_t most) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const std::ptrdiff_t column = place.col0 + thread;
+    const bool by_amax = job.r.rule == retile_rule::amax;
+    const bool is_decided = !by_amax || most == 0 || is_ordinary(most);
+    std::uint32_t t = 0;
+    if (is_decided) {
+      t = !by_amax    ? rows.max_scale(job)
+          : most == 0 ? fp32_one
+                      : ordinary_scale<Powers>(job.plan, most);
+      if (column < job.codes.cols) {
+        job.to_scales.put(column, place.row0 / tile_edge, t);
+      }
+    }
+    put_scale<Powers>(job.plan, thread, t);
+    return is_decided || column >= job.codes.cols;
+  }
+
+ private:
+  /// The factors of what is divided by t; within 2^-23 of it, the reciprocal
+  /// leaves enough of the margin of low and high.
+  template <bool Powers>
+  __device__ void put_scale(const quantizer_plan& p, int column,
+                            std::uint32_t t) {
+    const bool is_easy = is_ordinary(t) && (!Powers || (t & 0x007fffff) == 0);
+    const float inverse =
+        Powers ? __uint_as_float(0x7f000000 - t) : rcp(__uint_as_float(t));
+    scale[column] = t;
+    low[column] = !is_easy ? -1 : Powers ? inverse : __fmul_rn(inverse, p.low);
+    high[column] = Powers ? inverse : __fmul_rn(inverse, p.high);
+  }
+};
+
+}  // namespace detail
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_RETILE_COLUMNS_CUH_

@@ -1,0 +1,85 @@
+// Defines how a caller's matrix becomes the rows that kernels reach, and how a
+// thread reads its 8 x 8 elements of a tile and writes those of the transposed
+// one: without branches between accesses where all are inside and aligned.
+
+#ifndef ZEROULP_CUDA_ROWS_CUH_
+#define ZEROULP_CUDA_ROWS_CUH_
+
+#include "cuda/tile.cuh"
+#include "zeroulp/cuda.hpp"
+
+namespace zeroulp::cuda {
+
+/// `bytes`: of an element.
+inline device_rows rows_of(const const_matrix& x, int bytes) {
+  const bool whole = bytes == 4   ? is_vectorized<4>(x.data, x.stride)
+                     : bytes == 2 ? is_vectorized<2>(x.data, x.stride)
+                                  : is_vectorized<1>(x.data, x.stride);
+  return {const_cast<void*>(x.data), x.rows, x.cols, x.stride, whole};
+}
+
+/// Reads elements (row0, col0) to (row0 + Rows - 1, col0 + 7); zeros outside.
+template <int Bytes, int Rows>
+__device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
+                          std::ptrdiff_t col0, octet<Bytes> (&x)[Rows]) {
+  const std::ptrdiff_t stride = from.stride * Bytes;
+  const char* row = from.row<Bytes>(row0);
+  if (from.whole && row0 + Rows <= from.rows && col0 + 8 <= from.cols) {
+#pragma unroll
+    for (int i = 0; i < Rows; ++i, row += stride) {
+      x[i] = load<Bytes>(row, col0, col0 + 8, true);
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < Rows; ++i, row += stride) {
+    x[i] = {};
+    if (row0 + i < from.rows) {
+      x[i] = load<Bytes>(row, col0, from.cols, from.whole);
+    }
+  }
+}
+
+/// Writes a tile to its place in the transposed matrix: see transposing_tile.
+template <int Bytes>
+__device__ void store_transposed(const transposing_tile<Bytes>& tile,
+                                 const device_rows& to, tile_place place) {
+  const bool starts_on_16 =
+      Bytes != 1 || ((reinterpret_cast<std::uintptr_t>(to.data) |
+                      static_cast<std::uintptr_t>(to.stride)) %
+                         16 ==
+                     0);
+  if (!to.whole || !starts_on_16 || place.col0 + tile_edge > to.rows ||
+      place.row0 + tile_edge > to.cols) {
+    tile.store_transposed(to, place.row0, place.col0);
+    return;
+  }
+  if constexpr (Bytes == 1) {  // two octets at once
+    const unsigned chunk = threadIdx.x % 8, first = threadIdx.x / 8;
+    const bool swapped = first / 8 % 2 != 0;
+    char* row = to.row<1>(place.col0 + first) + place.row0 + 16 * chunk;
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i, row += 32 * to.stride) {
+      const unsigned at = (2 * chunk ^ first / 8 ^ 4 * i) & ~1u;
+      const auto two =
+          *reinterpret_cast<const uint4*>(&tile.octets[first + 32 * i][at]);
+      *reinterpret_cast<uint4*>(row) = {
+          swapped ? two.z : two.x, swapped ? two.w : two.y,
+          swapped ? two.x : two.z, swapped ? two.y : two.w};
+    }
+  } else {
+    const thread_place t;
+    char* row = to.row<Bytes>(place.col0 + t.a);
+    const std::ptrdiff_t first = place.row0 + 8 * t.c;
+#pragma unroll
+    for (int i = 0; i < 8; ++i, row += 16 * to.stride * Bytes) {
+      const int column = t.a + 16 * i;
+      store<Bytes>(row, first, first + 8, true,
+                   tile.octets[column][t.c ^ (column / 8)]);
+    }
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_ROWS_CUH_

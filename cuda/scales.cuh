@@ -1,0 +1,94 @@
+// Defines how kernels reach a matrix of scales in its layout: SPEC, Q11.
+
+#ifndef ZEROULP_CUDA_SCALES_CUH_
+#define ZEROULP_CUDA_SCALES_CUH_
+
+#include "zeroulp/cuda.hpp"
+
+namespace zeroulp::cuda {
+
+/// The scales of mn x k groups, to be written.
+struct scale_target {
+  cuda::scales to;
+  std::ptrdiff_t mn;
+  std::ptrdiff_t k;
+
+  /// Writes the scale of group (i, g), and beside the last groups the padding.
+  __device__ void put(std::ptrdiff_t i, std::ptrdiff_t g,
+                      std::uint32_t bits) const {
+    put_word(i, g, bits);
+    if (to.layout == scale_layout::row_major) return;
+    const std::ptrdiff_t padded_mn = pads_mn() ? ceil_div(mn, 4) * 4 : mn;
+    const std::ptrdiff_t padded_k = pads_k() ? ceil_div(k, 4) * 4 : k;
+    if (i == mn - 1 || g == k - 1) {
+      const std::ptrdiff_t last_i = i == mn - 1 ? padded_mn : i + 1;
+      const std::ptrdiff_t last_g = g == k - 1 ? padded_k : g + 1;
+      for (std::ptrdiff_t a = i; a < last_i; ++a) {
+        for (std::ptrdiff_t b = g; b < last_g; ++b) {
+          if (a != i || b != g) put_word(a, b, padding());
+        }
+      }
+    }
+  }
+
+ private:
+  __device__ bool pads_mn() const {
+    return to.layout == scale_layout::mn_major ||
+           to.layout == scale_layout::packed_ue8m0;
+  }
+  __device__ bool pads_k() const {
+    return to.layout == scale_layout::blk128 ||
+           to.layout == scale_layout::packed_ue8m0;
+  }
+  __device__ std::uint32_t padding() const {
+    return to.layout == scale_layout::packed_ue8m0 ? fp32_one : 0;
+  }
+  __device__ void put_word(std::ptrdiff_t i, std::ptrdiff_t g,
+                           std::uint32_t bits) const {
+    switch (to.layout) {
+      case scale_layout::row_major:
+      case scale_layout::blk128:
+        to.data[i * to.stride + g] = bits;
+        return;
+      case scale_layout::mn_major:
+        to.data[g * to.stride + i] = bits;
+        return;
+      case scale_layout::packed_ue8m0:
+        break;
+    }
+    auto* bytes =
+        reinterpret_cast<std::uint8_t*>(to.data + g / 4 * to.stride + i);
+    bytes[g % 4] = exponent_byte(bits);
+  }
+  /// 0xff for what is no power of two within 2^-127 and 2^127.
+  static __device__ std::uint8_t exponent_byte(std::uint32_t bits) {
+    if (bits == 0x00400000) return 0;
+    const bool power = (bits & 0x807fffff) == 0 && bits != 0;
+    return static_cast<std::uint8_t>(power ? bits >> 23 : 0xff);
+  }
+};
+
+/// Scales to be read.
+struct scale_source {
+  const_scales from;
+
+  __device__ std::uint32_t at(std::ptrdiff_t i, std::ptrdiff_t g) const {
+    switch (from.layout) {
+      case scale_layout::row_major:
+      case scale_layout::blk128:
+        return from.data[i * from.stride + g];
+      case scale_layout::mn_major:
+        return from.data[g * from.stride + i];
+      case scale_layout::packed_ue8m0:
+        break;
+    }
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(
+        from.data + g / 4 * from.stride + i);
+    const std::uint32_t e = bytes[g % 4];
+    return e == 0 ? 0x00400000 : e == 0xff ? fp32_nan : e << 23;
+  }
+};
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_SCALES_CUH_

@@ -1,0 +1,86 @@
+// Defines how 256 threads hold a tile of 128 x 128 elements, and how it is
+// written transposed.
+//
+// Thread t has rows 8 a to 8 a + 7 and columns 8 c to 8 c + 7, a = t / 16 and
+// c = t % 16: a row of it is an octet, and 16 threads read 128 elements of a
+// row. To transpose, each thread puts octets of eight rows of a column into
+// shared memory; their places are swizzled, so that neither the writes nor the
+// reads meet in a bank.
+
+#ifndef ZEROULP_CUDA_TILE_CUH_
+#define ZEROULP_CUDA_TILE_CUH_
+
+#include "cuda/elements.cuh"
+
+namespace zeroulp::cuda {
+
+inline constexpr int tile_edge = 128;
+inline constexpr int tile_threads = 256;
+
+/// Where a tile stands in a matrix.
+struct tile_place {
+  std::ptrdiff_t row0, col0;
+
+  /// Tile number `index`, row by row, of a matrix of `cols` columns.
+  __device__ tile_place(unsigned index, std::ptrdiff_t cols) {
+    const auto across =
+        static_cast<unsigned>((cols + tile_edge - 1) / tile_edge);
+    row0 = std::ptrdiff_t{index / across} * tile_edge;
+    col0 = std::ptrdiff_t{index % across} * tile_edge;
+  }
+};
+
+/// Tiles of an m x n matrix.
+inline std::ptrdiff_t tiles_of(std::ptrdiff_t m, std::ptrdiff_t n) {
+  return ((m + tile_edge - 1) / tile_edge) * ((n + tile_edge - 1) / tile_edge);
+}
+
+struct thread_place {
+  int a = static_cast<int>(threadIdx.x / 16);
+  int c = static_cast<int>(threadIdx.x % 16);
+};
+
+/// A row-major matrix as kernels reach it.
+struct device_rows {
+  void* data;
+  std::ptrdiff_t rows, cols, stride;
+  bool whole;  ///< is_vectorized
+
+  template <int Bytes>
+  __device__ char* row(std::ptrdiff_t i) const {
+    return static_cast<char*>(data) + i * stride * Bytes;
+  }
+};
+
+/// A tile of octets on its way to the transposed matrix, in shared memory.
+template <int Bytes>
+struct transposing_tile {
+  alignas(16) octet<Bytes> octets[tile_edge][16];
+
+  /// `rows`: elements 8 a to 8 a + 7 of column 8 c + j.
+  __device__ void put(thread_place t, int j, const octet<Bytes>& rows) {
+    octets[8 * t.c + j][t.a ^ t.c] = rows;
+  }
+  /// One element of what was put.
+  __device__ void set(thread_place t, int j, int i, std::uint32_t code) {
+    octets[8 * t.c + j][t.a ^ t.c].set(i, code);
+  }
+
+  /// Writes the tile that stands at (row0, col0) of the source to its place in
+  /// the transposed matrix. After a barrier, by all threads.
+  __device__ void store_transposed(const device_rows& to, std::ptrdiff_t row0,
+                                   std::ptrdiff_t col0) const {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const int at = static_cast<int>(threadIdx.x) + i * tile_threads;
+      const int column = at / 16, chunk = at % 16;
+      if (col0 + column >= to.rows) continue;
+      store<Bytes>(to.row<Bytes>(col0 + column), row0 + 8 * chunk, to.cols,
+                   to.whole, octets[column][chunk ^ (column / 8)]);
+    }
+  }
+};
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_TILE_CUH_

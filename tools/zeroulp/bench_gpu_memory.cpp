@@ -1,0 +1,125 @@
+#include "bench_gpu_memory.hpp"
+
+#include <cstring>
+
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+using bytes_vector = std::vector<unsigned char>;
+
+constexpr std::uint32_t pool_count = 1 << 18;
+constexpr int poison = 0xa5;
+constexpr std::size_t alignment = 512;
+
+template <class T>
+bytes_vector bytes_of(const std::vector<T>& v) {
+  bytes_vector all(v.size() * sizeof(T));
+  std::memcpy(all.data(), v.data(), all.size());
+  return all;
+}
+
+bytes_vector normal_pool(format f) {
+  constexpr std::uint64_t seed = 41;
+  return f.bits() <= 8
+             ? bytes_of(normal_codes<std::uint8_t>(f, seed, pool_count))
+         : f.bits() <= 16
+             ? bytes_of(normal_codes<std::uint16_t>(f, seed, pool_count))
+             : bytes_of(normal_codes<std::uint32_t>(f, seed, pool_count));
+}
+
+/// Elements to pick from, at least pool_count of them.
+bytes_vector make_pool(gpu_fill fill, format f) {
+  std::vector<std::uint32_t> words(pool_count);
+  switch (fill) {
+    case gpu_fill::normal:
+      return normal_pool(f);
+    case gpu_fill::scales:
+      words = random_scales(42, pool_count);
+      break;
+    case gpu_fill::powers:
+      for (std::uint32_t i = 0; i < pool_count; ++i) {
+        words[i] = (127 - 6 + i % 13) << 23;
+      }
+      break;
+    case gpu_fill::bits:
+      for (std::uint32_t i = 0; i < pool_count; ++i) {
+        words[i] = counter_rng(43, i).next32();
+      }
+      break;
+  }
+  return bytes_of(words);
+}
+
+}  // namespace
+
+double gpu_event::seconds_since(const gpu_event& start) const {
+  float ms = 0;
+  require_cuda(cudaEventElapsedTime(&ms, start.event_, event_));
+  return 1e-3 * static_cast<double>(ms);
+}
+
+set_layout::set_layout(const std::vector<gpu_operand>& operands)
+    : at(operands.size()) {
+  for (const bool written : {false, true}) {
+    if (written) written_from = bytes;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if ((operands[i].use == gpu_use::write) != written) continue;
+      at[i] = bytes;
+      bytes += (operands[i].bytes() + alignment - 1) / alignment * alignment;
+    }
+  }
+}
+
+engine::code_view view_of(const gpu_operand& o, void* data) {
+  return {data, o.is.m, o.is.n, o.is.n, 1, static_cast<int>(o.element_bytes())};
+}
+
+gpu_matrices views_of(const gpu_operation& op, const set_layout& layout,
+                      unsigned char* set) {
+  gpu_matrices all;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    all.push_back(view_of(op.operands[i], set + layout.at[i]));
+  }
+  return all;
+}
+
+const void* set_maker::pool_of(gpu_fill fill, format f) {
+  const auto key = std::make_pair(fill, name_of(f));
+  auto found = pools_.find(key);
+  if (found == pools_.end()) {
+    const auto bytes = make_pool(fill, f);
+    device_memory m(bytes.size());
+    require_cuda(cudaMemcpy(m.data(), bytes.data(), bytes.size(),
+                            cudaMemcpyHostToDevice));
+    found = pools_.emplace(key, std::move(m)).first;
+  }
+  return found->second.data();
+}
+
+std::vector<device_memory> set_maker::make(
+    const std::vector<gpu_operand>& operands, const set_layout& layout,
+    std::size_t count, cudaStream_t stream) {
+  std::vector<device_memory> sets;
+  for (std::size_t s = 0; s < count; ++s) {
+    sets.emplace_back(layout.bytes);
+    unsigned char* to = sets[s].data();
+    if (s > 0) {
+      require_cuda(cudaMemcpyAsync(to, sets[0].data(), layout.bytes,
+                                   cudaMemcpyDeviceToDevice, stream));
+      continue;
+    }
+    require_cuda(cudaMemsetAsync(to, poison, layout.bytes, stream));
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto& o = operands[i];
+      if (o.use == gpu_use::write) continue;
+      launch_fill(pool_of(o.fill, o.element), pool_count,
+                  static_cast<int>(o.element_bytes()), to + layout.at[i],
+                  static_cast<std::size_t>(o.is.count()), 50 + i, stream);
+    }
+  }
+  return sets;
+}
+
+}  // namespace zeroulp::program
