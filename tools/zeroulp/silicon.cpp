@@ -15,7 +15,10 @@ namespace {
 constexpr std::string_view silicon = "silicon";
 constexpr std::string_view kernels = "gpu";
 
-bool has_kernels(fuzz::target t) { return t == fuzz::target::quantize; }
+bool has_kernels(fuzz::target t) {
+  using fuzz::target;
+  return t == target::quantize || t == target::pack || t == target::retile;
+}
 
 #ifdef ZEROULP_HAVE_DEVICE
 
