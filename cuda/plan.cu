@@ -10,8 +10,11 @@ std::uint32_t threshold(const quantizer& q, int e) {
   while (low < high) {
     const std::uint32_t a = (low + high) / 2;
     const std::uint32_t amax = (a & 0x7fffffu) | fp32_one;
-    (pow2_exponent(amax, q.to, q.scale) >= e ? high : low) =
-        pow2_exponent(amax, q.to, q.scale) >= e ? a : a + 1;
+    if (pow2_exponent(amax, q.to, q.scale) >= e) {
+      high = a;
+    } else {
+      low = a + 1;
+    }
   }
   return low;
 }
@@ -41,8 +44,12 @@ quantizer_plan plan_of(const quantizer& q) {
   constexpr float margin = 0x6p-24f;
   p.low = 1 - margin;
   p.high = 1 + margin;
-  // The instructions saturate; NaN, Inf and their policies are the core's.
-  p.by_core = !q.how.conversion.saturate_finite;
+  // The instructions saturate, also what is rounded to Inf. Under a floor some
+  // groups would have a factor for all elements and others none.
+  const policy& how = q.how.conversion;
+  p.by_core = !how.saturate_finite ||
+              (any && !p.rounds_once && !how.saturate_infinite) ||
+              (p.rounds_once && q.how.amax_floor != 0);
   return p;
 }
 

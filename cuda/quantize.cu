@@ -12,11 +12,16 @@ void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
   const bool rows_alone = job.amaxes.data == nullptr &&
                           job.y.groups == grouping::row &&
                           job.yt.groups == grouping::none;
+  const bool is_matrix =
+      job.amaxes.data != nullptr && job.amax_groups == grouping::matrix;
   const std::ptrdiff_t m = job.x.rows, n = job.x.cols;
-  const unsigned blocks =
-      r.blocks(rows_alone ? ceil_div(half_warps_of<In>(m, n), row_threads / 16)
-                          : tiles_of(m, n));
+  unsigned blocks =
+      r.blocks(rows_alone ? half_warps_of<In>(m, n) : tiles_of(m, n));
+  if (rows_alone) blocks = (blocks - 1) / (row_threads / 16) + 1;
   r.need_gpu();
+  if (is_matrix) {
+    r.require(cudaMemsetAsync(job.amaxes.data, 0, 4, stream));
+  }
   if (rows_alone) {
     quantize_rows<In, Out><<<blocks, row_threads, 0, stream>>>(job);
   } else {
@@ -53,6 +58,10 @@ void check_input(const request& r, const quantizer& q, const const_matrix& x) {
          "x must be of fp32, bf16 or fp16");
   r.need_codes(q.to, "codes");
   r.need(q.scale <= scale_kind::pow2_nearest, "there is no such kind of scale");
+  r.need(q.how.scale <= scale_rule::reciprocal_inverse &&
+             q.how.element <= element_rule::approximate_quotient &&
+             q.how.amax <= amax_rule::keep_nan,
+         "there is no such convention");
   r.need_matrix(x, bytes_of(q.from), "x");
 }
 
@@ -80,7 +89,10 @@ void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
                   matrix_view<const std::uint32_t> amax) {
   r.need(is_tile(q.group) || is_tensor(q.group),
          "groups must be 1x128, 128x1, 128x128 or the whole matrix");
-  r.need(amax.data != nullptr, "amax has no data");
+  r.need(amax.data != nullptr || amax.rows == 0 || amax.cols == 0,
+         "amax has no data");
+  r.need(amax.row_stride >= 0 && amax.col_stride >= 0,
+         "amax has a negative stride");
   r.need(reinterpret_cast<std::uintptr_t>(amax.data) % 4 == 0,
          "amax is not aligned to 4 bytes");
   r.need(amax.rows == ceil_div(x.rows, q.group.height(x.rows)) &&
@@ -135,15 +147,14 @@ void group_amaxes(const quantizer& q, const const_matrix& x,
   const request r("cuda::group_amaxes");
   check_input(r, q, x);
   check_amaxes(r, q, x, amax);
+  r.need(amax.rows <= 1 || amax.row_stride >= amax.cols * amax.col_stride,
+         "the rows of amax overlap");
+  r.need(amax.cols <= 1 || amax.col_stride > 0, "the columns of amax overlap");
   quantize_job job{};
   job.plan = plan_of(q);
   job.x = rows_of(x, bytes_of(q.from));
   job.amaxes = {amax.data, amax.row_stride, amax.col_stride};
   job.amax_groups = grouping_of(q.group, false);
-  if (is_tensor(q.group)) {
-    r.need_gpu();
-    r.require(cudaMemsetAsync(amax.data, 0, 4, stream));
-  }
   if (x.rows == 0 || x.cols == 0) return;
   launch_from(r, job, stream);
 }

@@ -61,7 +61,7 @@ __device__ void with_group(const tile_place& place, const device_rows& x,
   }
 }
 
-/// True iff thread `at` of the first 128 (rows), or of the second (columns),
+/// True iff the first 128 threads (rows), or the others (columns),
 /// makes the factors of groups of this kind.
 __device__ inline bool makes(grouping kind, bool is_row) {
   return kind == (is_row ? grouping::row : grouping::column) ||

@@ -114,11 +114,13 @@ __device__ bool quantize_eight(Value value, Low low, High high, bool one,
 /// A number whose code is that of x by scale s: x / s, rounded to FP32 or,
 /// where it is not to be rounded, moved to the odd neighbour, which no midpoint
 /// is. A quotient beside a midpoint is far above FP32's subnormals, so that
-/// what division loses is a number; others need no care.
+/// what division loses is a number; of others, one beyond FP32 alone needs
+/// care: its correction is NaN.
 __device__ inline float divided(const quantizer_plan& p, float x,
                                 std::uint32_t scale) {
   const float s = __uint_as_float(scale);
   const float v = quotient(x, s);
+  if (isnan(v)) return signed_as(__uint_as_float(fp32_infinity), x);
   if (!p.rounds_once) return v;
   const float rest = __fmaf_rn(-v, s, x);
   if (rest == 0) return v;

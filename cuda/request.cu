@@ -36,6 +36,9 @@ void request::need_matrix(const const_matrix& x, int bytes,
                           const char* what) const {
   const std::string name = what;
   if (x.rows < 0 || x.cols < 0) refuse(name + " has a negative size");
+  if (x.rows > most_bytes || x.cols > most_bytes) {
+    refuse(name + " is larger than an address space");
+  }
   if (x.rows == 0 || x.cols == 0) return;
   if (x.data == nullptr) refuse(name + " has no data");
   if (!is_aligned(x.data, bytes)) {

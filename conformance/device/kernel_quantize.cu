@@ -5,13 +5,17 @@
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
 //           first of each tile being it
 
+#include "conformance/device/guarded.hpp"
 #include "conformance/device/same_bits.hpp"
-#include "zeroulp/core/quantize.hpp"
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/cuda.hpp"
 #include "zeroulp/names.hpp"
+#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
+
+int cuda_bytes(format f) { return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4; }
 
 constexpr int tile = 128;
 constexpr int fresh = tile - 1;  ///< elements of a tile besides its amax
@@ -132,10 +136,83 @@ verdict check_convention(const convention& how, const effort& e) {
   return total;
 }
 
+/// Any numbers by any amaxes, so that octets hold elements far beyond the
+/// largest, on midpoints and tiny ones; both outputs. Rows alone every third
+/// time.
+verdict check_given(const effort& e) {
+  verdict v;
+  constexpr std::ptrdiff_t m = 40, n = 300;
+  const std::uint64_t count = cases(e, 100, 4000);
+  for (std::uint64_t c = 0; c < count; ++c) {
+    counter_rng rng(e.seed, c);
+    constexpr format sources[] = {fp32, bf16, fp16},
+                     codes[] = {e4m3, e5m2, e5m6};
+    const auto& how =
+        named_conventions[rng.below(std::size(named_conventions))];
+    const auto kind = rng.one_in(3) ? scale_kind::pow2 : scale_kind::float32;
+    const bool down = rng.one_in(2);
+    const quantizer q{sources[rng.below(3)], codes[rng.below(3)], how.value,
+                      kind, down ? group_shape{tile, 1} : group_shape{1, tile}};
+    word_matrix x(m, n),
+        amax(ceil_div(m, q.group.rows), ceil_div(n, q.group.cols));
+    const int around = rng.between(-70, 70);
+    for (auto& word : amax.words) {
+      const auto exponent =
+          static_cast<std::uint32_t>(127 + around + rng.between(-3, 3));
+      word = exponent << 23 | (rng.next32() & 0x7f0000);
+    }
+    for (auto& word : x.words) {
+      const std::uint32_t fraction = rng.next32() & 0x807f0000;
+      const int wide =
+          rng.one_in(8) ? rng.between(-120, 120) : around - rng.between(0, 16);
+      const int exponent = wide < -126 ? -126 : wide > 127 ? 127 : wide;
+      word = static_cast<std::uint32_t>(recode(
+          fp32, fraction | static_cast<std::uint32_t>(exponent + 127) << 23,
+          q.from, {}, ocp_saturate));
+    }
+    guarded_matrix in(m, n, cuda_bytes(q.from), {0, 4});
+    guarded_matrix given(amax.rows, amax.cols, 4);
+    guarded_matrix y(m, n, cuda_bytes(q.to), {0, 4});
+    guarded_matrix yt(n, m, cuda_bytes(q.to), {0, 8});
+    guarded_matrix s(amax.rows, amax.cols, 4), st(amax.cols, amax.rows, 4);
+    in.upload(x.view());
+    given.upload(amax.view());
+    cuda::quantize(q, in.view(), given.word_view(),
+                   {y.view(), {s.words(), s.stride()}},
+                   {yt.view(), {st.words(), st.stride()}});
+    if (c % 3 == 0) {
+      cuda::quantize(q, in.view(), given.word_view(),
+                     {y.view(), {s.words(), s.stride()}});
+    }
+    finish_kernel();
+    word_matrix got(m, n), turned(n, m), right(m, n);
+    y.download(got.view());
+    yt.download(turned.view());
+    word_matrix scales(amax.rows, amax.cols);
+    engine::quantize(q, x.view(), amax.view(), right.view(), scales.view());
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      for (std::ptrdiff_t j = 0; j < n; ++j) {
+        const std::uint32_t want = right.view()(i, j);
+        for (const std::uint32_t code :
+             {got.view()(i, j), turned.view()(j, i)}) {
+          v.count(code == want, [&] {
+            return std::string(how.name) + " " + name_of(q.from) + " " +
+                   name_of(q.to) + in_hex("x", x.view()(i, j)) +
+                   in_hex("code", code) + in_hex("not", want);
+          });
+        }
+      }
+    }
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_quantize_checks() {
   check_list all;
+  all.push_back(device_check("kernel.quantize.given", "Q2 Q3 Q4 Q5 Q6 Q7 Q8",
+                             "host", check_given));
   for (const auto& how : named_conventions) {
     all.push_back(device_check(
         std::string("kernel.quantize.pairs.") + how.name,

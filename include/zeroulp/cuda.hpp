@@ -8,7 +8,8 @@
 // Matrices are in device memory and stay the caller's; outputs overlap nothing.
 // Work goes to the stream: no allocation, no synchronization. A request that
 // cannot be served throws input_error before anything is launched; what CUDA
-// reports, another GPU included, throws cuda::error.
+// reports, another GPU included, throws cuda::error; so does an error that it
+// has kept from a call before.
 
 #ifndef ZEROULP_CUDA_HPP_
 #define ZEROULP_CUDA_HPP_
