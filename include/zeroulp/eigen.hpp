@@ -10,7 +10,9 @@
 #define ZEROULP_EIGEN_HPP_
 
 #include <Eigen/Core>
+#include <optional>
 
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/core/retile.hpp"
 #include "zeroulp/engine.hpp"
@@ -45,16 +47,20 @@ matrix_view<T> view_of(row_major<T>& m) {
   return {m.data(), m.rows(), m.cols()};
 }
 
-/// Quantizes floats, online: one amax a group.
+/// Quantizes floats, online: one amax a group. Scales are of the convention's
+/// kind unless another is asked for.
 template <class Derived>
 quantized quantize(const Eigen::MatrixBase<Derived>& x, format to,
                    group_shape group,
                    const convention& how = zeroulp_convention,
-                   scale_kind scale = scale_kind::float32) {
+                   std::optional<scale_kind> scale = {}) {
   static_assert(std::is_same_v<typename Derived::Scalar, float>,
                 "zeroulp quantizes float: cast the matrix first");
   if (!is_quantizable(to)) {
     throw input_error("quantize: a format with a sign and at most 32 bits");
+  }
+  if (group.rows < 0 || group.cols < 0) {
+    throw input_error("quantize: a group of negative size");
   }
   const row_major<std::uint32_t> bits =
       x.unaryExpr([](float v) { return bit_cast<std::uint32_t>(v); });
@@ -62,16 +68,17 @@ quantized quantize(const Eigen::MatrixBase<Derived>& x, format to,
       to, group, row_major<std::uint32_t>(x.rows(), x.cols()),
       row_major<std::uint32_t>(ceil_div(x.rows(), group.height(x.rows())),
                                ceil_div(x.cols(), group.width(x.cols())))};
-  zeroulp::quantize(quantizer{fp32, to, how, scale, group}, view_of(bits),
-                    view_of(q.codes), view_of(q.scales));
+  const auto own = how.power_of_two ? scale_kind::pow2 : scale_kind::float32;
+  engine::quantize(quantizer{fp32, to, how, scale.value_or(own), group},
+                   view_of(bits), view_of(q.codes), view_of(q.scales));
   return q;
 }
 
 /// Codes times scales, each product rounded to FP32.
 inline row_major<float> dequantize(const quantized& q) {
   row_major<std::uint32_t> bits(q.codes.rows(), q.codes.cols());
-  zeroulp::dequantize(q.element, q.group, view_of(q.codes), view_of(q.scales),
-                      view_of(bits));
+  engine::dequantize(q.element, q.group, view_of(q.codes), view_of(q.scales),
+                     view_of(bits));
   return bits.unaryExpr([](std::uint32_t b) { return bit_cast<float>(b); });
 }
 
@@ -89,9 +96,9 @@ inline quantized retile(const quantized& q, format to, scale_kind scale,
   const auto n = q.codes.cols();
   quantized out{to, q.group, row_major<std::uint32_t>(n, m),
                 row_major<std::uint32_t>(n, ceil_div(m, q.group.width(m)))};
-  zeroulp::retile(retiling{q.element, to, scale, q.group.cols, rule},
-                  view_of(q.codes), view_of(q.scales), view_of(out.codes),
-                  view_of(out.scales));
+  engine::retile(retiling{q.element, to, scale, q.group.cols, rule},
+                 view_of(q.codes), view_of(q.scales), view_of(out.codes),
+                 view_of(out.scales));
   return out;
 }
 
