@@ -61,6 +61,10 @@ zeroulp_status zeroulp_delayed_amax(const std::uint32_t* history,
     const auto how =
         enum_of(rule, zeroulp::history_rule::moving_average, "rule");
     if (count < 0) refuse("count is {}", count);
+    if (how == zeroulp::history_rule::moving_average &&
+        decay > zeroulp::fp32_one) {
+      refuse("decay is not a number from 0 to 1");
+    }
     if (count > 0) needed(history, "history");
     needed(amax, "amax") =
         zeroulp::delayed_amax(history, count, current, how, decay);

@@ -264,6 +264,16 @@ zeroulp_status zeroulp_make_adamw_factors(
   return guarded(__func__, [&] {
     const auto& s = needed(settings, "settings");
     if (s.step < 1) refuse("settings.step is {}: use 1 and up", s.step);
+    const auto need = [](double value, double below, const char* name) {
+      if (value >= 0 && value < below) return;
+      refuse("settings.{} is {}: use 0 to less than {}", name, value, below);
+    };
+    need(s.beta1, 1, "beta1");
+    need(s.beta2, 1, "beta2");
+    constexpr double most = 0x1p128;
+    need(s.rate, most, "rate");
+    need(s.eps, most, "eps");
+    need(s.weight_decay, most, "weight_decay");
     needed(factors, "factors");
     const auto f = zeroulp::make_adamw_factors(
         {s.rate, s.beta1, s.beta2, s.eps, s.weight_decay, s.step});

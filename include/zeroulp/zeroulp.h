@@ -370,7 +370,8 @@ enum zeroulp_history_rule {
 };
 
 /// The amax that the next scale comes from, given `count` previous ones, oldest
-/// first; with none, `current`. All FP32 bits; `decay` is the moving average's.
+/// first; with none, `current`. All FP32 bits; `decay`, from 0 to 1, is the
+/// moving average's.
 ZEROULP_API zeroulp_status zeroulp_delayed_amax(const uint32_t* history,
                                                 int64_t count, uint32_t current,
                                                 int32_t rule, uint32_t decay,
@@ -475,7 +476,8 @@ ZEROULP_API zeroulp_status zeroulp_rms_norm(const zeroulp_rms_layer* layer,
                                             const zeroulp_matrix* rstd,
                                             const zeroulp_quantized* out);
 
-/// AdamW's settings; `step` counts from 1.
+/// AdamW's settings: betas from 0 to less than 1, the rest from 0 and within
+/// FP32; `step` counts from 1.
 typedef struct zeroulp_adamw_settings {
   double rate;
   double beta1;

@@ -219,6 +219,9 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   meta.update(extra);
   files.add("meta.json", to_text(meta));
   files.commit();
+  // Of a tensor that was there before.
+  std::error_code ignored;
+  if (t.group == group_shape{0, 0}) fs::remove(dir / "scales.npy", ignored);
 }
 
 input_matrix read_input(const fs::path& file, const std::string& dtype_name) {

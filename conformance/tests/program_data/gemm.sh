@@ -12,7 +12,9 @@ shows compare_example_of_its_help_works 'equal: 16900 elements' \
 # 1 * 1 + 2 * 2 and so on, exactly: t t^T = [5 -3; -3 16.25].
 run 0 quantize t.npy --group 1x128 --scale pow2 --out ta
 run 0 quantize t.npy --group 128x128 --scale pow2 --out tb
+run 0 quantize t.npy --group 1x128 --scale pow2 --out tt
 run 0 quantize t.npy --group tensor --scale pow2 --out tt
+holds quantize_leaves_no_scales_of_before test ! -e tt/scales.npy
 exact='<f4 2x2 40a00000 c0400000 c0400000 41820000'
 for recipe in cublaslt.1x128_128x128 deepgemm.1d2d deepseek_v3.inference \
   cutlass.blockwise cutlass.blockwise_one_scale; do
