@@ -455,5 +455,19 @@ TEST(Eigen, QuantizedGemmIsTheCoreOnAnyStorageOrder) {
   EXPECT_THROW(eigen::gemm(qx, qx, r.value), input_error);
 }
 
+TEST(Eigen, TakesTheConventionsScalesAndRefusesOthers) {
+  const Eigen::MatrixXf x = Eigen::MatrixXf::Constant(3, 130, 1.1f);
+  const auto how = parse_convention("transformer_engine").value;
+  auto q = eigen::quantize(x, e4m3, {1, 128}, how);
+  EXPECT_EQ(q.scales(0, 0), pow2_as_fp32(-8));
+  EXPECT_NE(
+      q.scales,
+      eigen::quantize(x, e4m3, {1, 128}, how, scale_kind::float32).scales);
+  q.scales.resize(1, 1);
+  EXPECT_THROW(eigen::dequantize(q), input_error);
+  EXPECT_THROW(eigen::retile(q, e4m3, scale_kind::pow2), input_error);
+  EXPECT_THROW(eigen::quantize(x, e4m3, {-1, 128}), input_error);
+}
+
 }  // namespace
 }  // namespace zeroulp
