@@ -29,15 +29,6 @@ struct quantized {
   words amaxes;
 };
 
-struct group_count {
-  std::ptrdiff_t m, n;
-  std::size_t all() const { return static_cast<std::size_t>(m * n); }
-};
-
-group_count groups_of(group_shape g, std::ptrdiff_t m, std::ptrdiff_t n) {
-  return {ceil_div(m, g.height(m)), ceil_div(n, g.width(n))};
-}
-
 /// By the core, from the amaxes given or, without any, from the groups' own.
 quantized core_quantize(const quantizer& q, const words& x, std::ptrdiff_t m,
                         std::ptrdiff_t n, const words& given = {}) {
@@ -229,30 +220,6 @@ TEST(Arrays, DequantizationEqualsTheCore) {
       }
     }
   }
-}
-
-/// Scales: powers of two, ordinary, about where the largest values leave FP32,
-/// where the smallest do, and all that there are; then any FP32 numbers.
-words make_scales(int kind, format from, std::uint64_t seed,
-                  std::size_t count) {
-  const unpacked max = decode(from, from.max_code());
-  const int top = 127 - msb(max.significand) - max.exponent;
-  const int bottom = -149 - from.quantum_exponent();
-  auto scales = make_numbers(kind < 5 ? family::ordinary : family::specials_too,
-                             seed, count);
-  for (std::size_t i = 0; i < count; ++i) {
-    counter_rng rng{seed + 1, i};
-    const auto power = [&](int low, int high) {
-      return pow2_as_fp32(std::clamp(rng.between(low, high), -149, 127));
-    };
-    if (kind == 0) scales[i] = power(-20, 20);
-    if (kind == 1) scales[i] = power(top - 6, top + 1);
-    if (kind == 2) scales[i] = power(bottom - 1, bottom + 6);
-    if (kind == 3) scales[i] = power(-149, 127);
-    if (kind == 4) scales[i] &= 0x7fffffff;
-    if (kind == 6 && rng.one_in(2)) scales[i] = rng.next32();
-  }
-  return scales;
 }
 
 TEST(Arrays, RetilingEqualsTheCore) {

@@ -26,16 +26,6 @@ inline std::size_t area(std::ptrdiff_t rows, std::ptrdiff_t cols) {
   return static_cast<std::size_t>(rows * cols);
 }
 
-struct group_count {
-  std::ptrdiff_t m, n;
-  std::size_t all() const { return static_cast<std::size_t>(m * n); }
-};
-
-inline group_count groups_of(group_shape g, std::ptrdiff_t m,
-                             std::ptrdiff_t n) {
-  return {ceil_div(m, g.height(m)), ceil_div(n, g.width(n))};
-}
-
 /// The case that holds each of `all` by its difference_of(problem, calls).
 template <class Problem>
 engine_case case_of(std::string name, std::vector<Problem> all) {
