@@ -1,0 +1,291 @@
+// What a GEMM is asked is checked, becomes tensor maps and strides, and goes to
+// the kernel that is likely to be the fastest: all give the same bits.
+
+#include <cudaTypedefs.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "cuda/gemm_instance.hpp"
+#include "cuda/request.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+/// Rows in memory that one tensor map sees: `matrices` times `rows`, of `cols`
+/// elements, in boxes.
+struct boxes {
+  CUtensorMapDataType type;
+  int bytes;  ///< of an element
+  const void* data;
+  std::ptrdiff_t matrices, rows, cols, stride;
+  int box_rows, box_cols;
+};
+
+CUtensorMap make_map(const request& r, const boxes& x) {
+  static const auto encode = [] {
+    void* function = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    const auto status = cudaGetDriverEntryPointByVersion(
+        "cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+    return status == cudaSuccess && found == cudaDriverEntryPointSuccess
+               ? reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function)
+               : nullptr;
+  }();
+  if (encode == nullptr) {
+    throw error("cuda::gemm: CUDA: the driver lacks cuTensorMapEncodeTiled");
+  }
+  const auto length = [](std::ptrdiff_t n) {
+    return static_cast<cuuint64_t>(std::max<std::ptrdiff_t>(n, 1));
+  };
+  const auto row_bytes =
+      static_cast<cuuint64_t>(x.stride) * static_cast<cuuint64_t>(x.bytes);
+  const cuuint64_t sizes[] = {length(x.cols), length(x.rows),
+                              length(x.matrices)};
+  const cuuint64_t strides[] = {row_bytes, row_bytes * length(x.rows)};
+  const cuuint32_t box[] = {static_cast<cuuint32_t>(x.box_cols),
+                            static_cast<cuuint32_t>(x.box_rows), 1};
+  const cuuint32_t steps[] = {1, 1, 1};
+  CUtensorMap map;
+  const CUresult status = encode(
+      &map, x.type, 3, const_cast<void*>(x.data), sizes, strides, box, steps,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  if (status != CUDA_SUCCESS) {
+    r.refuse("cuTensorMapEncodeTiled refused a matrix: error " +
+             std::to_string(static_cast<int>(status)));
+  }
+  return map;
+}
+
+bool starts_on(const void* data, std::ptrdiff_t stride_bytes, int bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) %
+                 static_cast<std::uintptr_t>(bytes) ==
+             0 &&
+         stride_bytes % bytes == 0;
+}
+
+/// The shapes of a request.
+struct sizes {
+  std::ptrdiff_t m, n, k;  ///< of a matrix; m: of all, for groups of rows
+  std::ptrdiff_t a_matrices, b_matrices, d_matrices;
+};
+
+sizes sizes_of(const request& r, const gemm_partition& g, const operand& a,
+               const operand& b) {
+  r.need(g.kind <= gemm_groups::k_ranges, "there is no such kind of groups");
+  const bool several = g.kind != gemm_groups::none;
+  r.need(several || g.count == 1, "one matrix is one group");
+  r.need(g.count >= 1 && g.count <= 65535, "groups must be 1 to 65535");
+  r.need(!several || g.table != nullptr, "the table of groups has no data");
+  r.need(reinterpret_cast<std::uintptr_t>(g.table) % 4 == 0,
+         "the table of groups is not aligned to 4 bytes");
+  r.need(a.cols == b.cols, "A and B must have the same K");
+  sizes s{a.rows, b.rows, a.cols, 1, 1, 1};
+  const auto cut = [&](std::ptrdiff_t& rows, std::ptrdiff_t& matrices,
+                       const char* what) {
+    r.need(rows % g.count == 0, what);
+    rows /= g.count, matrices = g.count;
+  };
+  if (g.kind == gemm_groups::first_rows) {
+    cut(s.m, s.a_matrices, "A must have the same rows for each group");
+    s.d_matrices = g.count;
+  }
+  if (g.kind == gemm_groups::rows || g.kind == gemm_groups::first_rows) {
+    cut(s.n, s.b_matrices, "B must have the same rows for each group");
+  }
+  if (g.kind == gemm_groups::k_ranges) s.d_matrices = g.count;
+  constexpr std::ptrdiff_t most = std::numeric_limits<std::int32_t>::max() / 2;
+  r.need(a.rows <= most && b.rows <= most && s.k <= most,
+         "the matrices are too large for one call: cut them");
+  return s;
+}
+
+void check_operand(const request& r, const operand& x, const char* what) {
+  const std::string name = what;
+  if (x.element != e4m3 && x.element != e5m2) {
+    r.refuse(name + " must be of e4m3 or e5m2");
+  }
+  r.need_matrix({x.codes, x.rows, x.cols, x.stride}, 1, what);
+  if (x.rows == 0 || x.cols == 0) return;
+  if (!starts_on(x.codes, x.stride, 16)) {
+    r.refuse(name + " must have rows that start on multiples of 16 bytes");
+  }
+}
+
+/// The scales of `matrices` matrices of `rows` rows each.
+gemm_scales scales_of(const request& r, const operand& x, granularity g,
+                      std::ptrdiff_t matrices, std::ptrdiff_t rows,
+                      const char* what) {
+  const std::string name = std::string("the scales of ") + what;
+  const auto& s = x.scales;
+  if (s.data == nullptr) {
+    if (g.k != 0 && x.rows > 0 && x.cols > 0) r.refuse(name + " have no data");
+    return {};
+  }
+  if (reinterpret_cast<std::uintptr_t>(s.data) % 4 != 0) {
+    r.refuse(name + " are not aligned to 4 bytes");
+  }
+  const auto groups = [](std::ptrdiff_t length, std::ptrdiff_t by) {
+    return by == 0 ? 1 : ceil_div(length, by);
+  };
+  const std::ptrdiff_t each = groups(rows, g.mn);
+  r.need_shape({s.data, s.rows, s.cols}, matrices * each, groups(x.cols, g.k),
+               name.c_str());
+  if (s.row_stride < 0 || s.col_stride < 0) {
+    r.refuse(name + " have a negative stride");
+  }
+  return {reinterpret_cast<const float*>(s.data), s.row_stride, s.col_stride,
+          each * s.row_stride};
+}
+
+enum class scaling { blocks, columns, matrix };
+
+scaling scaling_of(const request& q, const recipe& r) {
+  q.need(is_valid(r), "the recipe is not valid: see is_valid()");
+  q.need(r.acc == hopper_fp8_f32,
+         "the accumulator must be Hopper's for FP8: hopper_fp8_f32");
+  q.need(r.splits == 1, "K is not split");
+  q.need(r.output == fp32 || r.output == bf16, "D must be of fp32 or bf16");
+  if (r.update == promotion::add) {
+    const bool is_power = (r.interval & (r.interval - 1)) == 0;
+    q.need(r.a == per_tensor && r.b == per_tensor && is_power,
+           "promotion::add takes a scale for the whole of A and of B, and an "
+           "interval that is a power of two from 32, or none");
+    return scaling::matrix;
+  }
+  q.need(r.interval == 128 && r.a == tile_1x128 &&
+             (r.b == tile_1x128 || r.b == block_128x128),
+         "scales are promoted every 128 elements of K, for each 1x128 of A and "
+         "each 1x128 or 128x128 of B");
+  return r.b == block_128x128 ? scaling::blocks : scaling::columns;
+}
+
+/// What the cost model counts: tiles of each row of tiles, and rows of tiles.
+const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
+                            const sizes& s, int processors) {
+  const auto cost = [&](const gemm_instance& x) {
+    const std::ptrdiff_t high = std::ptrdiff_t{x.m} * x.cluster;
+    const bool by_rows = g.kind == gemm_groups::rows;
+    // Of groups of rows, half a tile of each is lost.
+    const double tiles_m =
+        by_rows ? static_cast<double>(s.m) / static_cast<double>(high) +
+                      0.5 * static_cast<double>(g.count)
+                : static_cast<double>(ceil_div(s.m, high));
+    const double copies = static_cast<double>(s.d_matrices);
+    const double tiles =
+        tiles_m * copies * static_cast<double>(ceil_div(s.n, x.n)) * x.cluster;
+    const double waves = static_cast<double>(
+        static_cast<std::ptrdiff_t>(tiles / processors + 0.999));
+    const double k = static_cast<double>(ceil_div(s.k, 128)) /
+                     (g.kind == gemm_groups::k_ranges ? copies : 1);
+    return waves * (k * x.clocks + x.clocks_once);
+  };
+  return *std::min_element(all.first, all.first + all.count,
+                           [&](const gemm_instance& x, const gemm_instance& y) {
+                             return cost(x) < cost(y);
+                           });
+}
+
+}  // namespace
+
+void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
+          const operand& b, const const_matrix& c, const matrix& d,
+          CUstream_st* stream) {
+  const request q("cuda::gemm");
+  const scaling kind = scaling_of(q, r);
+  check_operand(q, a, "A");
+  check_operand(q, b, "B");
+  const sizes s = sizes_of(q, groups, a, b);
+  q.need(groups.kind == gemm_groups::none ||
+             r.update == promotion::product_of_scales,
+         "groups are for promotion::product_of_scales");
+  const bool is_fp32 = r.output == fp32;
+  const int d_bytes = is_fp32 ? 4 : 2;
+  const std::ptrdiff_t d_rows = s.d_matrices * s.m;
+  q.need_matrix(d, d_bytes, "D");
+  q.need_shape(d, d_rows, s.n, "D");
+  const bool adds = r.end == epilogue::accumulate;
+  if (adds) {
+    q.need_matrix(c, 4, "C");
+    q.need_shape(c, d_rows, s.n, "C");
+  }
+  gemm_job job{};
+  job.a_scales = scales_of(q, a, r.a, s.a_matrices, s.m, "A");
+  job.b_scales = scales_of(q, b, r.b, s.b_matrices, s.n, "B");
+  if (d_rows == 0 || s.n == 0) return;
+  q.need_gpu();
+
+  int device = 0, processors = 0;
+  q.require(cudaGetDevice(&device));
+  q.require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                                   device));
+  const gemm_kind wanted{r.update, a.element == e5m2, b.element == e5m2,
+                         groups.kind != gemm_groups::none};
+  const gemm_instances all = kind == scaling::blocks ? gemm_by_blocks(wanted)
+                             : kind == scaling::columns
+                                 ? gemm_by_columns(wanted)
+                                 : gemm_by_matrix(wanted);
+  const gemm_instance& x = choose(all, groups, s, processors);
+
+  // Rows of a tile that no matrix has need not be copied.
+  const int a_rows =
+      static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));
+  job.a_box_bytes = static_cast<unsigned>(a_rows) * 128;
+  if (s.k > 0) {
+    job.a_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a.codes,
+                             s.a_matrices, s.m, s.k, a.stride, a_rows, 128});
+    job.b_map =
+        make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes, s.b_matrices,
+                     s.n, s.k, b.stride, x.n / x.cluster, 128});
+  }
+  job.by_boxes =
+      !is_fp32 && x.n % 64 == 0 && starts_on(d.data, d.stride * 2, 16);
+  if (job.by_boxes) {
+    job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
+                             s.d_matrices, s.m, s.n, d.stride, 16, 64});
+  }
+  job.d_pairs = is_fp32 && starts_on(d.data, d.stride * 4, 8);
+  job.d = d.data;
+  job.d_stride = d.stride, job.d_matrix_stride = s.m * d.stride;
+  if (adds) {
+    job.c = static_cast<const float*>(c.data);
+    job.c_stride = c.stride, job.c_matrix_stride = s.m * c.stride;
+    job.c_by_boxes = x.takes_c && starts_on(c.data, c.stride * 4, 16);
+    if (job.c_by_boxes) {
+      job.c_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, c.data,
+                               s.d_matrices, s.m, s.n, c.stride, x.m, 32});
+    }
+  }
+  job.is_fp32 = is_fp32;
+  job.table = groups.table, job.groups = groups.kind;
+  job.m = static_cast<int>(s.m), job.n = static_cast<int>(s.n);
+  job.k = static_cast<int>(s.k), job.count = static_cast<int>(groups.count);
+  job.interval = r.interval;
+
+  q.require(cudaFuncSetAttribute(
+      x.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, x.shared_bytes));
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim.x = static_cast<unsigned>(x.cluster);
+  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config{};
+  // With tables, how many tiles there are is known on the device alone.
+  const std::ptrdiff_t tiles = ceil_div(s.m, std::ptrdiff_t{x.m} * x.cluster) *
+                               x.cluster * ceil_div(s.n, x.n);
+  const auto most = processors / x.cluster * x.cluster;
+  config.gridDim = static_cast<unsigned>(
+      groups.kind == gemm_groups::none ? std::min<std::ptrdiff_t>(tiles, most)
+                                       : most);
+  config.blockDim = static_cast<unsigned>(x.threads);
+  config.dynamicSmemBytes = static_cast<std::size_t>(x.shared_bytes);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  q.require(cudaLaunchKernelEx(&config, x.kernel, job));
+  q.launched();
+}
+
+}  // namespace zeroulp::cuda

@@ -1,0 +1,37 @@
+// Defines the GEMM kernels that were compiled, as values.
+
+#ifndef ZEROULP_CUDA_GEMM_INSTANCE_HPP_
+#define ZEROULP_CUDA_GEMM_INSTANCE_HPP_
+
+#include "cuda/gemm_job.cuh"
+
+namespace zeroulp::cuda {
+
+struct gemm_instance {
+  void (*kernel)(gemm_job);
+  int m, n;     ///< of a tile
+  int cluster;  ///< blocks that share B, one below the other
+  int threads, shared_bytes;
+  bool takes_c;  ///< through shared memory
+  /// Tensor clocks, about, of 128 elements of K of a tile, and beside them:
+  /// measured once (TUNING.md).
+  int clocks, clocks_once;
+};
+
+/// Those of a scaling.
+struct gemm_instances {
+  const gemm_instance* first;
+  int count;
+};
+struct gemm_kind {
+  promotion update;
+  bool a_is_e5m2, b_is_e5m2;  ///< else e4m3
+  bool grouped;
+};
+gemm_instances gemm_by_blocks(const gemm_kind& kind);
+gemm_instances gemm_by_columns(const gemm_kind& kind);
+gemm_instances gemm_by_matrix(const gemm_kind& kind);
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_GEMM_INSTANCE_HPP_

@@ -1,0 +1,128 @@
+// Defines what a GEMM kernel is asked: operands as tensor maps, scales, D, and
+// the tiles that they make.
+
+#ifndef ZEROULP_CUDA_GEMM_JOB_CUH_
+#define ZEROULP_CUDA_GEMM_JOB_CUH_
+
+#include <cuda.h>
+
+#include <cstdint>
+
+#include "zeroulp/cuda_gemm.hpp"
+
+namespace zeroulp::cuda {
+
+/// FP32 scales of an operand: that of row (or block of rows) i and group of K g
+/// stands at i * stride + g * k_stride; `matrix_stride` from one matrix to the
+/// next.
+struct gemm_scales {
+  const float* data;
+  std::int64_t stride, k_stride, matrix_stride;
+};
+
+struct gemm_job {
+  CUtensorMap a_map, b_map;  ///< boxes of codes: K, rows, matrices
+  CUtensorMap d_map;         ///< boxes of D: 64 columns, 16 rows
+  CUtensorMap c_map;         ///< boxes of C: 32 columns, as many rows as a tile
+  gemm_scales a_scales, b_scales;
+  void* d;  ///< BF16 or, if is_fp32, FP32
+  std::int64_t d_stride, d_matrix_stride;
+  const float* c;  ///< added to D, if any
+  std::int64_t c_stride, c_matrix_stride;
+  const std::int32_t* table;  ///< of groups, in device memory
+  std::int32_t m, n, k;       ///< of A; with groups of rows, of all of them
+  std::int32_t count;         ///< of groups
+  std::int32_t interval;      ///< elements of K between promotions; 0: none
+  gemm_groups groups;
+  unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
+  bool is_fp32;
+  bool by_boxes;    ///< d_map is there; else
+  bool d_pairs;     ///< two FP32 of D can be stored at once
+  bool c_by_boxes;  ///< c_map is there
+};
+
+/// One tile: where it stands, in which matrices, and how far its rows and K go.
+struct gemm_tile {
+  int row, column;
+  int row_end;
+  int k_begin, k_end;
+  int a_matrix, b_matrix, d_matrix;
+  bool is_spoiled;  ///< by a table that cannot be: D is NaN
+};
+
+/// The tiles of a block, one after another; everyone in the block walks them by
+/// itself. Those that share operands are close to each other in time: within a
+/// matrix, patches of 8 tiles along M. Without groups nothing is read from
+/// memory, so that the compiler can see that all lanes of a warp agree.
+template <class Shape, bool Grouped>
+class gemm_schedule {
+ public:
+  __device__ explicit gemm_schedule(const gemm_job& job)
+      : index_(static_cast<int>(blockIdx.x) / Shape::cluster),
+        across_((job.n + Shape::n - 1) / Shape::n) {
+    read(job);
+  }
+
+  __device__ bool next(const gemm_job& job, gemm_tile& t) {
+    while (index_ >= high_ * across_) {
+      if (!Grouped) return false;
+      index_ -= high_ * across_;
+      if (++matrix_ >= job.count) return false;
+      read(job);
+    }
+    constexpr int patch = 8;
+    const int first = index_ / (patch * across_) * patch;
+    const int height = min(patch, high_ - first);
+    const int within = index_ - first * across_;
+    const int rank = static_cast<int>(blockIdx.x) % Shape::cluster;
+    const bool by_matrix = Grouped && job.groups == gemm_groups::first_rows;
+    const bool by_k = Grouped && job.groups == gemm_groups::k_ranges;
+    t.row = first_row_ +
+            ((first + within % height) * Shape::cluster + rank) * Shape::m;
+    t.column = within / height * Shape::n;
+    t.row_end = row_end_;
+    t.k_begin = k_begin_, t.k_end = k_end_;
+    t.a_matrix = by_matrix ? matrix_ : 0;
+    t.b_matrix = by_k ? 0 : matrix_;
+    t.d_matrix = by_matrix || by_k ? matrix_ : 0;
+    t.is_spoiled = is_spoiled_;
+    index_ += static_cast<int>(gridDim.x) / Shape::cluster;
+    return true;
+  }
+
+ private:
+  __device__ void read(const gemm_job& job) {
+    first_row_ = 0, row_end_ = job.m;
+    k_begin_ = 0, k_end_ = job.k;
+    is_spoiled_ = false;
+    if (!Grouped) {
+    } else if (job.groups == gemm_groups::first_rows) {
+      row_end_ = min(max(job.table[matrix_], 0), job.m);
+    } else {
+      const int begin = job.table[matrix_], end = job.table[matrix_ + 1];
+      const bool by_rows = job.groups == gemm_groups::rows;
+      const int most = by_rows ? job.m : job.k;
+      const bool is_range = begin >= 0 && begin <= end && end <= most;
+      if (by_rows) {
+        first_row_ = is_range ? begin : 0;
+        row_end_ = is_range ? end : 0;
+      } else {
+        is_spoiled_ = !is_range || begin % Shape::k != 0 ||
+                      (end % Shape::k != 0 && end != job.k);
+        k_begin_ = is_spoiled_ ? 0 : begin;
+        k_end_ = is_spoiled_ ? 0 : end;
+      }
+    }
+    constexpr int step = Shape::m * Shape::cluster;
+    high_ = (row_end_ - first_row_ + step - 1) / step;
+  }
+
+  int index_, across_;  ///< index_: within the matrix
+  int matrix_ = 0, high_ = 0;
+  int first_row_ = 0, row_end_ = 0, k_begin_ = 0, k_end_ = 0;
+  bool is_spoiled_ = false;
+};
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_GEMM_JOB_CUH_

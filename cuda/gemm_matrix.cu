@@ -1,0 +1,16 @@
+// One scale for the whole of A and of B, or none; any interval. A control.
+
+#include "cuda/gemm_instance.cuh"
+
+namespace zeroulp::cuda {
+
+gemm_instances gemm_by_matrix(const gemm_kind& kind) {
+  return with_types(kind, [&](auto types) -> gemm_instances {
+    static constexpr gemm_instance dense[] = {
+        make_instance<gemm_shape<2, 1, 128, 2>, matrix_scaling<128>,
+                      types.value>(750, 2000)};
+    return {dense, kind.grouped ? 0 : 1};
+  });
+}
+
+}  // namespace zeroulp::cuda

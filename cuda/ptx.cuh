@@ -1,0 +1,187 @@
+// Defines the PTX that kernels need and C++ has no words for, each instruction
+// once: barriers in shared memory, the tensor memory accelerator's copies,
+// clusters, and the warp group's fences. wgmma itself: wgmma.cuh.
+//
+// Source: PTX ISA 9.0.
+
+#ifndef ZEROULP_CUDA_PTX_CUH_
+#define ZEROULP_CUDA_PTX_CUH_
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace zeroulp::cuda::ptx {
+
+/// An address in the shared memory of this block.
+using shared_address = std::uint32_t;
+
+__device__ inline shared_address address_of(const void* in_shared) {
+  return static_cast<shared_address>(__cvta_generic_to_shared(in_shared));
+}
+
+/// An mbarrier. Phases alternate; a wait names the parity of the phase that is
+/// to be over. Of a fresh barrier phase 1 counts as over.
+struct alignas(8) barrier {
+  std::uint64_t state;
+};
+
+__device__ inline void initialize(barrier& b, unsigned arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(&b)),
+               "r"(arrivals));
+}
+/// Makes fresh barriers known to the copy engine and to the cluster.
+__device__ inline void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void wait(barrier& b, unsigned parity) {
+  asm volatile(
+      "{\n.reg .pred over;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
+      "@over bra done;\n"
+      "bra again;\n"
+      "done:\n}" ::"r"(address_of(&b)),
+      "r"(parity)
+      : "memory");
+}
+/// Arrives and announces bytes that the copy engine is to bring.
+__device__ inline void arrive_expecting(barrier& b, unsigned bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                   address_of(&b)),
+               "r"(bytes)
+               : "memory");
+}
+__device__ inline void arrive(barrier& b) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(&b))
+               : "memory");
+}
+/// Arrives at the same barrier of block `rank` of the cluster.
+__device__ inline void arrive_at(barrier& b, unsigned rank) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(
+          address_of(&b)),
+      "r"(rank)
+      : "memory");
+}
+/// Arrives once this thread's copies by copy_word have landed.
+__device__ inline void arrive_after_copies(barrier& b) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
+                   address_of(&b))
+               : "memory");
+}
+
+/// Copies 4 bytes to shared memory, or zeros unless `inside`.
+__device__ inline void copy_word(void* to, const void* from, bool inside) {
+  asm volatile(
+      "cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address_of(to)),
+      "l"(__cvta_generic_to_global(from)), "r"(inside ? 4 : 0)
+      : "memory");
+}
+
+/// Copies the box of a tensor map at (column, row) of a matrix to shared
+/// memory; `b` counts its bytes. Elements outside the matrix are zeros.
+__device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
+                                int column, int row, int matrix) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::"
+      "bytes [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(address_of(to)),
+      "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix)
+      : "memory");
+}
+/// The same for every block of the cluster whose bit is set, at the same place
+/// and barrier of each.
+__device__ inline void copy_box_to(std::uint16_t blocks, void* to,
+                                   const CUtensorMap& map, barrier& b,
+                                   int column, int row, int matrix) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::"
+      "bytes.multicast::cluster [%0], [%1, {%3, %4, %6}], [%2], %5;" ::"r"(
+          address_of(to)),
+      "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "h"(blocks),
+      "r"(matrix)
+      : "memory");
+}
+__device__ inline void prefetch(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+/// Copies a box from shared memory to its place in a matrix; what would lie
+/// outside is left out. Shared memory may be written again after
+/// `wait_for_stores`, by the same thread.
+__device__ inline void store_box(const CUtensorMap& map, const void* from,
+                                 int column, int row, int matrix) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, "
+      "%4}], [%1];" ::"l"(&map),
+      "r"(address_of(from)), "r"(column), "r"(row), "r"(matrix)
+      : "memory");
+}
+__device__ inline void commit_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void wait_for_stores() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+/// Orders this thread's accesses to shared memory before those of the copy
+/// engine that come after.
+__device__ inline void fence_shared() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+/// Four 8 x 8 matrices of 16-bit elements in the layout of wgmma's results;
+/// lane 8 i + r has the address of row r of matrix i.
+__device__ inline void store_matrices(shared_address to,
+                                      const std::uint32_t (&word)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+          to),
+      "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+      : "memory");
+}
+
+/// The same back, as wgmma wants its operand A.
+__device__ inline void load_matrices(std::uint32_t (&word)[4],
+                                     shared_address from) {
+  asm volatile(
+      "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+      : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+      : "r"(from)
+      : "memory");
+}
+
+__device__ inline unsigned rank_in_cluster() {
+  unsigned rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+__device__ inline void synchronize_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.release.aligned;\n"
+      "barrier.cluster.wait.acquire.aligned;" ::
+          : "memory");
+}
+
+/// A barrier of some warps of the block, by number: `wait_at` blocks until
+/// `threads` threads have come, `pass` does not.
+__device__ inline void wait_at(int number, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+__device__ inline void pass(int number, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+/// Registers of each thread of this warp group, from here on.
+template <int Count>
+__device__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
+}
+template <int Count>
+__device__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));
+}
+
+}  // namespace zeroulp::cuda::ptx
+
+#endif  // ZEROULP_CUDA_PTX_CUH_
