@@ -7,14 +7,31 @@
 namespace zeroulp::cuda {
 namespace {
 
-template <class From>
-void launch(const dequantize_job& job, format to, unsigned blocks,
-            CUstream_st* stream) {
-  if (to == fp32) {
-    dequantize_tile<From, 4><<<blocks, tile_threads, 0, stream>>>(job);
+template <class From, int OutBytes>
+void launch_to(const request& r, const dequantize_job& job,
+               CUstream_st* stream) {
+  const std::ptrdiff_t m = job.codes.rows, n = job.codes.cols;
+  const bool by_rows =
+      job.codes.whole && job.out.whole && n % dequantized_width<OutBytes> == 0;
+  const std::ptrdiff_t count =
+      by_rows
+          ? ceil_div(dequantize_threads_of<OutBytes>(m, n), dequantize_threads)
+          : tiles_of(m, n);
+  const unsigned blocks = r.blocks(count);
+  r.need_gpu();
+  if (by_rows) {
+    dequantize_rows<From, OutBytes>
+        <<<blocks, dequantize_threads, 0, stream>>>(job);
   } else {
-    dequantize_tile<From, 2><<<blocks, tile_threads, 0, stream>>>(job);
+    dequantize_tile<From, OutBytes><<<blocks, tile_threads, 0, stream>>>(job);
   }
+  r.launched();
+}
+
+template <class From>
+void launch(const request& r, const dequantize_job& job, format to,
+            CUstream_st* stream) {
+  (to == fp32 ? launch_to<From, 4> : launch_to<From, 2>)(r, job, stream);
 }
 
 }  // namespace
@@ -40,12 +57,9 @@ void dequantize(format from, group_shape group, const const_matrix& codes,
                            group.cols == 1,
                            is_tile(group),
                            rows_of(out, bytes_of(to))};
-  const unsigned blocks = r.blocks(tiles_of(m, n));
-  r.need_gpu();
   (from == e4m3   ? launch<e4m3_elements>
    : from == e5m2 ? launch<e5m2_elements>
-                  : launch<e5m6_elements>)(job, to, blocks, stream);
-  r.launched();
+                  : launch<e5m6_elements>)(r, job, to, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -1,7 +1,12 @@
-// Defines the dequantizing kernel: a block reads a tile of 128 x 128 codes, a
-// warp a row of it at a time, a thread four neighbouring codes.
+// Defines the dequantizing kernels.
 //
 //   out = fl(code * scale), as FP32 or rounded again to BF16
+//
+// dequantize_rows takes rows that can be read and written in pieces of 16
+// bytes: 16 threads, or 32 for FP32, read a few rows of 128 columns, codes and
+// scales before anything is written. dequantize_tile takes all others: a block
+// reads a tile of 128 x 128 codes, a warp a row of it at a time, a thread four
+// neighbouring codes.
 //
 // Source: SPEC clause Q10.
 
@@ -96,7 +101,112 @@ __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
   }
 }
 
+/// Reads the scales of groups (i, g) to (i + Count - 1, g), or none beyond
+/// `last`, which is repeated.
+template <int Count>
+__device__ void read_scales(const scale_source& from, std::ptrdiff_t i,
+                            std::ptrdiff_t last, std::ptrdiff_t g,
+                            float (&to)[Count]) {
+  const const_scales& s = from.from;
+  if (s.layout == scale_layout::packed_ue8m0) {
+#pragma unroll
+    for (int k = 0; k < Count; ++k) {
+      to[k] = __uint_as_float(from.at(i + k < last ? i + k : last, g));
+    }
+    return;
+  }
+  const bool is_mn_major = s.layout == scale_layout::mn_major;
+  const std::uint32_t* at =
+      s.data + (is_mn_major ? g * s.stride + i : i * s.stride + g);
+  const std::ptrdiff_t step = is_mn_major ? 1 : s.stride;
+#pragma unroll
+  for (int k = 0; k < Count; ++k) {
+    to[k] = __uint_as_float(__ldg(at));
+    if (i + k < last) at += step;
+  }
+}
+
 }  // namespace detail
+
+/// Columns and rows of a thread, threads of a block.
+template <int OutBytes>
+inline constexpr int dequantized_width = OutBytes == 4 ? 4 : 8;
+inline constexpr int dequantized_rows = 4;
+inline constexpr int dequantize_threads = 128;
+
+/// Threads that an m x n matrix takes.
+template <int OutBytes>
+std::ptrdiff_t dequantize_threads_of(std::ptrdiff_t m, std::ptrdiff_t n) {
+  return ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge) *
+         (tile_edge / dequantized_width<OutBytes>);
+}
+
+/// OutBytes: 4, FP32, or 2, BF16.
+template <class From, int OutBytes>
+__global__ void __launch_bounds__(dequantize_threads)
+    dequantize_rows(const __grid_constant__ dequantize_job job) {
+  constexpr int width = dequantized_width<OutBytes>, rows = dequantized_rows;
+  constexpr int lanes = tile_edge / width;
+  const unsigned unit = blockIdx.x * (dequantize_threads / lanes) +
+                        threadIdx.x / static_cast<unsigned>(lanes);
+  const auto groups =
+      static_cast<unsigned>((job.codes.cols + tile_edge - 1) / tile_edge);
+  const std::ptrdiff_t row0 = std::ptrdiff_t{unit / groups} * rows;
+  const std::ptrdiff_t group = unit % groups;
+  const std::ptrdiff_t col0 = group * tile_edge + threadIdx.x % lanes * width;
+  if (row0 >= job.codes.rows || col0 >= job.codes.cols) return;
+  const std::ptrdiff_t last = job.codes.rows - 1;
+
+  std::uint32_t x[rows][width * From::bytes / 4];
+  const char* from = job.codes.row<From::bytes>(row0) + col0 * From::bytes;
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    if constexpr (width * From::bytes == 4) {
+      x[i][0] = __ldg(reinterpret_cast<const std::uint32_t*>(from));
+    } else if constexpr (width * From::bytes == 8) {
+      const auto two = __ldg(reinterpret_cast<const uint2*>(from));
+      x[i][0] = two.x, x[i][1] = two.y;
+    } else {
+      const auto four = __ldg(reinterpret_cast<const uint4*>(from));
+      x[i][0] = four.x, x[i][1] = four.y, x[i][2] = four.z, x[i][3] = four.w;
+    }
+    if (row0 + i < last) from += job.codes.stride * From::bytes;
+  }
+
+  char* to = job.out.row<OutBytes>(row0) + col0 * OutBytes;
+  const auto write = [&](auto scale) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i, to += job.out.stride * OutBytes) {
+      float y[width];
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        y[j] = __fmul_rn(decoded<From>(x[i], j), scale(i, j));
+      }
+      if (row0 + i > last) return;
+      if constexpr (OutBytes == 4) {
+        *reinterpret_cast<float4*>(to) = {y[0], y[1], y[2], y[3]};
+      } else {
+        *reinterpret_cast<uint4*>(to) = {
+            detail::two_bf16(y[0], y[1]), detail::two_bf16(y[2], y[3]),
+            detail::two_bf16(y[4], y[5]), detail::two_bf16(y[6], y[7])};
+      }
+    }
+  };
+  if (job.by_row) {
+    float of_rows[rows];
+    detail::read_scales(job.scales, row0, last, group, of_rows);
+    write([&](int i, int) { return of_rows[i]; });
+    return;
+  }
+  const std::ptrdiff_t tile_row = job.by_tile ? row0 / tile_edge : 0;
+  float of_columns[width];
+#pragma unroll
+  for (int j = 0; j < width; ++j) {
+    const std::ptrdiff_t g = job.by_column ? col0 + j : job.by_tile ? group : 0;
+    of_columns[j] = __uint_as_float(job.scales.at(tile_row, g));
+  }
+  write([&](int, int j) { return of_columns[j]; });
+}
 
 /// OutBytes: 4, FP32, or 2, BF16.
 template <class From, int OutBytes>

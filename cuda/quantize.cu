@@ -1,7 +1,7 @@
 #include <cuda_runtime.h>
 
+#include "cuda/quantize_launch.cuh"
 #include "cuda/quantize_rows.cuh"
-#include "cuda/quantize_tile.cuh"
 #include "cuda/request.hpp"
 
 namespace zeroulp::cuda {
@@ -24,8 +24,12 @@ void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
   }
   if (rows_alone) {
     quantize_rows<In, Out><<<blocks, row_threads, 0, stream>>>(job);
+  } else if (quantizes_blocks(job)) {
+    launch_blocks(job, blocks, stream);
+  } else if (quantizes_both(job)) {
+    launch_both(job, blocks, stream);
   } else {
-    quantize_tile<In, Out><<<blocks, tile_threads, 0, stream>>>(job);
+    launch_tiles(job, blocks, stream);
   }
   r.launched();
 }

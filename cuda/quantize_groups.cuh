@@ -98,8 +98,8 @@ __device__ bool scale_groups(const quantize_job& job, const tile_place& place,
     if (is_shared && !is_row) return;
     with_group(place, job.x, to.groups, at,
                [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-                 is_transposed ? to.scales.put(j, i, f.scale)
-                               : to.scales.put(i, j, f.scale);
+                 is_transposed ? put_kept(to.scales, j, i, f.scale)
+                               : put_kept(to.scales, i, j, f.scale);
                });
   };
   scale(job.y, false);
@@ -130,8 +130,9 @@ __device__ inline void store_amaxes(const quantize_job& job,
 /// them, and slow. By all threads.
 template <class In, class Out>
 __device__ __noinline__ void quantize_by_core(const quantize_job& job,
-                                              const tile_place& place,
                                               tile_groups& groups) {
+  // Found again: as an argument it would be in memory from the start.
+  const tile_place place(blockIdx.x, job.x.cols);
   const int thread = static_cast<int>(threadIdx.x);
   const quantizer& q = job.plan.q;
   const auto for_each_element = [&](auto use) {

@@ -44,6 +44,24 @@ struct quantize_job {
 
 namespace detail {
 
+/// Writes a scale as scale_target::put does. In rows of scales a tile writes
+/// four bytes here and there; the L2 is asked to keep them until the tiles
+/// beside it have filled their sectors: memory takes parts of them slowly.
+__device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
+                                std::ptrdiff_t g, std::uint32_t bits) {
+  if (scales.to.layout != scale_layout::row_major) {
+    scales.put(i, g, bits);
+    return;
+  }
+  asm volatile(
+      "{ .reg .b64 policy; "
+      "createpolicy.fractional.L2::evict_last.b64 policy, 1.0; "
+      "st.global.L2::cache_hint.u32 [%0], %1, policy; }" ::"l"(
+          scales.to.data + i * scales.to.stride + g),
+      "r"(bits)
+      : "memory");
+}
+
 /// The largest magnitude of an octet, as bits of an element.
 template <class In>
 __device__ std::uint32_t largest_of(const octet<In::bytes>& x) {

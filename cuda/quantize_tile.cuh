@@ -1,11 +1,12 @@
-// Defines the quantizing kernel: a block reads a tile of 128 x 128 once and
-// writes what was asked for of it: codes with a scale for each row, column or
-// the whole of the tile, in place or transposed, or amaxes alone.
+// Defines the quantizing kernel for any job: a block reads a tile of 128 x 128
+// once and writes what was asked for of it: codes with a scale for each row,
+// column or the whole of the tile, in place or transposed, or amaxes alone.
 //
 //   load 8 x 8 elements a thread -> amax of rows, columns, tile -> barrier ->
 //   a thread a group: scale and factors -> barrier -> codes -> stores
 //
-// Source: SPEC clauses Q1 to Q8, Q11. Groups of 1x128 alone: quantize_rows.cuh.
+// Source: SPEC clauses Q1 to Q8, Q11. Faster, for fewer: quantize_rows.cuh,
+// quantize_block.cuh, quantize_both.cuh.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_TILE_CUH_
 #define ZEROULP_CUDA_QUANTIZE_TILE_CUH_
@@ -177,7 +178,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
         });
   }
   if (__syncthreads_or(!ordinary)) {
-    return detail::quantize_by_core<In, Out>(job, place, groups);
+    return detail::quantize_by_core<In, Out>(job, groups);
   }
   if (job.amaxes.data != nullptr) {
     return detail::store_amaxes(job, place, groups);

@@ -8,7 +8,13 @@ namespace {
 
 template <class From, class To, bool Powers>
 void launch(const retile_job& job, unsigned blocks, CUstream_st* stream) {
-  retile_tile<From, To, Powers><<<blocks, tile_threads, 0, stream>>>(job);
+  if (is_of_octets(job.codes, {})) {
+    retile_tile<From, To, Powers, true>
+        <<<blocks, tile_threads, 0, stream>>>(job);
+  } else {
+    retile_tile<From, To, Powers, false>
+        <<<blocks, tile_threads, 0, stream>>>(job);
+  }
 }
 
 template <class From, class To>

@@ -41,31 +41,34 @@ struct retiled_tile {
   transposing_tile<To::bytes> transposed;
 };
 
-/// What a thread makes of its 8 x 8 codes, in FP32.
-template <class From, class To, bool Powers>
+/// What a thread makes of its 8 x 8 codes, in FP32: twice the same values, as
+/// there are not registers for 64. For the second time codes of one byte are
+/// read again, from the L1: what is kept the compiler decodes once, and spills.
+/// Those of two bytes do not fit in the L1.
+template <class From, class To, bool Powers, bool Octets>
 class retiled_floats {
  public:
-  __device__ retiled_floats(const octet<From::bytes> (&x)[8],
-                            const retiled_rows& rows, thread_place t) {
+  __device__ explicit retiled_floats(const octet<From::bytes> (&x)[8]) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x_[i] = x[i];
+  }
+
+  /// Puts the amaxes of its columns; returns those with Inf or NaN.
+  __device__ unsigned put_amaxes(const retiled_rows& rows,
+                                 retiled_columns& columns, thread_place t) {
     read_eight(by_row_, rows.factors + 8 * t.a);
+    float largest[8];
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        halves_[i][k] = two_halves<From>(x[i].words, k);
-      }
-    }
-  }
-
-  /// Puts the amaxes of its columns; returns those with Inf or NaN.
-  __device__ unsigned put_amaxes(retiled_columns& columns, thread_place t) {
-    float largest[8];
+        float v[2];
+        read(i, k, v);
 #pragma unroll
-    for (int i = 1; i < 8; ++i) {
-#pragma unroll
-      for (int j = 0; j < 8; ++j) {
-        const float before = i == 1 ? value(0, j) : largest[j];
-        largest[j] = larger_magnitude(before, value(i, j));
+        for (int h = 0; h < 2; ++h) {
+          float& most = largest[2 * k + h];
+          most = i == 0 ? fabsf(v[h]) : larger_magnitude(most, v[h]);
+        }
       }
     }
     std::uint32_t most[8];
@@ -76,12 +79,6 @@ class retiled_floats {
       special |= most[j] < fp32_infinity ? 0 : 1u << j;
     }
     columns.put_amaxes(t, most);
-    // Have the compiler multiply again, rather than hold all the values.
-#pragma unroll
-    for (int i = 0; i < 8; ++i) {
-#pragma unroll
-      for (int k = 0; k < 4; ++k) asm volatile("" : "+r"(halves_[i][k]));
-    }
     return special;
   }
 
@@ -92,51 +89,71 @@ class retiled_floats {
   __device__ static void put_factor(retiled_columns&, const retiled_rows&,
                                     int) {}
 
-  /// Puts the codes; returns the columns in which some are not decided.
-  __device__ unsigned put_codes(const retiled_columns& columns, thread_place t,
-                                transposing_tile<To::bytes>& out) const {
-    float low[8];
-    read_eight(low, columns.low + 8 * t.c);
+  /// Puts the codes; returns the columns that are not decided.
+  __device__ unsigned put_codes(const retile_job& job, tile_place place,
+                                const retiled_rows& rows,
+                                const retiled_columns& columns, thread_place t,
+                                transposing_tile<To::bytes>& out) {
+    if constexpr (Octets && From::bytes == 1) {
+      octet_column(job.codes, place, t).load_again(job.codes, x_);
+    }
+    read_eight(by_row_, rows.factors + 8 * t.a);
     unsigned open = 0;
 #pragma unroll
-    for (int j = 0; j < 8; ++j) {
-      const auto scaled = [&](float factor) {
-        return encode_values<From, To, Powers>(
-            [&](int i) { return __fmul_rn(value(i, j), factor); });
-      };
-      const auto codes = scaled(low[j]);
-      out.put(t, j, codes);
-      if (low[j] < 0) open |= 1u << j;
-      if constexpr (!Powers) {
-        const auto others = scaled(columns.high[8 * t.c + j]);
+    for (int k = 0; k < 4; ++k) {  // two columns
+      float v[8][2];
 #pragma unroll
-        for (int w = 0; w < octet<To::bytes>::count; ++w) {
-          if (codes.words[w] != others.words[w]) open |= 1u << j;
+      for (int i = 0; i < 8; ++i) read(i, k, v[i]);
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int j = 2 * k + h;
+        const column_factors f = columns.factors[j][t.c];
+        const auto scaled = [&](float factor) {
+          return encode_values<From, To, Powers>(
+              [&](int i) { return __fmul_rn(v[i][h], factor); });
+        };
+        auto codes = scaled(f.low);
+        if (f.low < 0) open |= 1u << j;
+        if constexpr (!Powers) {
+          const auto others = scaled(f.high);
+          std::uint32_t differ = 0;
+#pragma unroll
+          for (int w = 0; w < octet<To::bytes>::count; ++w) {
+            differ |= codes.words[w] ^ others.words[w];
+          }
+          if (differ != 0) {
+            codes = encode_eight<To>([&](int i) {
+              return divided(job.plan, v[i][h], columns.scale[8 * t.c + j]);
+            });
+          }
         }
+        out.put(t, j, codes);
       }
     }
     return open;
   }
 
  private:
-  __device__ float value(int i, int j) const {
-    return __fmul_rn(half_value(halves_[i][j / 2], j % 2), by_row_[i]);
+  /// Values of row i, columns 2 k and 2 k + 1.
+  __device__ void read(int i, int k, float (&v)[2]) const {
+    const std::uint32_t halves = two_halves<From>(x_[i].words, k);
+    v[0] = __fmul_rn(half_value(halves, 0), by_row_[i]);
+    v[1] = __fmul_rn(half_value(halves, 1), by_row_[i]);
   }
 
-  std::uint32_t halves_[8][4];
+  octet<From::bytes> x_[8];
   float by_row_[8];
 };
 
-/// From amaxes to codes in shared memory, by numbers of this kind. Returns the
-/// columns of a thread that are open; `again`: its column has to be done again.
-template <bool Powers, class Numbers, class To>
-__device__ unsigned retile_by(const retile_job& job, tile_place place,
-                              Numbers numbers, retiled_tile<To>& tile,
-                              bool& again) {
+/// From values to the matrix, by numbers of this kind.
+template <class From, bool Powers, class Numbers, class To>
+__device__ void retile_by(const retile_job& job, tile_place place,
+                          Numbers numbers, retiled_tile<To>& tile) {
   const thread_place t;
-  unsigned open = numbers.put_amaxes(tile.columns, t);
+  unsigned open = numbers.put_amaxes(tile.rows, tile.columns, t);
   __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
+  bool again = false;
   if (thread < tile_edge) {
     const std::uint32_t amax =
         Numbers::amax_of(tile.columns, tile.rows, thread);
@@ -144,49 +161,73 @@ __device__ unsigned retile_by(const retile_job& job, tile_place place,
     Numbers::put_factor(tile.columns, tile.rows, thread);
   }
   __syncthreads();
-  open |= numbers.put_codes(tile.columns, t, tile.transposed);
-  return open;
+  open |= numbers.put_codes(job, place, tile.rows, tile.columns, t,
+                            tile.transposed);
+  if (open != 0) {  // columns that are, or may be, the core's
+    fill_open<From, To, Powers>(job, tile.rows, tile.columns, place, open,
+                                tile.transposed);
+  }
+  again = __syncthreads_or(again) != 0;
+  store_transposed(tile.transposed, job.to, place);
+  if (thread < tile_edge) tile.columns.put_scales(job, place);
+  if (again) {
+    __syncthreads();  // what follows writes over it
+    retile_again<From, To>(job, tile.rows, tile.columns, place);
+  }
 }
+
+/// A tile whose scales are too far apart for FP16; its rows are read.
+template <class From, class To>
+__device__ __noinline__ void retile_wide(const retile_job& job,
+                                         retiled_tile<To>& tile) {
+  const tile_place place(blockIdx.x, job.codes.cols);
+  octet<From::bytes> x[8];
+  octet_column(job.codes, place, {}).load(job.codes, x);
+  retile_by<From, true>(job, place, retiled_floats<From, To, true, true>(x),
+                        tile);
+}
+
+/// Where retiled_halves serves most tiles.
+template <class From, class To, bool Powers, bool Octets>
+inline constexpr bool is_retiled_as_halves =
+    Powers&& Octets&& From::as_format == e4m3&& To::bytes == 1;
+
+/// Blocks of a multiprocessor.
+template <class From, class To, bool Powers, bool Octets>
+inline constexpr int retile_blocks =
+    From::bytes + To::bytes > 2                      ? 3
+    : is_retiled_as_halves<From, To, Powers, Octets> ? 5
+                                                     : 4;
 
 }  // namespace detail
 
-template <class From, class To, bool Powers>
-__global__ void __launch_bounds__(tile_threads,
-                                  From::bytes + To::bytes == 2 ? 4 : 3)
+/// Octets: see is_of_octets.
+template <class From, class To, bool Powers, bool Octets>
+__global__ void __launch_bounds__(
+    tile_threads, (detail::retile_blocks<From, To, Powers, Octets>))
     retile_tile(const __grid_constant__ retile_job job) {
   __shared__ detail::retiled_tile<To> tile;
   const tile_place place(blockIdx.x, job.codes.cols);
   const thread_place t;
   octet<From::bytes> x[8];
-  load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
+  if constexpr (Octets) {
+    octet_column(job.codes, place, t).load(job.codes, x);
+  } else {
+    load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
+  }
   if (threadIdx.x < tile_edge) tile.rows.template read<Powers>(job, place);
   __syncthreads();
 
-  unsigned open = 0;  // columns that are, or may be, the core's
-  bool again = false;
-  constexpr bool may_be_halves =
-      Powers && From::as_format == e4m3 && To::bytes == 1;
-  const bool is_narrow = may_be_halves && detail::is_narrow(tile.rows);
-  if constexpr (may_be_halves) {
-    if (is_narrow) {
-      open = detail::retile_by<Powers>(
-          job, place, detail::retiled_halves<To>(x, tile.rows, t), tile, again);
+  if constexpr (detail::is_retiled_as_halves<From, To, Powers, Octets>) {
+    if (!detail::is_narrow(tile.rows)) {
+      detail::retile_wide<From>(job, tile);
+      return;
     }
-  }
-  if (!is_narrow) {
-    open = detail::retile_by<Powers>(
-        job, place, detail::retiled_floats<From, To, Powers>(x, tile.rows, t),
-        tile, again);
-  }
-  if (open != 0) {
-    detail::fill_open<From, To, Powers>(job, tile.rows, tile.columns, place,
-                                        open, tile.transposed);
-  }
-  again = __syncthreads_or(again) != 0;
-  store_transposed(tile.transposed, job.to, place);
-  if (again) {
-    __syncthreads();  // what follows writes over it
-    detail::retile_again<From, To>(job, tile.rows, tile.columns, place);
+    detail::retile_by<From, Powers>(
+        job, place, detail::retiled_halves<To>(x, tile.rows, t), tile);
+  } else {
+    detail::retile_by<From, Powers>(
+        job, place, detail::retiled_floats<From, To, Powers, Octets>(x), tile);
   }
 }
 

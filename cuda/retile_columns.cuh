@@ -5,7 +5,7 @@
 #define ZEROULP_CUDA_RETILE_COLUMNS_CUH_
 
 #include "cuda/decode.cuh"
-#include "cuda/plan.cuh"
+#include "cuda/quantize_job.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/scales.cuh"
 #include "zeroulp/core/retile.hpp"
@@ -153,12 +153,25 @@ struct retiled_rows {
   }
 };
 
+/// The factors of a column; low < 0: the core's. As two FP16 numbers: `halves`.
+struct column_factors {
+  float low, high;
+};
+
 struct retiled_columns {
   /// FP32 bits; or, in the first half of a row, FP16 bits.
   alignas(16) std::uint32_t amax[tile_threads / 32][tile_edge];
-  alignas(16) float low[tile_edge], high[tile_edge];  ///< low < 0: the core's
-  alignas(16) float halves[tile_edge];  ///< two FP16 factors as they lie
-  std::uint32_t scale[tile_edge];       ///< 0: to be done again
+  /// Of column 8 c + j: [j][c], where 16 threads find theirs side by side.
+  alignas(8) column_factors factors[8][tile_edge / 8];
+  std::uint32_t halves[8][tile_edge / 8];
+  std::uint32_t scale[tile_edge];  ///< 0: to be done again
+
+  __device__ column_factors& factors_of(int column) {
+    return factors[column % 8][column / 8];
+  }
+  __device__ const column_factors& factors_of(int column) const {
+    return factors[column % 8][column / 8];
+  }
 
   /// `most`: a thread's amaxes of its eight columns, FP32 bits. Each half of a
   /// warp keeps the larger of both halves for four of them.
@@ -191,7 +204,6 @@ struct retiled_columns {
   __device__ bool decide(const retile_job& job, tile_place place,
                          const retiled_rows& rows, std::uint32_t most) {
     const int thread = static_cast<int>(threadIdx.x);
-    const std::ptrdiff_t column = place.col0 + thread;
     const bool by_amax = job.r.rule == retile_rule::amax;
     const bool is_decided = !by_amax || most == 0 || is_ordinary(most);
     std::uint32_t t = 0;
@@ -199,26 +211,33 @@ struct retiled_columns {
       t = !by_amax    ? rows.max_scale(job)
           : most == 0 ? fp32_one
                       : ordinary_scale<Powers>(job.plan, most);
-      if (column < job.codes.cols) {
-        job.to_scales.put(column, place.row0 / tile_edge, t);
-      }
     }
-    put_scale<Powers>(job.plan, thread, t);
-    return is_decided || column >= job.codes.cols;
+    set_scale<Powers>(job.plan, thread, t);
+    return is_decided || place.col0 + thread >= job.codes.cols;
+  }
+
+  /// Writes the scales that are decided, by threads 0 to 127.
+  __device__ void put_scales(const retile_job& job, tile_place place) const {
+    const std::ptrdiff_t column = place.col0 + threadIdx.x;
+    const std::uint32_t t = scale[threadIdx.x];
+    if (t != 0 && column < job.codes.cols) {
+      put_kept(job.to_scales, column, place.row0 / tile_edge, t);
+    }
   }
 
  private:
   /// The factors of what is divided by t; within 2^-23 of it, the reciprocal
   /// leaves enough of the margin of low and high.
   template <bool Powers>
-  __device__ void put_scale(const quantizer_plan& p, int column,
+  __device__ void set_scale(const quantizer_plan& p, int column,
                             std::uint32_t t) {
     const bool is_easy = is_ordinary(t) && (!Powers || (t & 0x007fffff) == 0);
     const float inverse =
         Powers ? __uint_as_float(0x7f000000 - t) : rcp(__uint_as_float(t));
     scale[column] = t;
-    low[column] = !is_easy ? -1 : Powers ? inverse : __fmul_rn(inverse, p.low);
-    high[column] = Powers ? inverse : __fmul_rn(inverse, p.high);
+    column_factors& f = factors_of(column);
+    f.low = !is_easy ? -1 : Powers ? inverse : __fmul_rn(inverse, p.low);
+    f.high = Powers ? inverse : __fmul_rn(inverse, p.high);
   }
 };
 

@@ -53,7 +53,7 @@ __device__ __noinline__ void fill_open(const retile_job& job,
   for (; open != 0; open &= open - 1) {
     const int j = __ffs(static_cast<int>(open)) - 1, column = 8 * t.c + j;
     if (place.col0 + column >= job.codes.cols) return;
-    const float low = columns.low[column], high = columns.high[column];
+    const auto [low, high] = columns.factors_of(column);
     for (int i = 0; i < 8; ++i) {
       const int row = 8 * t.a + i;
       if (place.row0 + row >= job.codes.rows) break;
@@ -100,16 +100,16 @@ __device__ __noinline__ void retile_again(const retile_job& job,
         matrix_view<const from_code>(codes + column, height, 1, x.stride, 1),
         rows.scales);
     job.to_scales.put(column, place.row0 / tile_edge, t);
-    columns.low[at] = __uint_as_float(t);
+    columns.factors_of(at).low = __uint_as_float(t);
   }
   __syncthreads();
   if (!is_mine) return;
   auto* const out =
       reinterpret_cast<to_code*>(job.to.row<To::bytes>(column)) + place.row0;
   for (int i = first; i < height; i += tile_threads / tile_edge) {
-    out[i] = static_cast<to_code>(
-        retiled_code(job.r, code_at<From>(x, place.row0 + i, column),
-                     rows.scales[i], __float_as_uint(columns.low[at])));
+    out[i] = static_cast<to_code>(retiled_code(
+        job.r, code_at<From>(x, place.row0 + i, column), rows.scales[i],
+        __float_as_uint(columns.factors_of(at).low)));
   }
 }
 

@@ -81,7 +81,8 @@ class retiled_halves {
     }
   }
 
-  __device__ unsigned put_amaxes(retiled_columns& columns, thread_place t) {
+  __device__ unsigned put_amaxes(const retiled_rows&, retiled_columns& columns,
+                                 thread_place t) {
     std::uint32_t most[4];  // two columns in a word
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
@@ -125,18 +126,18 @@ class retiled_halves {
     const std::uint32_t t = columns.scale[column];
     const int e = static_cast<int>(rows.top() >> 23) - halves_top -
                   static_cast<int>(t >> 23);
-    const bool fits = columns.low[column] > 0 && e >= -14 && e <= 15;
-    columns.halves[column] = __uint_as_float(fits ? two_powers(e) : 0x7fff7fff);
+    const bool fits = columns.factors_of(column).low > 0 && e >= -14 && e <= 15;
+    columns.halves[column % 8][column / 8] = fits ? two_powers(e) : 0x7fff7fff;
   }
 
-  __device__ unsigned put_codes(const retiled_columns& columns, thread_place t,
+  __device__ unsigned put_codes(const retile_job&, tile_place,
+                                const retiled_rows&,
+                                const retiled_columns& columns, thread_place t,
                                 transposing_tile<To::bytes>& out) const {
     unsigned open = 0;
-    float factors[8];
-    read_eight(factors, columns.halves + 8 * t.c);
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
-      const std::uint32_t factor = __float_as_uint(factors[j]);
+      const std::uint32_t factor = columns.halves[j][t.c];
       if (factor == 0x7fff7fff) open |= 1u << j;
       octet<1> codes{};
 #pragma unroll

@@ -40,6 +40,90 @@ __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
   }
 }
 
+/// Where a thread's 8 x 8 elements lie in a matrix whose rows are whole and of
+/// a multiple of eight elements. Rows and octets beyond the matrix repeat its
+/// last ones, which adds nothing to an amax: no access needs a branch.
+struct octet_column {
+  int last;    ///< the last row that there is, 7 at most; < 0: none
+  bool is_in;  ///< the columns are in the matrix
+  std::ptrdiff_t row0, col0;
+
+  __device__ octet_column(const device_rows& x, const tile_place& place,
+                          thread_place t)
+      : row0(place.row0 + 8 * t.a), col0(place.col0 + 8 * t.c) {
+    const std::ptrdiff_t rows = x.rows - row0;
+    last = static_cast<int>(rows < 8 ? rows : 8) - 1;
+    is_in = col0 < x.cols;
+  }
+  template <int Bytes>
+  __device__ void load(const device_rows& from, octet<Bytes> (&x)[8]) const {
+    for_each<Bytes>(from, [&](int i, const char* at) {
+      x[i] = cuda::load<Bytes>(at, 0, 8, true);
+    });
+  }
+  /// The same, by loads that the compiler may not leave out: of what was read a
+  /// while ago, from the L1.
+  template <int Bytes>
+  __device__ void load_again(const device_rows& from,
+                             octet<Bytes> (&x)[8]) const {
+    static_assert(Bytes <= 2);
+    for_each<Bytes>(from, [&](int i, const char* at) {
+      auto& w = x[i].words;
+      if constexpr (Bytes == 1) {
+        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(w[0]), "=r"(w[1])
+                     : "l"(at)
+                     : "memory");
+      } else {
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                     : "l"(at)
+                     : "memory");
+      }
+    });
+  }
+
+ private:
+  template <int Bytes, class Use>
+  __device__ void for_each(const device_rows& from, Use use) const {
+    const std::ptrdiff_t col = is_in ? col0 : from.cols - 8;
+    const char* at =
+        from.row<Bytes>(last < 0 ? from.rows - 1 : row0) + col * Bytes;
+    const std::ptrdiff_t stride = from.stride * Bytes;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      use(i, at);
+      if (i < last) at += stride;
+    }
+  }
+};
+
+/// Writes a thread's eight octets to a matrix, row by row.
+template <int Bytes>
+class octet_writer {
+ public:
+  __device__ octet_writer(const device_rows& to, const octet_column& where)
+      : at_(to.row<Bytes>(where.row0) + where.col0 * Bytes),
+        stride_(to.stride * Bytes),
+        left_(where.is_in ? where.last + 1 : 0) {}
+
+  /// Row i, one after the other.
+  __device__ void put(int i, const octet<Bytes>& x) {
+    if (i < left_) store<Bytes>(at_, 0, 8, true, x);
+    at_ += stride_;
+  }
+
+ private:
+  char* at_;
+  std::ptrdiff_t stride_;
+  int left_;
+};
+
+/// Returns true iff an octet_column can have all of x, and of y, if there is.
+inline bool is_of_octets(const device_rows& x, const device_rows& y) {
+  return x.whole && x.cols % 8 == 0 && (y.data == nullptr || y.whole);
+}
+
 /// Writes a tile to its place in the transposed matrix: see transposing_tile.
 template <int Bytes>
 __device__ void store_transposed(const transposing_tile<Bytes>& tile,

@@ -1,0 +1,34 @@
+#include <cuda_runtime.h>
+
+#include "cuda/quantize_block.cuh"
+#include "cuda/quantize_launch.cuh"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class In, class Out>
+void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  if (job.yt.groups == grouping::none) {
+    quantize_block<In, Out, false><<<tiles, tile_threads, 0, stream>>>(job);
+  } else {
+    quantize_block<In, Out, true><<<tiles, tile_threads, 0, stream>>>(job);
+  }
+}
+
+template <class In>
+void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  const format to = job.plan.q.to;
+  (to == e4m3   ? launch<In, e4m3_elements>
+   : to == e5m2 ? launch<In, e5m2_elements>
+                : launch<In, e5m6_elements>)(job, tiles, stream);
+}
+
+}  // namespace
+
+void launch_blocks(const quantize_job& job, unsigned tiles,
+                   CUstream_st* stream) {
+  (job.plan.q.from == bf16 ? launch_to<bf16_elements>
+                           : launch_to<fp32_elements>)(job, tiles, stream);
+}
+
+}  // namespace zeroulp::cuda

@@ -1,0 +1,32 @@
+#include <cuda_runtime.h>
+
+#include "cuda/quantize_launch.cuh"
+#include "cuda/quantize_tile.cuh"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class In, class Out>
+void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  quantize_tile<In, Out><<<tiles, tile_threads, 0, stream>>>(job);
+}
+
+template <class In>
+void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  const format to = job.plan.q.to;
+  (to == e4m3   ? launch<In, e4m3_elements>
+   : to == e5m2 ? launch<In, e5m2_elements>
+                : launch<In, e5m6_elements>)(job, tiles, stream);
+}
+
+}  // namespace
+
+void launch_tiles(const quantize_job& job, unsigned tiles,
+                  CUstream_st* stream) {
+  const format from = job.plan.q.from;
+  (from == fp32   ? launch_to<fp32_elements>
+   : from == bf16 ? launch_to<bf16_elements>
+                  : launch_to<fp16_elements>)(job, tiles, stream);
+}
+
+}  // namespace zeroulp::cuda
