@@ -1,7 +1,19 @@
-// Defines the quantizing kernel for groups of 1x128 alone: half a warp reads a
-// few rows of 128 columns and shares nothing with others.
+// Defines how half a warp quantizes groups of 1x128 alone, sharing nothing with
+// others, and the kernel that does so with a few rows of a matrix.
 //
-//   load -> amax (shuffles) -> a lane a row: scale and factors -> codes
+//   octets -> amax (shuffles) -> a lane an octet: scale and factors -> codes
+//
+// A half warp has a few groups, 16 octets each, and a lane one octet of each.
+// Where they come from is a template parameter, `Octets`: a matrix, or what a
+// kernel has just computed. Its groups have numbers from 0 to count - 1, and it
+// has
+//
+//   elements  count
+//   target(i)                   where the codes and scales of group i go
+//   row(i)  group(i)            its place in the target, in groups
+//   is_inside(i)                it is part of the target, which is wanted
+//   is_full()                   octets of all groups are, in aligned rows
+//   again(i)                    this lane's octet once more, where it is_inside
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
@@ -9,45 +21,161 @@
 #include "cuda/quantize_job.cuh"
 
 namespace zeroulp::cuda {
+
+inline constexpr unsigned all_lanes = 0xffffffff;
+
+/// The first column of a lane's octet of a group.
+__device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
+  return group * tile_edge + 8 * (threadIdx.x % 16);
+}
+
+/// What quantize_octets leaves to finish_octets.
+struct unfinished_octets {
+  bool by_core;   ///< all of it
+  unsigned open;  ///< this lane's octets that are to be divided, a bit one
+  std::uint32_t scale;  ///< of group lane % count
+};
+
 namespace detail {
 
-/// `Rows` rows of a group's columns by the core's own functions: right for all
-/// of them, and slow. By half a warp, but in step with the other half.
-template <class In, class Out, int Rows>
-__device__ __noinline__ void quantize_rows_by_core(const quantize_job& job,
-                                                   std::ptrdiff_t row0,
-                                                   std::ptrdiff_t group) {
-  constexpr unsigned all = 0xffffffff;
-  const quantizer& q = job.plan.q;
-  const std::ptrdiff_t begin = group * tile_edge + threadIdx.x % 16;
-  const std::ptrdiff_t end =
-      min(job.x.cols, (group + 1) * std::ptrdiff_t{tile_edge});
-  for (std::ptrdiff_t row = row0; row < row0 + Rows; ++row) {
-    const bool inside = row < job.x.rows;
+/// Element k, which is not known when this is compiled.
+template <int Bytes>
+__device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
+  std::uint32_t element = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (i == k) element = x.element(i);
+  }
+  return element;
+}
+
+/// The groups by the core's own functions: right for all of them, and slow. By
+/// half a warp, but in step with the other half.
+template <class Out, class Octets>
+__device__ __noinline__ void quantize_by_core(const quantizer& q,
+                                              const amax_matrix& given,
+                                              Octets octets) {
+  using In = typename Octets::elements;
+#pragma unroll 1
+  for (int i = 0; i < Octets::count; ++i) {
+    const bool inside = octets.is_inside(i);
+    octet<In::bytes> x{};
+    if (inside) x = octets.again(i);
+    const quantized_target& to = octets.target(i);
+    const std::ptrdiff_t row = octets.row(i), group = octets.group(i);
+    const std::ptrdiff_t at = column_of_octet(group);
     std::uint32_t amax = 0;
-    for (std::ptrdiff_t j = begin; inside && j < end; j += 16) {
-      const std::uint32_t element = element_at<In::bytes>(job.x, row, j);
+#pragma unroll 1
+    for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {
+      const std::uint32_t element = pick(x, k);
       amax =
           max(amax,
               group_amax(q, matrix_view<const std::uint32_t>(&element, 1, 1)));
     }
     for (int lanes = 1; lanes < 16; lanes *= 2) {
-      amax = max(amax, __shfl_xor_sync(all, amax, lanes));
+      amax = max(amax, __shfl_xor_sync(all_lanes, amax, lanes));
     }
     if (!inside) continue;
-    if (job.given.data != nullptr) amax = job.given.at(row, group);
+    if (given.data != nullptr) amax = given.at(row, group);
     const group_scale s = make_scale(q.how, q.scale, q.to, amax);
-    if (threadIdx.x % 16 == 0) job.y.scales.put(row, group, s.scale);
-    for (std::ptrdiff_t j = begin; j < end; j += 16) {
-      const float x = value_of<In>(element_at<In::bytes>(job.x, row, j));
-      const auto code = quantize_element(q, s, __float_as_uint(x));
-      set_element<Out::bytes>(job.y.codes, row, j,
+    if (threadIdx.x % 16 == 0) to.scales.put(row, group, s.scale);
+#pragma unroll 1
+    for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {
+      const float number = value_of<In>(pick(x, k));
+      const auto code = quantize_element(q, s, __float_as_uint(number));
+      set_element<Out::bytes>(to.codes, row, at + k,
                               static_cast<std::uint32_t>(code));
     }
   }
 }
 
 }  // namespace detail
+
+/// Quantizes `x`, this lane's octets, and says what is left: nothing, as a
+/// rule.
+template <class Out, class Octets, int Bytes>
+__device__ __forceinline__ unfinished_octets
+quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
+                const Octets& octets, const octet<Bytes> (&x)[Octets::count]) {
+  using In = typename Octets::elements;
+  constexpr int count = Octets::count;
+  // Lane i has the amax, scale and factors of group i % count.
+  std::uint32_t keys[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) keys[i] = detail::largest_of<In>(x[i]);
+  const std::uint32_t largest =
+      __float_as_uint(value_of<In>(detail::largest_of_rows<count>(keys)));
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  const int my_group = lane % count;
+  const bool is_inside = octets.is_inside(my_group);
+  std::uint32_t amax = amax_of(plan, largest);
+  if (given.data != nullptr && is_inside) {
+    amax = given.at(octets.row(my_group), octets.group(my_group));
+  }
+  group_factors mine;
+  const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
+  const bool ordinary = find_factors(plan, amax, of_bf16, mine);
+  if (__any_sync(all_lanes, !ordinary || largest >= plan.special)) {
+    return {true, 0, 0};
+  }
+  if (lane < count && is_inside) {
+    detail::put_kept(octets.target(my_group).scales, octets.row(my_group),
+                     octets.group(my_group), mine.scale);
+  }
+
+  const bool is_full = octets.is_full();
+  unsigned open = 0;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const float low = __shfl_sync(all_lanes, mine.low, i, 16);
+    const float high = __shfl_sync(all_lanes, mine.high, i, 16);
+    octet<Out::bytes> codes{};
+    if (!detail::quantize_eight<Out>(
+            [&](int k) { return value_of<In>(x[i].element(k)); },
+            [&](int) { return low; }, [&](int) { return high; }, low == high,
+            high < 0, codes)) {
+      open |= 1u << i;
+    }
+    const device_rows& to = octets.target(i).codes;
+    const std::ptrdiff_t at = column_of_octet(octets.group(i));
+    if (is_full) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
+                        codes);
+    } else if (octets.is_inside(i)) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
+                        to.whole, codes);
+    }
+  }
+  return {false, open, mine.scale};
+}
+
+/// Does what is left, by the whole warp.
+template <class Out, class Octets>
+__device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
+                                              const amax_matrix& given,
+                                              const Octets& octets,
+                                              unfinished_octets left) {
+  using In = typename Octets::elements;
+  if (left.by_core) {
+    detail::quantize_by_core<Out>(plan.q, given, octets);
+    return;
+  }
+  // Every lane takes part in asking for scales.
+  while (__any_sync(all_lanes, left.open != 0)) {
+    const int i = left.open == 0 ? 0 : __ffs(static_cast<int>(left.open)) - 1;
+    const std::uint32_t scale = __shfl_sync(all_lanes, left.scale, i, 16);
+    if (left.open != 0 && octets.is_inside(i)) {
+      const device_rows& to = octets.target(i).codes;
+      const auto x = octets.again(i);
+      store<Out::bytes>(
+          to.row<Out::bytes>(octets.row(i)), column_of_octet(octets.group(i)),
+          to.cols, to.whole, encode_eight<Out>([&](int k) {
+            return detail::divided(plan, value_of<In>(x.element(k)), scale);
+          }));
+    }
+    left.open &= left.open - 1;
+  }
+}
 
 /// Rows of half a warp, and threads of a block.
 template <class In>
@@ -60,81 +188,51 @@ std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
   return ceil_div(m, rows_of_half_warp<In>) * ceil_div(n, tile_edge);
 }
 
+/// Where a half warp stands: so many rows of a group's columns.
+struct half_warp_place {
+  std::ptrdiff_t row0, group;
+
+  __device__ half_warp_place(int rows, std::ptrdiff_t cols) {
+    const unsigned unit = blockIdx.x * (row_threads / 16) + threadIdx.x / 16;
+    const auto groups = static_cast<unsigned>(ceil_div(cols, tile_edge));
+    row0 = std::ptrdiff_t{unit / groups} * rows;
+    group = unit % groups;
+  }
+};
+
+/// Rows of a matrix.
+template <class In>
+struct matrix_octets {
+  using elements = In;
+  static constexpr int count = rows_of_half_warp<In>;
+
+  const quantize_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const { return row(i) < job.x.rows; }
+  __device__ bool is_full() const {
+    return job.y.codes.whole && at.row0 + count <= job.x.rows &&
+           column_of_octet(at.group) + 8 <= job.x.cols;
+  }
+  __device__ octet<In::bytes> again(int i) const {
+    return load<In::bytes>(job.x.row<In::bytes>(row(i)),
+                           column_of_octet(at.group), job.x.cols, job.x.whole);
+  }
+};
+
 template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
-  constexpr unsigned all = 0xffffffff;
-  constexpr int rows = rows_of_half_warp<In>;
-  const unsigned unit = blockIdx.x * (row_threads / 16) + threadIdx.x / 16;
-  const auto groups = static_cast<unsigned>(ceil_div(job.x.cols, tile_edge));
-  const std::ptrdiff_t row0 = std::ptrdiff_t{unit / groups} * rows;
-  const std::ptrdiff_t group = unit % groups;
-  const int lane = static_cast<int>(threadIdx.x % 16);
-  const std::ptrdiff_t col0 = group * tile_edge + 8 * lane;
-
-  octet<In::bytes> x[rows];
-  load_rows<In::bytes>(job.x, row0, col0, x);
-
-  // Lane r has the amax, scale and factors of row r % rows.
-  std::uint32_t keys[rows];
-#pragma unroll
-  for (int i = 0; i < rows; ++i) keys[i] = detail::largest_of<In>(x[i]);
-  const std::uint32_t largest =
-      __float_as_uint(value_of<In>(detail::largest_of_rows<rows>(keys)));
-  const std::ptrdiff_t my_row = row0 + lane % rows;
-  std::uint32_t amax = amax_of(job.plan, largest);
-  if (job.given.data != nullptr && my_row < job.x.rows) {
-    amax = job.given.at(my_row, group);
-  }
-  group_factors mine;
-  const bool of_bf16 = In::as_format == bf16 && job.given.data == nullptr;
-  const bool ordinary = find_factors(job.plan, amax, of_bf16, mine);
-  if (__any_sync(all, !ordinary || largest >= job.plan.special)) {
-    detail::quantize_rows_by_core<In, Out, rows>(job, row0, group);
-    return;
-  }
-  if (lane < rows && my_row < job.x.rows) {
-    job.y.scales.put(my_row, group, mine.scale);
-  }
-
-  const device_rows& to = job.y.codes;
-  const bool is_full =
-      to.whole && row0 + rows <= job.x.rows && col0 + 8 <= job.x.cols;
-  unsigned open = 0;
-#pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    const float low = __shfl_sync(all, mine.low, i, 16);
-    const float high = __shfl_sync(all, mine.high, i, 16);
-    octet<Out::bytes> codes{};
-    if (!detail::quantize_eight<Out>(
-            [&](int k) { return value_of<In>(x[i].element(k)); },
-            [&](int) { return low; }, [&](int) { return high; }, low == high,
-            high < 0, codes)) {
-      open |= 1u << i;
-    }
-    if (is_full) {
-      store<Out::bytes>(to.row<Out::bytes>(row0 + i), col0, col0 + 8, true,
-                        codes);
-    } else if (row0 + i < job.x.rows) {
-      store<Out::bytes>(to.row<Out::bytes>(row0 + i), col0, job.x.cols,
-                        to.whole, codes);
-    }
-  }
-  // What was not decided. Every lane takes part in asking for scales.
-  while (__any_sync(all, open != 0)) {
-    const int i = open == 0 ? 0 : __ffs(static_cast<int>(open)) - 1;
-    const std::uint32_t scale = __shfl_sync(all, mine.scale, i, 16);
-    if (open != 0 && row0 + i < job.x.rows) {
-      const auto again = load<In::bytes>(job.x.row<In::bytes>(row0 + i), col0,
-                                         job.x.cols, job.x.whole);
-      store<Out::bytes>(to.row<Out::bytes>(row0 + i), col0, job.x.cols,
-                        to.whole, encode_eight<Out>([&](int k) {
-                          return detail::divided(
-                              job.plan, value_of<In>(again.element(k)), scale);
-                        }));
-    }
-    open &= open - 1;
-  }
+  const matrix_octets<In> octets{
+      job, half_warp_place(rows_of_half_warp<In>, job.x.cols)};
+  octet<In::bytes> x[rows_of_half_warp<In>];
+  load_rows<In::bytes>(job.x, octets.at.row0, column_of_octet(octets.at.group),
+                       x);
+  const auto left = quantize_octets<Out>(job.plan, job.given, octets, x);
+  finish_octets<Out>(job.plan, job.given, octets, left);
 }
 
 }  // namespace zeroulp::cuda

@@ -2,46 +2,12 @@
 // misaligned data, sizes that are negative, too large or do not fit, formats,
 // groups, tiles, kinds and layouts that there are not.
 
-#include "conformance/device/test.hpp"
-#include "zeroulp/cuda.hpp"
-#include "zeroulp/io.hpp"
+#include "conformance/device/refusals.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
 
-using cuda::const_matrix;
-using cuda::const_scales;
-using cuda::matrix;
 using cuda::packing;
-using cuda::quantized;
-using cuda::scales;
-
-/// Aligned, and nothing that a kernel could reach.
-char* nowhere() { return reinterpret_cast<char*>(std::uintptr_t{4096}); }
-std::uint32_t* words() { return reinterpret_cast<std::uint32_t*>(nowhere()); }
-
-matrix codes(std::ptrdiff_t m, std::ptrdiff_t n) { return {nowhere(), m, n}; }
-scales scales_of(std::ptrdiff_t stride,
-                 scale_layout layout = scale_layout::row_major) {
-  return {words(), stride, layout};
-}
-
-void must_refuse(const char* what, verdict& v,
-                 const std::function<void()>& request) {
-  std::string heard = "served";
-  try {
-    request();
-  } catch (const input_error&) {
-    heard.clear();
-  } catch (const std::exception& e) {
-    heard = e.what();
-  }
-  v.count(heard.empty(), [&] { return std::string(what) + ": " + heard; });
-  v.count(cudaGetLastError() == cudaSuccess,
-          [&] { return std::string(what) + ": CUDA was asked"; });
-}
-
-constexpr std::ptrdiff_t huge = std::ptrdiff_t{1} << 40;
 
 verdict refused_quantization(const effort&) {
   verdict v;
@@ -201,16 +167,18 @@ verdict refused_dequantization(const effort&) {
 }  // namespace
 
 check_list kernel_refusal_checks() {
-  return {device_check("kernel.quantize.refusals", "Q1", "definition",
-                       refused_quantization),
-          device_check("kernel.retile.refusals", "W1", "definition",
-                       refused_retiling),
-          device_check("kernel.transpose.refusals", "W6", "definition",
-                       refused_transposes),
-          device_check("kernel.pack.refusals", "P1 P2", "definition",
-                       refused_packing),
-          device_check("kernel.dequantize.refusals", "Q10", "definition",
-                       refused_dequantization)};
+  check_list all = {device_check("kernel.quantize.refusals", "Q1", "definition",
+                                 refused_quantization),
+                    device_check("kernel.retile.refusals", "W1", "definition",
+                                 refused_retiling),
+                    device_check("kernel.transpose.refusals", "W6",
+                                 "definition", refused_transposes),
+                    device_check("kernel.pack.refusals", "P1 P2", "definition",
+                                 refused_packing),
+                    device_check("kernel.dequantize.refusals", "Q10",
+                                 "definition", refused_dequantization)};
+  for (auto& c : training_refusal_checks()) all.push_back(std::move(c));
+  return all;
 }
 
 }  // namespace zeroulp::conformance::device

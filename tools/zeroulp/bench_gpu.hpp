@@ -30,10 +30,11 @@ enum class gpu_use { read, update, write };
 
 /// What a matrix holds before the first launch.
 enum class gpu_fill {
-  normal,  ///< codes nearest to numbers from N(0, 1)
-  scales,  ///< FP32 numbers from [0.5, 2)
-  powers,  ///< FP32 powers of two from 2^-6 to 2^6
-  bits,    ///< random bytes
+  normal,    ///< codes nearest to numbers from N(0, 1)
+  positive,  ///< codes nearest to their magnitudes
+  scales,    ///< FP32 numbers from [0.5, 2)
+  powers,    ///< FP32 powers of two from 2^-6 to 2^6
+  bits,      ///< random bytes
 };
 
 /// A row-major matrix of an operation, without gaps.
@@ -43,6 +44,8 @@ struct gpu_operand {
   format element;
   shape is;
   gpu_fill fill = gpu_fill::normal;
+  /// What it holds instead, elements of 4 bytes; empty: what `fill` says.
+  std::vector<std::uint32_t> words{};
 
   std::ptrdiff_t element_bytes() const {
     return element.bits() <= 8 ? 1 : element.bits() <= 16 ? 2 : 4;
@@ -71,6 +74,10 @@ struct gpu_row {
 };
 
 std::vector<gpu_row> gpu_rows();
+/// Those of SwiGLU and RMSNorm.
+std::vector<gpu_row> gpu_training_rows();
+/// Those of adamw, combine and dispatch.
+std::vector<gpu_row> gpu_state_rows();
 
 struct gpu_effort {
   int rounds;

@@ -20,13 +20,19 @@ bytes_vector bytes_of(const std::vector<T>& v) {
   return all;
 }
 
-bytes_vector normal_pool(format f) {
-  constexpr std::uint64_t seed = 41;
-  return f.bits() <= 8
-             ? bytes_of(normal_codes<std::uint8_t>(f, seed, pool_count))
-         : f.bits() <= 16
-             ? bytes_of(normal_codes<std::uint16_t>(f, seed, pool_count))
-             : bytes_of(normal_codes<std::uint32_t>(f, seed, pool_count));
+template <class T>
+bytes_vector normal_pool_of(format f, bool positive) {
+  auto codes = normal_codes<T>(f, 41, pool_count);
+  if (positive) {
+    for (T& code : codes) code = static_cast<T>(code & f.magnitude_mask());
+  }
+  return bytes_of(codes);
+}
+
+bytes_vector normal_pool(format f, bool positive) {
+  return (f.bits() <= 8    ? normal_pool_of<std::uint8_t>
+          : f.bits() <= 16 ? normal_pool_of<std::uint16_t>
+                           : normal_pool_of<std::uint32_t>)(f, positive);
 }
 
 /// Elements to pick from, at least pool_count of them.
@@ -34,7 +40,8 @@ bytes_vector make_pool(gpu_fill fill, format f) {
   std::vector<std::uint32_t> words(pool_count);
   switch (fill) {
     case gpu_fill::normal:
-      return normal_pool(f);
+    case gpu_fill::positive:
+      return normal_pool(f, fill == gpu_fill::positive);
     case gpu_fill::scales:
       words = random_scales(42, pool_count);
       break;
@@ -114,6 +121,12 @@ std::vector<device_memory> set_maker::make(
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const auto& o = operands[i];
       if (o.use == gpu_use::write) continue;
+      if (!o.words.empty()) {
+        require_cuda(cudaMemcpyAsync(to + layout.at[i], o.words.data(),
+                                     o.bytes(), cudaMemcpyHostToDevice,
+                                     stream));
+        continue;
+      }
       launch_fill(pool_of(o.fill, o.element), pool_count,
                   static_cast<int>(o.element_bytes()), to + layout.at[i],
                   static_cast<std::size_t>(o.is.count()), 50 + i, stream);

@@ -9,8 +9,8 @@
 
 #include "bench_gpu.hpp"
 #include "bench_gpu_kernels.hpp"
+#include "bench_gpu_views.hpp"
 #include "zeroulp/core/pack.hpp"
-#include "zeroulp/cuda.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -88,39 +88,6 @@ constexpr dequantize_row dequantize_rows[] = {
     {"dequantize.1x128.bf16", bf16},
     {"dequantize.1x128.fp32", fp32},
 };
-
-// Views of the operands.
-
-cuda::matrix to_cuda(const engine::code_view& v) {
-  return {v.data, v.rows, v.cols};
-}
-engine::code_view transposed(const engine::code_view& v) {
-  return {v.data, v.cols, v.rows, v.col_stride, v.row_stride, v.bytes};
-}
-matrix_view<std::uint32_t> words(const engine::code_view& v) {
-  return {static_cast<std::uint32_t*>(v.data), v.rows, v.cols};
-}
-matrix_view<std::uint8_t> bytes(const engine::code_view& v) {
-  return {static_cast<std::uint8_t*>(v.data), v.rows, v.cols};
-}
-
-/// Codes and, next to them, their scales.
-void add_quantized(gpu_operation& op, const std::string& suffix, gpu_use use,
-                   format f, shape s, group_shape g,
-                   gpu_fill scales = gpu_fill::scales) {
-  op.operands.push_back({"codes" + suffix, use, f, s});
-  op.operands.push_back(
-      {"scales" + suffix, use, fp32, groups_of(g, s), scales});
-}
-
-cuda::quantized quantized_at(const gpu_matrices& at, std::size_t i) {
-  return {to_cuda(at[i]), {words(at[i + 1]).data, at[i + 1].cols}};
-}
-cuda::const_scales scales_at(const gpu_matrices& at, std::size_t i) {
-  return {words(at[i]).data, at[i].cols};
-}
-
-shape swapped(shape s) { return {s.n, s.m}; }
 
 // Operations.
 
@@ -282,6 +249,8 @@ std::vector<gpu_row> gpu_rows() {
     all.push_back(
         {row.name, 0, 0, [row](shape s) { return dequantization(row.to, s); }});
   }
+  for (auto& row : gpu_training_rows()) all.push_back(std::move(row));
+  for (auto& row : gpu_state_rows()) all.push_back(std::move(row));
   return all;
 }
 

@@ -1,0 +1,111 @@
+// Defines the kernel of dispatch: the quantizer of quantize_rows.cuh over rows
+// that row numbers name. Source: SPEC clause S11.
+//
+//   a lane a row number -> octets of those rows -> quantized, as rows -> what
+//   is no row, once more
+
+#ifndef ZEROULP_CUDA_DISPATCH_CUH_
+#define ZEROULP_CUDA_DISPATCH_CUH_
+
+#include "cuda/quantize_rows.cuh"
+#include "zeroulp/cuda_training.hpp"
+
+namespace zeroulp::cuda {
+
+struct dispatch_job {
+  quantizer_plan plan;
+  device_rows x;
+  row_numbers rows;
+  quantized_target y;
+
+  /// Of row i of the result; -1 beside it.
+  __device__ std::int32_t number(std::ptrdiff_t i) const {
+    return i < rows.rows ? __ldg(rows.data + i * rows.stride) : -1;
+  }
+  __device__ bool is_row(std::int32_t number) const {
+    return number >= 0 && number < x.rows;
+  }
+};
+
+/// Zeros for what is no row.
+struct gathered_octets {
+  using elements = bf16_elements;
+  static constexpr int count = rows_of_half_warp<elements>;
+
+  const dispatch_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const { return row(i) < job.rows.rows; }
+  __device__ bool is_full() const {
+    return job.y.codes.whole && at.row0 + count <= job.rows.rows &&
+           column_of_octet(at.group) + 8 <= job.x.cols;
+  }
+  __device__ octet<2> again(int i) const {
+    return of_number(job.number(row(i)));
+  }
+  __device__ octet<2> of_number(std::int32_t number) const {
+    if (!job.is_row(number)) return {};
+    return load<2>(job.x.row<2>(number), column_of_octet(at.group), job.x.cols,
+                   false);
+  }
+
+  /// This lane's octets; lane i % count has the number of row i.
+  __device__ void load_all(std::int32_t mine, octet<2> (&x)[count]) const {
+    const std::ptrdiff_t col = column_of_octet(at.group);
+    std::int32_t number[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      number[i] = __shfl_sync(all_lanes, mine, i, 16);
+    }
+    if (job.x.whole && col + 8 <= job.x.cols) {
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        x[i] = {};
+        if (job.is_row(number[i])) {
+          x[i] = load<2>(job.x.row<2>(number[i]), col, col + 8, true);
+        }
+      }
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < count; ++i) x[i] = of_number(number[i]);
+  }
+};
+
+template <class Out>
+__global__ void __launch_bounds__(row_threads, 6)
+    dispatch_rows(const __grid_constant__ dispatch_job job) {
+  constexpr int count = gathered_octets::count;
+  const gathered_octets octets{job, half_warp_place(count, job.x.cols)};
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  octet<2> x[count];
+  octets.load_all(job.number(octets.row(lane % count)), x);
+  const auto left = quantize_octets<Out>(job.plan, {}, octets, x);
+  finish_octets<Out>(job.plan, {}, octets, left);
+
+  // Read again rather than kept.
+  const std::int32_t mine = job.number(octets.row(lane % count));
+  const bool is_row = job.is_row(mine);
+  if (!__any_sync(all_lanes, !is_row && octets.is_inside(lane % count))) return;
+  // Written before, maybe by another lane.
+  __syncwarp();
+  if (!is_row && lane < count && octets.is_inside(lane)) {
+    detail::put_kept(job.y.scales, octets.row(lane), octets.at.group,
+                     mine == -1 ? fp32_one : fp32_nan);
+  }
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t number = __shfl_sync(all_lanes, mine, i, 16);
+    if (job.is_row(number) || !octets.is_inside(i)) continue;
+    store<Out::bytes>(job.y.codes.row<Out::bytes>(octets.row(i)),
+                      column_of_octet(octets.at.group), job.y.codes.cols,
+                      job.y.codes.whole, octet<Out::bytes>{});
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_DISPATCH_CUH_

@@ -1,0 +1,81 @@
+#include <cuda_runtime.h>
+
+#include "cuda/rms_norm.cuh"
+#include "cuda/row_target.hpp"
+#include "zeroulp/cuda_training.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class Out, int Rows, bool Longer>
+void launch(const request& r, const rms_job& job, CUstream_st* stream) {
+  const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
+  r.need_gpu();
+  rms_norm_rows<Out, Rows, Longer><<<blocks, rms_threads, 0, stream>>>(job);
+  r.launched();
+}
+
+/// As many rows a block as fit its registers.
+template <class Out>
+void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
+  const std::ptrdiff_t octets = ceil_div(job.x.rows.cols, rms_stride);
+  (octets <= 1            ? launch<Out, 4, false>
+   : octets <= 2          ? launch<Out, 2, false>
+   : octets <= rms_octets ? launch<Out, 1, false>
+                          : launch<Out, 1, true>)(r, job, stream);
+}
+
+void check_rstd(const request& r, matrix_view<std::uint32_t> rstd,
+                std::ptrdiff_t m) {
+  if (rstd.data == nullptr) return;
+  r.need(rstd.rows == m && rstd.cols == 1, "rstd must be one for each row");
+  r.need(reinterpret_cast<std::uintptr_t>(rstd.data) % 4 == 0,
+         "rstd is not aligned to 4 bytes");
+  r.need(m <= 1 || rstd.row_stride > 0, "the rows of rstd overlap");
+}
+
+}  // namespace
+
+void rms_norm(const rms_layer& layer, const const_matrix& x,
+              const const_matrix& w, const matrix& y,
+              matrix_view<std::uint32_t> rstd, const quantized& out,
+              CUstream_st* stream) {
+  const request r("cuda::rms_norm");
+  const format to = layer.out.from;
+  r.need(is_number(layer.from) && is_number(layer.weight) && is_number(to),
+         "numbers must be of fp32, bf16 or fp16");
+  r.need_matrix(x, bytes_of(layer.from), "x");
+  r.need_matrix(w, bytes_of(layer.weight), "w");
+  r.need_shape(w, 1, x.cols, "w");
+  check_rstd(r, rstd, x.rows);
+  rms_job job{};
+  job.x = {rows_of(x, bytes_of(layer.from)), number_kind_of(layer.from)};
+  job.w = {rows_of(w, bytes_of(layer.weight)), number_kind_of(layer.weight)};
+  job.y = {number_target(r, to, y, x.rows, x.cols, "y"), number_kind_of(to)};
+  job.rstd = rstd;
+  job.count = count_as_fp32(x.cols);
+  job.eps = layer.eps;
+  job.out = row_target(r, layer.out, out, x.rows, x.cols, "y quantized");
+  const bool makes_codes = job.out.groups != grouping::none;
+  const bool in_rows = layer.from == bf16 && to == bf16 && layer.weight != fp16;
+  r.need(!makes_codes || in_rows,
+         "what is quantized in the same pass must be of bf16, w of bf16 or "
+         "fp32");
+  if (x.rows == 0) return;
+  if (x.cols == 0 && rstd.data == nullptr) return;
+  r.need(makes_codes || job.y.rows.data != nullptr || rstd.data != nullptr,
+         "there is no output");
+  if (!in_rows) {
+    const unsigned blocks = r.blocks(x.rows);
+    r.need_gpu();
+    rms_norm_values<<<blocks, rms_threads, 0, stream>>>(job);
+    return r.launched();
+  }
+  if (!makes_codes) return launch_rows<e4m3_elements>(r, job, stream);
+  job.plan = plan_of(layer.out);
+  (layer.out.to == e4m3   ? launch_rows<e4m3_elements>
+   : layer.out.to == e5m2 ? launch_rows<e5m2_elements>
+                          : launch_rows<e5m6_elements>)(r, job, stream);
+}
+
+}  // namespace zeroulp::cuda

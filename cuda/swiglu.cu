@@ -1,0 +1,168 @@
+#include <cuda_runtime.h>
+
+#include "cuda/row_target.hpp"
+#include "cuda/swiglu.cuh"
+#include "cuda/swiglu_values.cuh"
+#include "zeroulp/cuda_training.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+/// Blocks for half warps of four rows.
+unsigned blocks_of(const request& r, const const_matrix& x) {
+  const unsigned units =
+      r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
+  return (units - 1) / (row_threads / 16) + 1;
+}
+
+/// Calls run(elements) for codes of `f`, one of e4m3, e5m2 and e5m6.
+template <class Run>
+void with_codes(format f, Run run) {
+  if (f == e4m3) return run(e4m3_elements{});
+  if (f == e5m2) return run(e5m2_elements{});
+  run(e5m6_elements{});
+}
+
+number_matrix numbers_of(format f, const device_rows& rows) {
+  return {rows, number_kind_of(f)};
+}
+
+void check_numbers(const request& r, format f) {
+  r.need(is_number(f), "numbers must be of fp32, bf16 or fp16");
+}
+
+device_rows checked_rows(const request& r, format f, const const_matrix& x,
+                         const const_matrix& like, const char* what) {
+  r.need_matrix(x, bytes_of(f), what);
+  r.need_shape(x, like.rows, like.cols, what);
+  return rows_of(x, bytes_of(f));
+}
+
+/// Checks a cache of an m x n matrix.
+cached_matrix checked_cache(const request& r, const quantizer& q,
+                            const const_quantized& x, const const_matrix& like,
+                            const char* what) {
+  r.need_codes(q.to, what);
+  cached_matrix c{};
+  c.codes = checked_rows(r, q.to, x.codes, like, what);
+  c.height = q.group.height(like.rows);
+  c.width = q.group.width(like.cols);
+  r.need_scales(x.scales, ceil_div(like.rows, c.height),
+                ceil_div(like.cols, c.width), what);
+  c.scales = {x.scales};
+  return c;
+}
+
+}  // namespace
+
+void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
+                    const const_matrix& u, const matrix& h,
+                    const quantized& h_out, const quantized& g_cache,
+                    const quantized& u_cache, CUstream_st* stream) {
+  const request r("cuda::swiglu_forward");
+  const format from = layer.cache.from, to = layer.out.from;
+  check_numbers(r, from);
+  check_numbers(r, to);
+  swiglu_job job{};
+  job.g = checked_rows(r, from, g, g, "g");
+  job.u = checked_rows(r, from, u, g, "u");
+  job.h = number_target(r, to, h, g.rows, g.cols, "h");
+  job.h_out = row_target(r, layer.out, h_out, g.rows, g.cols, "h quantized");
+  job.g_cache =
+      row_target(r, layer.cache, g_cache, g.rows, g.cols, "the cache of g");
+  job.u_cache =
+      row_target(r, layer.cache, u_cache, g.rows, g.cols, "the cache of u");
+  const bool makes_codes = job.h_out.groups != grouping::none ||
+                           job.g_cache.groups != grouping::none ||
+                           job.u_cache.groups != grouping::none;
+  const bool all_bf16 = from == bf16 && to == bf16;
+  r.need(!makes_codes || all_bf16,
+         "what is quantized in the same pass must be of bf16, in groups of "
+         "1x128");
+  if (g.rows == 0 || g.cols == 0) return;
+  r.need(makes_codes || job.h.data != nullptr, "there is no output");
+  const unsigned blocks = blocks_of(r, g);
+  r.need_gpu();
+  if (!all_bf16) {
+    swiglu_forward_values<<<blocks, row_threads, 0, stream>>>(
+        {numbers_of(from, job.g), numbers_of(from, job.u),
+         numbers_of(to, job.h)});
+    return r.launched();
+  }
+  // What makes no codes may have any quantizer.
+  const auto format_of = [](const quantizer& q, bool wanted) {
+    return wanted ? q.to : e4m3;
+  };
+  const bool makes_h = job.h_out.groups != grouping::none;
+  const bool caches = job.g_cache.groups != grouping::none ||
+                      job.u_cache.groups != grouping::none;
+  if (makes_h) job.out = plan_of(layer.out);
+  if (caches) job.cache = plan_of(layer.cache);
+  with_codes(format_of(layer.out, makes_h), [&](auto out) {
+    with_codes(format_of(layer.cache, caches), [&](auto cache) {
+      swiglu_forward_rows<decltype(out), decltype(cache)>
+          <<<blocks, row_threads, 0, stream>>>(job);
+    });
+  });
+  r.launched();
+}
+
+void swiglu_backward(const swiglu_layer& layer, format from,
+                     const const_matrix& dh, const const_quantized& g_cache,
+                     const const_quantized& u_cache, const matrix& h,
+                     const matrix& dg, const matrix& du,
+                     const quantized& dg_out, const quantized& du_out,
+                     CUstream_st* stream) {
+  const request r("cuda::swiglu_backward");
+  const format to = layer.out.from;
+  check_numbers(r, from);
+  check_numbers(r, to);
+  const std::ptrdiff_t m = dh.rows, n = dh.cols;
+  const device_rows in = checked_rows(r, from, dh, dh, "dh");
+  const auto g = checked_cache(r, layer.cache, g_cache, dh, "the cache of g");
+  const auto u = checked_cache(r, layer.cache, u_cache, dh, "the cache of u");
+  swiglu_gradient_job job{};
+  job.dh = in, job.g = g.codes, job.u = u.codes;
+  job.g_scales = g.scales, job.u_scales = u.scales;
+  job.h = number_target(r, to, h, m, n, "h");
+  job.dg = number_target(r, to, dg, m, n, "dg");
+  job.du = number_target(r, to, du, m, n, "du");
+  job.dg_out = row_target(r, layer.out, dg_out, m, n, "dg quantized");
+  job.du_out = row_target(r, layer.out, du_out, m, n, "du quantized");
+  const bool makes_codes = job.dg_out.groups != grouping::none ||
+                           job.du_out.groups != grouping::none;
+  const bool in_rows =
+      from == bf16 && to == bf16 && layer.cache.group == group_shape{1, 128};
+  r.need(!makes_codes || in_rows,
+         "what is quantized in the same pass must be of bf16, from caches in "
+         "groups of 1x128");
+  if (m == 0 || n == 0) return;
+  r.need(makes_codes || job.h.data != nullptr || job.dg.data != nullptr ||
+             job.du.data != nullptr,
+         "there is no output");
+  const unsigned blocks = blocks_of(r, dh);
+  r.need_gpu();
+  if (!in_rows) {
+    const swiglu_gradient_values_job values{numbers_of(from, job.dh),
+                                            numbers_of(to, job.h),
+                                            numbers_of(to, job.dg),
+                                            numbers_of(to, job.du),
+                                            g,
+                                            u};
+    with_codes(layer.cache.to, [&](auto cache) {
+      swiglu_backward_values<decltype(cache)>
+          <<<blocks, row_threads, 0, stream>>>(values);
+    });
+    return r.launched();
+  }
+  if (makes_codes) job.out = plan_of(layer.out);
+  with_codes(makes_codes ? layer.out.to : e4m3, [&](auto out) {
+    with_codes(layer.cache.to, [&](auto cache) {
+      swiglu_backward_rows<decltype(out), decltype(cache)>
+          <<<blocks, row_threads, 0, stream>>>(job);
+    });
+  });
+  r.launched();
+}
+
+}  // namespace zeroulp::cuda
