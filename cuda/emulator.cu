@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cuda/emulator.cuh"
+#include "cuda/request.hpp"
 #include "zeroulp/cuda.hpp"
-#include "zeroulp/io.hpp"
 
 namespace zeroulp::cuda {
 namespace {
@@ -205,17 +205,11 @@ __global__ void multiply_by_core(job j) {
   }
 }
 
-void require(cudaError_t status) {
-  if (status == cudaSuccess) return;
-  throw input_error(std::string("emulate_gemm: CUDA: ") +
-                    cudaGetErrorString(status));
-}
-
 template <class Unit>
-void launch(const job& j, cudaStream_t stream) {
+void launch(const request& q, const job& j, cudaStream_t stream) {
   constexpr int bytes = sizeof(operand_tile<Unit>);
   const auto kernel = multiply_tile<Unit>;
-  require(cudaFuncSetAttribute(
+  q.require(cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
   const auto blocks = [](std::ptrdiff_t length, int tile) {
     return static_cast<unsigned>(ceil_div(length, tile));
@@ -225,30 +219,34 @@ void launch(const job& j, cudaStream_t stream) {
   kernel<<<grid, emulator::threads, bytes, stream>>>(j);
 }
 
-void check(const recipe& r, const operand& a, const operand& b,
-           matrix_view<const std::uint32_t> c, matrix_view<std::uint32_t> d) {
-  const auto fail = [](const char* what) {
-    throw input_error(std::string("emulate_gemm: ") + what);
-  };
-  if (!is_valid(r)) fail("the recipe is not valid: see is_valid()");
-  if (a.cols != b.cols) fail("A and B must have the same K");
-  if (d.rows != a.rows || d.cols != b.rows) fail("D must be M x N");
-  const bool reads_c = r.end == epilogue::accumulate;
-  if (reads_c && c.data == nullptr) fail("this recipe adds to C: give one");
-  if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
-    fail("C must be M x N");
-  }
-  constexpr std::ptrdiff_t most_rows = 65535 * emulator::tile_rows;
-  if (d.rows > most_rows) fail("M is beyond 4194240 rows: cut it");
-  const auto fits = [&](const operand& x, granularity g) {
+void check(const request& q, const recipe& r, const operand& a,
+           const operand& b, matrix_view<const std::uint32_t> c,
+           matrix_view<std::uint32_t> d) {
+  q.need(is_valid(r), "the recipe is not valid: see is_valid()");
+  const auto check_operand = [&](const operand& x, granularity g,
+                                 const char* name) {
+    q.need_matrix({x.codes, x.rows, x.cols, x.stride}, bytes_of(x.element),
+                  name);
     const auto groups = [](std::ptrdiff_t length, std::int32_t by) {
       return by == 0 ? 1 : ceil_div(length, by);
     };
-    return x.scales.data == nullptr || (x.scales.rows == groups(x.rows, g.mn) &&
-                                        x.scales.cols == groups(x.cols, g.k));
+    if (x.scales.data == nullptr) return;
+    q.need_shape({x.scales.data, x.scales.rows, x.scales.cols},
+                 groups(x.rows, g.mn), groups(x.cols, g.k),
+                 (std::string("the scales of ") + name).c_str());
   };
-  if (!fits(a, r.a)) fail("A's scales must be one for each group");
-  if (!fits(b, r.b)) fail("B's scales must be one for each group");
+  check_operand(a, r.a, "A");
+  check_operand(b, r.b, "B");
+  q.need(a.cols == b.cols, "A and B must have the same K");
+  q.need_shape({d.data, d.rows, d.cols}, a.rows, b.rows, "D");
+  q.need(d.data != nullptr || d.rows == 0 || d.cols == 0, "D has no data");
+  const bool reads_c = r.end == epilogue::accumulate;
+  q.need(!reads_c || c.data != nullptr, "this recipe adds to C: give one");
+  if (c.data != nullptr) {
+    q.need_shape({c.data, c.rows, c.cols}, d.rows, d.cols, "C");
+  }
+  constexpr std::ptrdiff_t most_rows = 65535 * emulator::tile_rows;
+  q.need(d.rows <= most_rows, "M is beyond 4194240 rows: cut it");
 }
 
 }  // namespace
@@ -256,22 +254,24 @@ void check(const recipe& r, const operand& a, const operand& b,
 void emulate_gemm(const recipe& r, const operand& a, const operand& b,
                   matrix_view<const std::uint32_t> c,
                   matrix_view<std::uint32_t> d, CUstream_st* stream) {
-  check(r, a, b, c, d);
+  const request q("cuda::emulate_gemm");
+  check(q, r, a, b, c, d);
   if (d.rows == 0 || d.cols == 0) return;
+  q.need_gpu();
   const job j{r, {a.element, b.element, r.acc}, a, b, c, d};
   const auto fp8 = [](format f) { return f == e4m3 || f == e5m2; };
   const auto half = [](format f) { return f == bf16 || f == fp16; };
   if (r.acc == hopper_fp8_f32 && fp8(a.element) && fp8(b.element)) {
-    launch<emulator::fp8_f32>(j, stream);
+    launch<emulator::fp8_f32>(q, j, stream);
   } else if (r.acc == hopper_half_f32 && half(a.element) && half(b.element)) {
-    launch<emulator::half_f32>(j, stream);
+    launch<emulator::half_f32>(q, j, stream);
   } else if (r.acc == hopper_tf32_f32 && a.element == tf32 &&
              b.element == tf32) {
-    launch<emulator::tf32_f32>(j, stream);
+    launch<emulator::tf32_f32>(q, j, stream);
   } else {
     multiply_by_core<<<132 * 8, 128, 0, stream>>>(j);
   }
-  require(cudaGetLastError());
+  q.launched();
 }
 
 }  // namespace zeroulp::cuda

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "c_abi.hpp"
+#include "zeroulp/cuda.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
@@ -26,6 +27,8 @@ zeroulp_status keep_error(const char* function) noexcept {
     return keep(ZEROULP_INVALID_ARGUMENT, function, e.what());
   } catch (const std::invalid_argument& e) {
     return keep(ZEROULP_INVALID_ARGUMENT, function, e.what());
+  } catch (const cuda::error& e) {
+    return keep(ZEROULP_CUDA_ERROR, function, e.what());
   } catch (const std::bad_alloc&) {
     return keep(ZEROULP_OUT_OF_MEMORY, function, "out of memory");
   } catch (const std::length_error&) {
