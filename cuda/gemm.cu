@@ -241,8 +241,9 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
         make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes, s.b_matrices,
                      s.n, s.k, b.stride, x.n / x.cluster, 128});
   }
-  job.by_boxes =
-      !is_fp32 && x.n % 64 == 0 && starts_on(d.data, d.stride * 2, 16);
+  // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
+  job.by_boxes = !is_fp32 && x.n % 64 == 0 && s.n % 8 == 0 &&
+                 starts_on(d.data, d.stride * 2, 16);
   if (job.by_boxes) {
     job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
                              s.d_matrices, s.m, s.n, d.stride, 16, 64});

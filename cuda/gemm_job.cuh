@@ -107,7 +107,7 @@ class gemm_schedule {
         first_row_ = is_range ? begin : 0;
         row_end_ = is_range ? end : 0;
       } else {
-        is_spoiled_ = !is_range || begin % Shape::k != 0 ||
+        is_spoiled_ = !is_range || (begin % Shape::k != 0 && begin != job.k) ||
                       (end % Shape::k != 0 && end != job.k);
         k_begin_ = is_spoiled_ ? 0 : begin;
         k_end_ = is_spoiled_ ? 0 : end;

@@ -11,7 +11,7 @@
 // A warp group has 64 rows of the tile and all of its columns; while one
 // promotes, the other's products keep the tensor core busy. K is never split,
 // and every output sees the same operations in the same order whatever the
-// tile: its bits depend on nothing else. Source: SPEC clauses G1 to G12.
+// tile: its bits depend on nothing else. Source: SPEC clauses G1 to G13.
 
 #ifndef ZEROULP_CUDA_GEMM_TILE_CUH_
 #define ZEROULP_CUDA_GEMM_TILE_CUH_
@@ -191,6 +191,7 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
     if (pending == interval) promote();
   }
   if (pending > 0) promote();
+  if (blocks == 0) return;  // +0, whatever the scales
   if (job.a_scales.data == nullptr && job.b_scales.data == nullptr) return;
   const float sa = job.a_scales.data == nullptr ? 1 : *job.a_scales.data;
   const float sb = job.b_scales.data == nullptr ? 1 : *job.b_scales.data;

@@ -189,6 +189,25 @@ group_shape kernel_group(group_shape g) {
   return all[(g.rows + g.cols) % 3];
 }
 
+void keep_to_gemm(fuzz::settings& s) {
+  const auto fp8 = [](format f) {
+    return f == e4m3 || f == e5m2 ? f : f.man_bits % 2 == 0 ? e5m2 : e4m3;
+  };
+  s.unit = {fp8(s.unit.a), fp8(s.unit.b), hopper_fp8_f32};
+  recipe& r = s.gemm;
+  r.acc = hopper_fp8_f32;
+  r.splits = 1;
+  if (r.update == promotion::add) {
+    r.a = r.b = per_tensor;
+    const bool is_power = (r.interval & (r.interval - 1)) == 0;
+    if (!is_power || r.interval % 32 != 0) r.interval = 64;
+  } else {
+    r.interval = 128;
+    r.a = tile_1x128;
+    r.b = r.b.mn == 128 ? block_128x128 : tile_1x128;
+  }
+}
+
 }  // namespace
 
 void keep_to_kernels(fuzz::target t, fuzz::settings& s) {
@@ -199,6 +218,8 @@ void keep_to_kernels(fuzz::target t, fuzz::settings& s) {
     s.from = kernel_format(s.from);
     s.to = kernel_format(s.to);
     s.tile = 128;
+  } else if (t == fuzz::target::gemm) {
+    keep_to_gemm(s);
   }
 }
 
@@ -210,6 +231,7 @@ implementation gpu_implementation() {
   i.retile = retile_on_gpu;
   i.pack = pack_on_gpu;
   i.unpack = unpack_on_gpu;
+  i.gemm = gemm_on_gpu;
   return i;
 }
 

@@ -14,6 +14,8 @@ void dequantize_on_gpu(format from, group_shape group, codes_in codes,
                        codes_in scales, codes_out out);
 void pack_on_gpu(pack_layout how, codes_in codes, bytes_out out);
 void unpack_on_gpu(pack_layout how, bytes_in packed, codes_out codes);
+void gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
+                 const gemm_operand<std::uint32_t>& b, codes_in c, codes_out d);
 
 }  // namespace zeroulp::conformance::device
 

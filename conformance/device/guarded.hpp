@@ -21,8 +21,9 @@ struct margins {
 
 class guarded_matrix {
  public:
+  /// `around`: the byte that its surroundings are made of.
   guarded_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, int bytes,
-                 margins at = {})
+                 margins at = {}, unsigned char around = 0xa5)
       : rows_(rows),
         cols_(cols),
         bytes_(bytes),
@@ -30,7 +31,7 @@ class guarded_matrix {
         first_(guard + at.before * bytes),
         image_(
             static_cast<std::size_t>(first_ + rows * stride_ * bytes + guard),
-            untouched),
+            around),
         memory_(image_.size()) {
     copy_in();
   }
@@ -77,7 +78,6 @@ class guarded_matrix {
 
  private:
   static constexpr std::ptrdiff_t guard = 512;
-  static constexpr unsigned char untouched = 0xa5;
 
   template <class Use>
   void for_each(Use use) {
@@ -107,6 +107,7 @@ struct word_matrix {
   word_matrix(std::ptrdiff_t m, std::ptrdiff_t n)
       : rows(m), cols(n), words(static_cast<std::size_t>(m * n)) {}
   codes_out view() { return {words.data(), rows, cols}; }
+  codes_in view() const { return {words.data(), rows, cols}; }
 };
 
 }  // namespace zeroulp::conformance::device

@@ -54,7 +54,7 @@ struct gemm_partition {
 /// needs a scale (FP32, in any strides) for each of its groups; with several
 /// B's in one, groups begin anew in each. D is of r.output, fp32 or bf16; C is
 /// FP32, m x n, and may be D itself if that is FP32. Fastest where rows of D
-/// start on multiples of 16 bytes.
+/// start on multiples of 16 bytes and N is a multiple of 8.
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
           CUstream_st* stream = nullptr);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gemm_gpu.hpp"
 #include "program.hpp"
 #include "tensor_dir.hpp"
 #include "zeroulp/engine.hpp"
@@ -18,6 +19,7 @@ struct gemm_request {
   std::string output;
   int splits = 0;
   std::string out;
+  bool gpu = false;
   bool as_json = false;
 };
 
@@ -88,11 +90,16 @@ void run_gemm(const gemm_request& q) {
     c = input.bits;
   }
   matrix<std::uint32_t> d(m, n);
-  engine::gemm(r, {ta.element, a.codes}, a.scales, {tb.element, b.codes},
-               b.scales,
-               q.c.empty() ? matrix_view<const std::uint32_t>{}
-                           : matrix_view<const std::uint32_t>(c.view()),
-               d.view());
+  matrix_view<const std::uint32_t> addend;
+  if (!q.c.empty()) addend = c.view();
+  std::string by;
+  if (q.gpu) {
+    by = gemm_on_gpu(r, {ta.element, a.codes, a.scales},
+                     {tb.element, b.codes, b.scales}, addend, d.view());
+  } else {
+    engine::gemm(r, {ta.element, a.codes}, a.scales, {tb.element, b.codes},
+                 b.scales, addend, d.view());
+  }
   const std::vector<std::size_t> shape{static_cast<std::size_t>(m),
                                        static_cast<std::size_t>(n)};
   array result;
@@ -106,14 +113,16 @@ void run_gemm(const gemm_request& q) {
   write_npy(q.out, result);
   const std::string type = r.output == fp32 ? "float32" : "bf16 (uint16)";
   if (q.as_json) {
-    print_json(json{{"out", q.out},
-                    {"shape", {m, n}},
-                    {"k", a.codes.cols},
-                    {"recipe", q.recipe},
-                    {"output", name_of(r.output)}});
+    json all{{"out", q.out},
+             {"shape", {m, n}},
+             {"k", a.codes.cols},
+             {"recipe", q.recipe},
+             {"output", name_of(r.output)}};
+    if (q.gpu) all["by"] = by;
+    print_json(all);
   } else {
-    print(fmt::format("{}: {} x {} {}, K = {}, {}\n", q.out, m, n, type,
-                      a.codes.cols, q.recipe));
+    print(fmt::format("{}: {} x {} {}, K = {}, {}{}\n", q.out, m, n, type,
+                      a.codes.cols, q.recipe, q.gpu ? ", by " + by : by));
   }
 }
 
@@ -137,6 +146,9 @@ void add_gemm(CLI::App& app, outcome&) {
   sub->add_option("--splits", q->splits, "ranges of K that are summed apart");
   sub->add_option("--output", q->output, "fp32 or bf16");
   sub->add_option("--out", q->out, ".npy to write")->required();
+  sub->add_flag("--gpu", q->gpu,
+                "on the GPU: the same bits, by its tensor core where that has "
+                "a kernel for the recipe, else by the emulator");
   sub->add_flag("--json", q->as_json);
   add_reference(sub);
   sub->callback([q] { run_gemm(*q); });

@@ -17,7 +17,8 @@ constexpr std::string_view kernels = "gpu";
 
 bool has_kernels(fuzz::target t) {
   using fuzz::target;
-  return t == target::quantize || t == target::pack || t == target::retile;
+  return t == target::quantize || t == target::pack || t == target::retile ||
+         t == target::gemm;
 }
 
 #ifdef ZEROULP_HAVE_DEVICE
@@ -101,7 +102,7 @@ fuzz::opponent kernel_opponent() { return absent(kernels); }
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
   if (name == kernels) {
     if (!has_kernels(t)) {
-      throw input_error("gpu answers quantize, pack and retile alone");
+      throw input_error("gpu answers quantize, pack, retile and gemm alone");
     }
     return kernel_opponent();
   }

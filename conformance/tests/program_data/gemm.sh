@@ -69,6 +69,30 @@ refuses gemm_refuses_e5m6 'tensor core' gemm q6 q6 --recipe unpromoted \
   --out bad.npy
 holds refused_gemms_write_nothing test ! -e bad.npy
 
+# --gpu: the same bits, by kernels and by the emulator; else why not, in a line.
+run 0 gemm qx qw --gpu --out gpu.npy
+if [ -z "$reason" ]; then
+  gemm_on_gpu() {  # NAME BY ARGUMENT...
+    local name=$1 by=$2
+    shift 2
+    shows "gemm_gpu_says_by_what_$name" ", by $by\$" gemm "$@" --gpu \
+      --out gpu.npy
+    run 0 gemm "$@" --out cpu.npy
+    holds "gemm_gpu_has_the_bits_of_$name" cmp cpu.npy gpu.npy
+  }
+  gemm_on_gpu fprop 'the tensor core' qx qw
+  gemm_on_gpu dgrad 'the tensor core' qdy qwt
+  gemm_on_gpu wgrad 'the tensor core' qdyt qxt --recipe deepgemm.1d1d --c dw.npy
+  gemm_on_gpu c_of_zeros 'the tensor core' qdyt qxt --recipe deepgemm.1d1d
+  gemm_on_gpu tensors 'the tensor core' tt tt --recipe unpromoted
+  gemm_on_gpu splits 'the emulator' qx qw --splits 2
+  gemm_on_gpu short_intervals 'the emulator' ta tb --interval 32
+else
+  refuses gemm_gpu_says_why_not '^zeroulp: (gemm --gpu|cuda::gemm): ' \
+    gemm qx qw --gpu --out bad.npy
+  holds refused_gemm_gpu_writes_nothing test ! -e bad.npy
+fi
+
 npy write u.npy '<f4' 3 1 0 -1
 npy write v.npy '<f4' 3 1 -0.0 -1.00000012
 run 1 compare u.npy v.npy

@@ -1,0 +1,92 @@
+// Defines `gemm_trial`: one call of cuda::gemm, its matrices on the host, and
+// how it is held against the engine, product by product. SPEC clauses G1 to
+// G13.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_GEMM_TRIAL_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_GEMM_TRIAL_HPP_
+
+#include <string>
+#include <vector>
+
+#include "conformance/cases/gemm_cases.hpp"
+#include "conformance/device/guarded.hpp"
+#include "zeroulp/cuda_gemm.hpp"
+
+namespace zeroulp::conformance::device {
+
+/// The shape of a call: that of one matrix, m of all where groups are rows.
+struct trial_shape {
+  cuda::gemm_groups kind = cuda::gemm_groups::none;
+  std::ptrdiff_t count = 1;
+  std::ptrdiff_t m = 0, n = 0, k = 0;
+
+  bool has_several_a() const { return kind == cuda::gemm_groups::first_rows; }
+  bool has_several_b() const {
+    return has_several_a() || kind == cuda::gemm_groups::rows;
+  }
+  bool has_several_d() const {
+    return has_several_a() || kind == cuda::gemm_groups::k_ranges;
+  }
+  std::ptrdiff_t a_rows() const { return has_several_a() ? count * m : m; }
+  std::ptrdiff_t b_rows() const { return has_several_b() ? count * n : n; }
+  std::ptrdiff_t d_rows() const { return has_several_d() ? count * m : m; }
+};
+
+/// Which rows of D are the product of which rows of A and of B.
+struct gemm_product {
+  std::ptrdiff_t row, rows, a_row, b_row;
+  std::ptrdiff_t first_a_scale, first_b_scale;  ///< rows of scales
+  std::ptrdiff_t k_begin, k_end;
+  bool is_spoiled;  ///< D is NaN
+};
+
+/// What the table asks for.
+std::vector<gemm_product> products_of(const recipe& r, const trial_shape& s,
+                                      const std::vector<std::int32_t>& table);
+
+/// Rows or columns of scales for this many elements.
+constexpr std::ptrdiff_t scale_count(std::ptrdiff_t length, std::int32_t by) {
+  return by == 0 ? 1 : ceil_div(length, by);
+}
+
+struct gemm_trial {
+  recipe r = named_recipes[4].value;
+  format fa = e4m3;
+  format fb = e4m3;
+  word_matrix a{0, 0}, b{0, 0};    ///< codes
+  word_matrix sa{0, 0}, sb{0, 0};  ///< without rows: no scales
+  word_matrix c{0, 0};
+  word_matrix before{0, 0};  ///< D before, codes of r.output
+  bool c_is_d = false;       ///< then `before` is of no concern
+  trial_shape shape{};
+  std::vector<std::int32_t> table{};
+
+  const word_matrix& start() const { return c_is_d ? c : before; }
+  std::string name() const;
+};
+
+/// A recipe that cuda::gemm serves.
+recipe draw_served_recipe(counter_rng& rng);
+
+/// Draws formats, numbers, and whether C is D. The table is the caller's.
+gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng);
+
+/// D by cuda::gemm, of matrices that lie anywhere, with NaN around. Runs twice,
+/// in two places; throws if the runs differ or if something beside D changed.
+word_matrix run_gemm(const gemm_trial& t, counter_rng& rng);
+
+/// Counts the elements of D that are not what G13 says: where several products
+/// cover an element, any of them.
+void hold_gemm(const gemm_trial& t, counter_rng& rng, verdict& v);
+
+/// A length up to `most`: small, around a tile's edge, any.
+std::ptrdiff_t draw_length(std::ptrdiff_t most, counter_rng& rng);
+
+// Parts of the list of checks.
+check_list gemm_group_checks();
+check_list gemm_large_checks();
+check_list gemm_refusal_checks();
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_GEMM_TRIAL_HPP_

@@ -1,0 +1,105 @@
+// The GEMM kernels against the engine: random shapes, and that no bit of a row
+// depends on how many others there are.
+
+#include "conformance/device/gemm_trial.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+using cuda::gemm_groups;
+
+std::ptrdiff_t draw_k(std::ptrdiff_t most, counter_rng& rng) {
+  return rng.one_in(12)  ? 0
+         : rng.one_in(4) ? rng.between(1, 16)
+                         : draw_length(most, rng);
+}
+
+verdict check_shapes(const effort& e) {
+  verdict v;
+  const std::ptrdiff_t most = e.level == 0 ? 140 : 400;
+  const std::uint64_t count = cases(e, 24, 300);
+  for (std::uint64_t n = 0; n < count; ++n) {
+    counter_rng rng(e.seed + 20, n);
+    const auto r = draw_served_recipe(rng);
+    trial_shape s{gemm_groups::none, 1, draw_length(most, rng),
+                  draw_length(most, rng), draw_k(2 * most, rng)};
+    // Many rows or many columns: other tiles, and several of them to a block.
+    if (e.level > 0 && rng.one_in(16)) {
+      (rng.one_in(2) ? s.m : s.n) = rng.between(2000, 20000);
+      s.k = std::min<std::ptrdiff_t>(s.k, 150);
+      (s.m > s.n ? s.n : s.m) %= 70;
+    }
+    hold_gemm(make_trial(r, s, rng), rng, v);
+  }
+  return v;
+}
+
+/// Rows [first, first + count).
+word_matrix rows_of(const word_matrix& x, std::ptrdiff_t first,
+                    std::ptrdiff_t count) {
+  word_matrix some(count, x.cols);
+  const auto begin = x.words.begin() + first * x.cols;
+  some.words.assign(begin, begin + count * x.cols);
+  return some;
+}
+
+/// The product of some rows of A.
+gemm_trial part_of(const gemm_trial& t, std::ptrdiff_t first,
+                   std::ptrdiff_t count) {
+  gemm_trial part = t;
+  part.a = rows_of(t.a, first, count);
+  if (t.r.a.mn == 1) part.sa = rows_of(t.sa, first, count);
+  part.c = rows_of(t.c, first, count);
+  part.before = rows_of(t.before, first, count);
+  part.shape.m = count;
+  return part;
+}
+
+verdict check_independence(const effort& e) {
+  constexpr int heights[] = {1, 7, 64, 129, 300};
+  verdict v;
+  const bool few = e.level == 0;
+  const std::uint64_t count = cases(e, 3, 5);
+  for (std::uint64_t c = 0; c < count; ++c) {
+    counter_rng rng(e.seed + 21, c);
+    const trial_shape s{gemm_groups::none, 1, few ? 301 : 2100, few ? 40 : 4100,
+                        few ? 130 : 300};
+    auto t = make_trial(draw_served_recipe(rng), s, rng);
+    // Once each way to scale.
+    if (c < 3) {
+      t = make_trial(named_recipes[c == 0 ? 4 : c == 1 ? 5 : 1].value, s, rng);
+    }
+    const auto whole = run_gemm(t, rng);
+    for (const int height : heights) {
+      const std::ptrdiff_t first =
+          rng.between(0, static_cast<int>(s.m) - height);
+      const auto right = rows_of(whole, first, height);
+      const auto part = part_of(t, first, height);
+      const auto got = run_gemm(part, rng);
+      for (std::size_t i = 0; i < got.words.size(); ++i) {
+        v.count(got.words[i] == right.words[i], [&] {
+          return part.name() + ": rows from " + std::to_string(first) +
+                 " are not those of a product of " + std::to_string(s.m);
+        });
+      }
+    }
+  }
+  return v;
+}
+
+}  // namespace
+
+check_list kernel_gemm_checks() {
+  check_list all = {
+      device_check("kernel.gemm.shapes", "G1 G3 G4 G5 G6 G8 G9 G13", "host",
+                   check_shapes),
+      device_check("kernel.gemm.rows_stand_alone", "G9 G13", "property",
+                   check_independence)};
+  for (const auto& list :
+       {gemm_group_checks(), gemm_large_checks(), gemm_refusal_checks()}) {
+    all.insert(all.end(), list.begin(), list.end());
+  }
+  return all;
+}
+
+}  // namespace zeroulp::conformance::device

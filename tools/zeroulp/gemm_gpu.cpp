@@ -1,0 +1,144 @@
+#include "gemm_gpu.hpp"
+
+#include <fmt/format.h>
+
+#include "zeroulp/io.hpp"
+#ifdef ZEROULP_HAVE_CUDA
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <vector>
+
+#include "zeroulp/cuda_gemm.hpp"
+#endif
+
+namespace zeroulp::program {
+
+#ifdef ZEROULP_HAVE_CUDA
+namespace {
+
+void require_cuda(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  throw cuda::error(fmt::format("gemm --gpu: CUDA: {}: {}",
+                                cudaGetErrorName(status),
+                                cudaGetErrorString(status)));
+}
+
+/// A matrix in device memory, zeros; rows start on multiples of 16 bytes.
+class device_matrix {
+ public:
+  device_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, int bytes)
+      : rows_(rows),
+        cols_(cols),
+        bytes_(bytes),
+        stride_(ceil_div(cols * bytes, 16) * 16 / bytes),
+        size_(static_cast<std::size_t>(rows * stride_ * bytes)) {
+    require_cuda(cudaMalloc(&data_, size_ + 16));
+    require_cuda(cudaMemset(data_, 0, size_));
+  }
+  device_matrix(matrix_view<const std::uint32_t> x, int bytes)
+      : device_matrix(x.rows, x.cols, bytes) {
+    std::vector<unsigned char> host(size_);
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+        const std::uint32_t code = x(i, j);
+        std::memcpy(host.data() + at(i, j), &code,
+                    static_cast<std::size_t>(bytes_));
+      }
+    }
+    require_cuda(cudaMemcpy(data_, host.data(), size_, cudaMemcpyHostToDevice));
+  }
+  device_matrix(const device_matrix&) = delete;
+  device_matrix& operator=(const device_matrix&) = delete;
+  ~device_matrix() { cudaFree(data_); }
+
+  void copy_to(matrix_view<std::uint32_t> out) const {
+    std::vector<unsigned char> host(size_);
+    require_cuda(cudaMemcpy(host.data(), data_, size_, cudaMemcpyDeviceToHost));
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      for (std::ptrdiff_t j = 0; j < cols_; ++j) {
+        std::uint32_t code = 0;
+        std::memcpy(&code, host.data() + at(i, j),
+                    static_cast<std::size_t>(bytes_));
+        out(i, j) = code;
+      }
+    }
+  }
+  cuda::matrix view() const { return {data_, rows_, cols_, stride_}; }
+  matrix_view<std::uint32_t> words() const {
+    return {static_cast<std::uint32_t*>(data_), rows_, cols_, stride_, 1};
+  }
+
+ private:
+  std::size_t at(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return static_cast<std::size_t>((i * stride_ + j) * bytes_);
+  }
+
+  std::ptrdiff_t rows_, cols_;
+  int bytes_;
+  std::ptrdiff_t stride_;
+  std::size_t size_;
+  void* data_ = nullptr;
+};
+
+struct device_operand {
+  format element;
+  device_matrix codes, scales;
+  bool is_scaled;
+
+  explicit device_operand(const gemm_operand<std::uint32_t>& x)
+      : element(x.f),
+        codes(x.codes, x.f.bits() <= 8    ? 1
+                       : x.f.bits() <= 16 ? 2
+                                          : 4),
+        scales(x.scales, 4),
+        is_scaled(x.scales.data != nullptr) {}
+  cuda::operand view() const {
+    const auto v = codes.view();
+    cuda::operand o{element, v.data, v.rows, v.cols, v.stride};
+    if (is_scaled) o.scales = scales.words();
+    return o;
+  }
+};
+
+}  // namespace
+
+std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
+                        const gemm_operand<std::uint32_t>& b,
+                        matrix_view<const std::uint32_t> c,
+                        matrix_view<std::uint32_t> d) {
+  const device_operand on_a(a), on_b(b);
+  const bool adds = r.end == epilogue::accumulate;
+  const device_matrix given(c, 4);
+  const device_matrix zeros(adds ? d.rows : 0, d.cols, 4);
+  const device_matrix& on_c = c.data == nullptr ? zeros : given;
+  try {
+    const device_matrix out(d.rows, d.cols, r.output == fp32 ? 4 : 2);
+    cuda::gemm(r, on_a.view(), on_b.view(), on_c.view(), out.view());
+    out.copy_to(d);
+    return "the tensor core";
+  } catch (const input_error&) {
+    // It says what it does not serve before anything is launched.
+  }
+  const device_matrix out(d.rows, d.cols, 4);
+  matrix_view<const std::uint32_t> addend;
+  if (adds) addend = on_c.words();
+  cuda::emulate_gemm(r, on_a.view(), on_b.view(), addend, out.words());
+  out.copy_to(d);
+  return "the emulator";
+}
+
+#else
+
+std::string gemm_on_gpu(const recipe&, const gemm_operand<std::uint32_t>&,
+                        const gemm_operand<std::uint32_t>&,
+                        matrix_view<const std::uint32_t>,
+                        matrix_view<std::uint32_t>) {
+  throw input_error(
+      "gemm --gpu: this build has no GPU support: install nvcc and build "
+      "again");
+}
+
+#endif
+
+}  // namespace zeroulp::program
