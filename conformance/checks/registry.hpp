@@ -33,6 +33,8 @@ struct verdict {
   std::string first_failure;
   /// Why nothing was checked; empty if something was.
   std::string skipped;
+  /// What was found besides, a sentence each.
+  std::vector<std::string> notes{};
 
   /// Counts a case; `describe()` is called for the first failure.
   template <class Describe>
@@ -48,6 +50,7 @@ struct verdict {
     cases += part.cases;
     if (failures == 0) first_failure = part.first_failure;
     failures += part.failures;
+    notes.insert(notes.end(), part.notes.begin(), part.notes.end());
   }
 };
 

@@ -61,6 +61,12 @@ check_list kernel_retile_checks();
 // Packing, transposed weights, dequantization.
 check_list kernel_pack_checks();
 check_list kernel_refusal_checks();
+check_list kernel_training_checks();
+check_list kernel_adamw_checks();
+check_list kernel_gemm_checks();
+
+// What others compute, against the recipes.
+check_list peer_cublaslt_checks();
 
 inline void require(cudaError_t status) {
   if (status != cudaSuccess) {

@@ -52,6 +52,18 @@ TEST(ConformReport, GivesInputsAndCommandOfAFailure) {
                 "core.a"});
 }
 
+TEST(ConformReport, GivesNotesOfThePartsOfACheck) {
+  auto r = example();
+  conformance::verdict part;
+  part.notes = {"two"};
+  r.checks[1].found.notes = {"one"};
+  r.checks[1].found += part;
+  EXPECT_EQ(notes(r), (std::vector<std::string>{"core.b: one", "core.b: two"}));
+  EXPECT_EQ(to_json(r)["checks"][1]["notes"], (json{"one", "two"}));
+  EXPECT_FALSE(to_json(r)["checks"][0].contains("notes"));
+  EXPECT_NE(to_html(r).find("core.b: two"), std::string::npos);
+}
+
 TEST(ConformReport, JunitEscapesWhatXmlCannotHold) {
   const auto text = to_junit(example());
   for (const char* part :

@@ -1,12 +1,17 @@
-// bench gpu: how fast the kernels are, beside a stream of the same bytes.
+// bench gpu: how fast the kernels are, beside a stream of the same bytes, and
+// the GEMMs beside their peers and the tensor cores' limit.
 
 #include "bench_gpu.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "progress.hpp"
+#ifdef ZEROULP_HAVE_CUDA
+#include "bench_gpu_gemm_report.hpp"
+#endif
 
 namespace zeroulp::program {
 namespace {
@@ -27,20 +32,15 @@ constexpr gpu_effort small_effort{1, 2};
 
 std::string size_of(shape s) { return fmt::format("{}x{}", s.m, s.n); }
 
-std::vector<gpu_row> selected(const std::string& name) {
-  std::vector<gpu_row> some;
-  std::string known;
-  for (auto& row : gpu_rows()) {
-    known += (known.empty() ? "" : ", ") + row.name;
-    if (row.name.rfind(name, 0) == 0) some.push_back(std::move(row));
-  }
-  if (some.empty()) {
-    throw input_error(
-        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
-                    "one of {}",
-                    name, known));
-  }
-  return some;
+/// Those whose name begins with `name`; adds everyone's name to `known`.
+template <class Row>
+std::vector<Row> selected(std::vector<Row> rows, const std::string& name,
+                          std::set<std::string>& known) {
+  std::erase_if(rows, [&](const Row& row) {
+    known.insert(row.name);
+    return row.name.rfind(name, 0) != 0;
+  });
+  return rows;
 }
 
 /// What is shown of a row that was timed.
@@ -111,30 +111,27 @@ std::vector<std::string> to_cells(const gpu_row& row, shape s,
   return cells;
 }
 
-void run_gpu(const gpu_request& q, outcome& out) {
-  const auto rows = selected(q.name);
-  gpu_bench bench;
+table run_memory(const std::vector<gpu_row>& rows, bool quick, json& list,
+                 std::vector<std::string>& failures, const progress& show) {
   const std::vector<shape> shapes =
-      q.quick
+      quick
           ? std::vector<shape>(std::begin(small_shapes), std::end(small_shapes))
           : std::vector<shape>(std::begin(usual_shapes),
                                std::end(usual_shapes));
-  const auto show = make_progress();
+  gpu_bench bench;
   const auto total = static_cast<double>(rows.size() * shapes.size());
   double done = 0;
-  json list = json::array();
   table t{{"name", "size", "x stream", "min", "max", "us", "GB/s", "stream",
            "MHz", "W", "must/aim", "of must"},
           {}};
-  std::vector<std::string> failures;
   for (const auto& row : rows) {
     for (const shape s : shapes) {
       show(done++, total, row.name);
       try {
         const auto r =
-            bench.measure(row.make(s), q.quick ? small_effort : usual_effort);
-        list.push_back(to_json(row, s, r, q.quick));
-        t.rows.push_back(to_cells(row, s, r, q.quick));
+            bench.measure(row.make(s), quick ? small_effort : usual_effort);
+        list.push_back(to_json(row, s, r, quick));
+        t.rows.push_back(to_cells(row, s, r, quick));
       } catch (const std::exception& e) {
         list.push_back(
             {{"name", row.name}, {"size", size_of(s)}, {"failed", e.what()}});
@@ -145,10 +142,34 @@ void run_gpu(const gpu_request& q, outcome& out) {
     }
   }
   show(total, total, "");
+  return t;
+}
+
+void run_gpu(const gpu_request& q, outcome& out) {
+  std::set<std::string> known;
+  const auto rows = selected(gpu_rows(), q.name, known);
+  const auto gemms = selected(gemm_rows(), q.name, known);
+  if (rows.empty() && gemms.empty()) {
+    throw input_error(
+        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
+                    "one of {}",
+                    q.name, fmt::join(known, ", ")));
+  }
+  const auto show = make_progress();
+  json list = json::array();
+  std::vector<std::string> failures;
+  std::string text;
+  if (!rows.empty()) {
+    text += to_text(run_memory(rows, q.quick, list, failures, show));
+  }
+  if (!gemms.empty()) {
+    if (!text.empty()) text += "\n";
+    text += to_text(run_gemms(gemms, q.quick, list, failures, show));
+  }
   if (q.as_json) {
     print_json(list);
   } else {
-    print(to_text(t));
+    print(text);
   }
   for (const auto& what : failures) {
     fmt::print(stderr, "FAILED {}\n", what);
@@ -170,11 +191,12 @@ void run_gpu(const gpu_request&, outcome&) {
 void add_bench_gpu(CLI::App& bench, outcome& out) {
   auto* sub = add_command(bench, "gpu",
                           "How fast the kernels are, beside a stream of the "
-                          "same bytes",
+                          "same bytes or their peers",
                           "zeroulp bench gpu quantize --json");
   auto q = std::make_shared<gpu_request>();
   sub->add_option("NAME", q->name, "only those whose name begins so");
-  sub->add_flag("--quick", q->quick, "small sizes, once: does everything run?");
+  sub->add_flag("--quick", q->quick,
+                "small sizes or a round or two: does everything run?");
   sub->add_flag("--json", q->as_json);
   sub->callback([q, &out] { run_gpu(*q, out); });
 }

@@ -153,6 +153,7 @@ void run_conform(const conform_request& q, outcome& out) {
     print(fmt::format("{}: {}\n", name, value));
   }
   print(to_text(to_table(r)));
+  for (const auto& note : notes(r)) print(note + "\n");
   for (const auto& failure : failed) print(failure + "\n");
   print(summary(r) + "\n");
 }

@@ -51,6 +51,7 @@ json check_json(const checked& c) {
          {"cases", c.found.cases},  {"failures", c.found.failures}};
   if (c.skipped()) j["why"] = c.found.skipped;
   if (c.failed()) j["first_failure"] = c.found.first_failure;
+  if (!c.found.notes.empty()) j["notes"] = c.found.notes;
   return j;
 }
 
@@ -106,6 +107,16 @@ std::vector<std::string> failures(const conform_run& r) {
         "{} ({}): {} of {} cases failed; first: {}; again: {}", c.what.name,
         c.what.clauses, c.found.failures, c.found.cases, c.found.first_failure,
         command(r, c.what.name)));
+  }
+  return all;
+}
+
+std::vector<std::string> notes(const conform_run& r) {
+  std::vector<std::string> all;
+  for (const auto& c : r.checks) {
+    for (const auto& note : c.found.notes) {
+      all.push_back(fmt::format("{}: {}", c.what.name, note));
+    }
   }
   return all;
 }
@@ -171,6 +182,9 @@ std::string to_html(const conform_run& r) {
   const auto failed = failures(r);
   if (!failed.empty()) page.add_heading("Failures");
   for (const auto& text : failed) page.add_paragraph(text);
+  const auto noted = notes(r);
+  if (!noted.empty()) page.add_heading("Notes");
+  for (const auto& text : noted) page.add_paragraph(text);
   page.add_heading("Checks");
   page.add_table(to_table(r),
                  "Proved: the cases are all there are. Sampled: a function of "

@@ -48,6 +48,9 @@ std::string summary(const conform_run& r);
 /// A paragraph for each failure: the inputs, and the command that repeats it.
 std::vector<std::string> failures(const conform_run& r);
 
+/// What checks found besides, a paragraph each.
+std::vector<std::string> notes(const conform_run& r);
+
 json to_json(const conform_run& r);
 
 /// A test case for each check.

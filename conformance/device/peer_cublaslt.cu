@@ -1,0 +1,268 @@
+// cuBLASLt's GEMMs, by every algorithm that it offers, against the recipes that
+// are said to be theirs. The emulator follows the recipe; it is held against
+// the core elsewhere.
+
+#include <map>
+#include <optional>
+
+#include "conformance/device/peer_operand.hpp"
+#include "conformance/peers/cublaslt.hpp"
+#include "conformance/peers/outputs.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+using peers::cublaslt_scales;
+
+/// A way to call cuBLASLt, and what it is said to follow.
+struct peer_row {
+  const char* name;
+  const char* recipe;
+  cublaslt_scales scales;
+  bool fast;
+};
+
+constexpr peer_row peer_rows[] = {
+    {"tensor.fast", "unpromoted", cublaslt_scales::matrix, true},
+    {"tensor.precise", "cublaslt.tensorwise", cublaslt_scales::matrix, false},
+    {"1x128_128x128", "cublaslt.1x128_128x128", cublaslt_scales::blocks, false},
+    {"1x128_1x128", "cublaslt.1x128_1x128", cublaslt_scales::columns, false},
+    // The same chain as `unpromoted`, of steps of 16 elements.
+    {"bf16", "unpromoted", cublaslt_scales::none, false},
+};
+
+struct peer_shape {
+  int level;
+  std::ptrdiff_t m, n, k;
+  format a, b;
+  family of;
+};
+
+constexpr peer_shape peer_shapes[] = {
+    {0, 256, 256, 1024, e4m3, e4m3, family::normal},
+    {0, 512, 384, 4096, e4m3, e5m2, family::finite},
+    // K/128 is no multiple of 4; K is none of 128.
+    {1, 384, 640, 384, e5m2, e4m3, family::spread},
+    {1, 256, 272, 400, e4m3, e4m3, family::finite},
+    {1, 1024, 1024, 2048, e4m3, e4m3, family::cancelling},
+    {1, 64, 512, 7168, e4m3, e4m3, family::normal},
+    {1, 16, 4096, 7168, e4m3, e4m3, family::normal},
+    {1, 1, 4096, 7168, e4m3, e4m3, family::normal},
+    {1, 128, 7168, 2048, e4m3, e5m2, family::normal},
+    {2, 4096, 2048, 7168, e4m3, e4m3, family::normal},
+    {2, 4096, 24576, 1536, e4m3, e4m3, family::normal},
+    {2, 4096, 32768, 512, e4m3, e4m3, family::finite},
+    {2, 4096, 7168, 16384, e4m3, e4m3, family::normal},
+    {2, 4096, 4096, 7168, e5m2, e4m3, family::normal},
+    {2, 4096, 7168, 2048, e4m3, e5m2, family::spread},
+    {2, 8192, 8192, 8192, e4m3, e4m3, family::normal},
+    {2, 128, 7168, 16384, e4m3, e4m3, family::normal},
+    {2, 64, 4096, 7168, e4m3, e4m3, family::cancelling},
+};
+
+/// A problem on the device, and what the recipe says its result is.
+class peer_problem {
+ public:
+  peer_problem(const peer_row& row, const peer_shape& s, format output,
+               std::uint64_t seed)
+      : scaled_(row.scales != cublaslt_scales::none),
+        recipe_(recipe_of(row, output)),
+        // Of any BF16 codes most sums are NaN.
+        family_(!scaled_ && s.of == family::finite ? family::normal : s.of),
+        a_(scaled_ ? s.a : bf16, s.m, s.k, recipe_.a, scaled_, side::a, family_,
+           seed),
+        b_(scaled_ ? s.b : bf16, s.n, s.k, recipe_.b, scaled_, side::b, family_,
+           seed + 2),
+        m_(s.m),
+        n_(s.n),
+        bytes_(output == fp32 ? 4 : 2),
+        d_(outputs() * static_cast<std::size_t>(bytes_)),
+        want_(outputs()),
+        tally_(1),
+        gemm_({s.m, s.n, s.k, a_.operand().element, b_.operand().element,
+               output, row.scales, row.fast, false}) {}
+
+  std::size_t outputs() const { return static_cast<std::size_t>(m_ * n_); }
+  std::vector<peers::cublaslt_algorithm> algorithms() const {
+    return gemm_.algorithms();
+  }
+
+  void run(const peers::cublaslt_algorithm& by, void* workspace) {
+    require(cudaMemset(d_.data(), 0xa5,
+                       outputs() * static_cast<std::size_t>(bytes_)));
+    const auto& a = a_.operand();
+    const auto& b = b_.operand();
+    gemm_.run(by, {a.codes, a.scales.data, b.codes, b.scales.data, d_.data()},
+              workspace, nullptr);
+    finish_kernel();
+  }
+
+  /// How many outputs of the last run differ from the recipe with so many
+  /// splits.
+  peers::output_tally compare(int splits) {
+    if (splits != expected_) {
+      recipe r = recipe_;
+      r.splits = splits;
+      cuda::emulate_gemm(r, a_.operand(), b_.operand(), {},
+                         {want_.data(), m_, n_});
+      finish_kernel();
+      expected_ = splits;
+    }
+    peers::output_tally t = peers::empty_tally;
+    require(cudaMemcpy(tally_.data(), &t, sizeof t, cudaMemcpyHostToDevice));
+    require(static_cast<cudaError_t>(peers::compare_outputs(
+        d_.data(), bytes_, n_, want_.data(), m_, n_, tally_.data(), nullptr)));
+    finish_kernel();
+    tally_.copy_to(&t, 1);
+    return t;
+  }
+
+ private:
+  static recipe recipe_of(const peer_row& row, format output) {
+    recipe r = parse_recipe(row.recipe).value;
+    if (row.scales == cublaslt_scales::none) r.acc = hopper_half_f32;
+    r.output = output;
+    return r;
+  }
+
+  bool scaled_;
+  recipe recipe_;
+  family family_;
+  random_operand a_, b_;
+  std::ptrdiff_t m_, n_;
+  int bytes_;
+  device_buffer<unsigned char> d_;
+  device_buffer<std::uint32_t> want_;
+  int expected_ = 0;
+  device_buffer<peers::output_tally> tally_;
+  peers::cublaslt_gemm gemm_;
+};
+
+/// How many splits the recipe must have to give the bits of the last run; none:
+/// no number that is tried does.
+std::optional<int> fitting_splits(peer_problem& p, int said) {
+  constexpr int others[] = {2, 3, 4, 5, 6, 7, 8, 12, 16};
+  if (p.compare(said).differing == 0) return said;
+  if (said != 1 && p.compare(1).differing == 0) return 1;
+  for (const int splits : others) {
+    if (splits != said && p.compare(splits).differing == 0) return splits;
+  }
+  return std::nullopt;
+}
+
+/// What was found, by the first algorithm of which it is true, and of how many
+/// more.
+class findings {
+ public:
+  void add(const std::string& what, const peers::cublaslt_algorithm& by) {
+    auto& f = found_[what];
+    if (f.count++ == 0) f.first = by.text();
+  }
+  void append_to(std::vector<std::string>& notes,
+                 const std::string& problem) const {
+    for (const auto& [what, f] : found_) {
+      const auto more = f.count > 1
+                            ? " and " + std::to_string(f.count - 1) + " more"
+                            : std::string();
+      notes.push_back(problem + ", " + f.first + more + ": " + what);
+    }
+  }
+
+ private:
+  struct finding {
+    std::string first;
+    int count = 0;
+  };
+  std::map<std::string, finding> found_;
+};
+
+void hold(const peer_row& row, const peer_shape& s, format output,
+          const effort& e, void* workspace, verdict& v) {
+  const bool halves = row.scales == cublaslt_scales::none;
+  const auto text = [](std::ptrdiff_t n) { return std::to_string(n); };
+  const std::string problem =
+      "cuBLASLt " + peers::cublaslt_version() + ", " + text(s.m) + "x" +
+      text(s.n) + "x" + text(s.k) + " " + name_of(halves ? bf16 : s.a) + " " +
+      name_of(halves ? bf16 : s.b) + " to " + name_of(output);
+  peer_problem p(row, s, output, e.seed);
+  std::vector<peers::cublaslt_algorithm> all;
+  try {
+    all = p.algorithms();
+  } catch (const peers::cublaslt_error& refusal) {
+    return v.notes.push_back(problem + ": " + refusal.what());
+  }
+  if (all.empty()) return v.notes.push_back(problem + ": not served");
+  // The emulator's result serves those that come next to each other.
+  std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) {
+    return x.splits < y.splits;
+  });
+  findings found;
+  for (const auto& by : all) {
+    try {
+      p.run(by, workspace);
+    } catch (const peers::cublaslt_error& refusal) {
+      found.add(refusal.what(), by);
+      continue;
+    }
+    const auto splits = fitting_splits(p, std::max(by.splits, 1));
+    if (splits) {
+      found.add(
+          std::string("bit-equal to ") + row.recipe +
+              (*splits == 1 ? std::string()
+                            : " with " + std::to_string(*splits) + " splits"),
+          by);
+      v.cases += p.outputs();
+    } else if (by.splits > 1) {
+      found.add(
+          "no recipe is known, with " + std::to_string(by.splits) + " splits",
+          by);
+    } else {
+      const auto t = p.compare(1);
+      found.add(std::string("not ") + row.recipe, by);
+      v.cases += p.outputs() - 1;
+      v.failures += t.differing - 1;
+      v.count(false, [&] {
+        return problem + ", " + by.text() + ": differs from " + row.recipe +
+               " at (" + text(static_cast<std::ptrdiff_t>(t.first) / s.n) +
+               ", " + text(static_cast<std::ptrdiff_t>(t.first) % s.n) + ")";
+      });
+    }
+  }
+  found.append_to(v.notes, problem);
+}
+
+verdict hold_row(const peer_row& row, format output, const effort& e) {
+  verdict v;
+  v.skipped = peers::cublaslt_absence();
+  if (!v.skipped.empty()) return v;
+  const device_buffer<unsigned char> workspace(
+      peers::cublaslt_gemm::workspace_bytes);
+  for (const auto& s : peer_shapes) {
+    if (s.level > e.level) continue;
+    // How rows of scales that are no multiple of 4 are padded is not said.
+    const bool tiles = row.scales == cublaslt_scales::blocks ||
+                       row.scales == cublaslt_scales::columns;
+    if (tiles && s.m % 4 != 0) continue;
+    hold(row, s, output, e, workspace.data(), v);
+  }
+  if (v.cases == 0) v.skipped = "cuBLASLt serves none of the problems";
+  return v;
+}
+
+}  // namespace
+
+check_list peer_cublaslt_checks() {
+  check_list all;
+  for (const auto& row : peer_rows) {
+    for (const format output : {bf16, fp32}) {
+      all.push_back(device_check(
+          std::string("peer.cublaslt.") + row.name + "." + name_of(output),
+          "G10", "emulator",
+          [row, output](const effort& e) { return hold_row(row, output, e); }));
+    }
+  }
+  return all;
+}
+
+}  // namespace zeroulp::conformance::device

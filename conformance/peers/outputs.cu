@@ -1,0 +1,43 @@
+#include <cuda_runtime.h>
+
+#include "conformance/peers/outputs.hpp"
+
+namespace zeroulp::conformance::peers {
+namespace {
+
+template <class Code>
+__global__ void compare(const Code* d, std::ptrdiff_t stride,
+                        const std::uint32_t* want, std::ptrdiff_t m,
+                        std::ptrdiff_t n, output_tally* tally) {
+  unsigned long long differing = 0, first = ~0ull;
+  const std::ptrdiff_t step = std::ptrdiff_t{gridDim.x} * blockDim.x;
+  std::ptrdiff_t i = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < m * n; i += step) {
+    if (d[i / n * stride + i % n] == want[i]) continue;
+    ++differing;
+    first = min(first, static_cast<unsigned long long>(i));
+  }
+  if (differing == 0) return;
+  atomicAdd(&tally->differing, differing);
+  atomicMin(&tally->first, first);
+}
+
+}  // namespace
+
+int compare_outputs(const void* d, int bytes, std::ptrdiff_t stride,
+                    const std::uint32_t* want, std::ptrdiff_t m,
+                    std::ptrdiff_t n, output_tally* tally,
+                    CUstream_st* stream) {
+  if (m == 0 || n == 0) return cudaSuccess;
+  constexpr unsigned blocks = 132 * 16, threads = 256;
+  if (bytes == 2) {
+    compare<<<blocks, threads, 0, stream>>>(
+        static_cast<const std::uint16_t*>(d), stride, want, m, n, tally);
+  } else {
+    compare<<<blocks, threads, 0, stream>>>(
+        static_cast<const std::uint32_t*>(d), stride, want, m, n, tally);
+  }
+  return cudaGetLastError();
+}
+
+}  // namespace zeroulp::conformance::peers

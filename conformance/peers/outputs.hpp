@@ -1,0 +1,31 @@
+// Defines whether a result on the device has the bits that it should. No CUDA
+// in this header.
+
+#ifndef ZEROULP_CONFORMANCE_PEERS_OUTPUTS_HPP_
+#define ZEROULP_CONFORMANCE_PEERS_OUTPUTS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+
+// cudaStream_t is a pointer to this.
+struct CUstream_st;
+
+namespace zeroulp::conformance::peers {
+
+struct output_tally {
+  unsigned long long differing;
+  unsigned long long first;  ///< the lowest row * cols + col that differs
+};
+/// Of no output yet.
+inline constexpr output_tally empty_tally{0, ~0ull};
+
+/// Adds to *tally, in device memory, which elements of d (m x n, `bytes` 2 or 4
+/// each, row i at d + i * stride elements) differ from the words of `want`, as
+/// cuda::emulate_gemm stores them, without gaps. Returns a cudaError_t.
+int compare_outputs(const void* d, int bytes, std::ptrdiff_t stride,
+                    const std::uint32_t* want, std::ptrdiff_t m,
+                    std::ptrdiff_t n, output_tally* tally, CUstream_st* stream);
+
+}  // namespace zeroulp::conformance::peers
+
+#endif  // ZEROULP_CONFORMANCE_PEERS_OUTPUTS_HPP_
