@@ -222,7 +222,7 @@ find_nvcc() {
 }
 
 stage_headers() {
-  local nvcc
+  local nvcc header
   if gcc_build; then
     check "g++: each header compiles on its own" cmake --build "$build" \
       -j "$jobs" --target all_verify_interface_header_sets || true
@@ -232,10 +232,10 @@ stage_headers() {
       "$clang_build" -j "$jobs" --target all_verify_interface_header_sets ||
       true
   fi
-  if [[ -f include/zeroulp/zeroulp.h ]]; then
-    check "zeroulp.h is C99" gcc -std=c99 -pedantic-errors -Wall -Werror \
-      -fsyntax-only -x c include/zeroulp/zeroulp.h || true
-  fi
+  for header in include/zeroulp/*.h; do
+    check "${header##*/} is C99" gcc -std=c99 -pedantic-errors -Wall -Werror \
+      -Iinclude -fsyntax-only -x c "$header" || true
+  done
   nvcc=$(find_nvcc)
   if [[ -n $nvcc ]]; then
     check "nvcc: the core's headers compile" nvcc_headers "$nvcc" || true
@@ -378,6 +378,13 @@ stage_examples() {
     check "example: C++ with Eigen, $library library" example "$library" \
       hold_my_gemm.cpp "zeroulp eigen3" g++ -std=c++20 -O2 -Wall -Wextra || true
   done
+  if [[ ! -x $build/examples/linear_layer ]]; then
+    skip "example: a Linear layer" "no nvcc here"
+  elif "$build/examples/linear_layer" | grep -q '^skipped'; then
+    skip "example: a Linear layer" "no Hopper GPU here"
+  else
+    check "example: a Linear layer" "$build/examples/linear_layer" || true
+  fi
   python=$(python_with_numpy)
   if [[ -z $python ]]; then
     skip "example: Python" "no python3 with NumPy here"
@@ -391,6 +398,9 @@ stage_examples() {
 }
 
 stage_mutants() {
+  # What builds and runs them, with a GPU: conformance/mutants/kernels.sh.
+  check "mutants of the kernels: each applies" \
+    python3 conformance/mutants/generate_kernels.py check || true
   gcc_build || return 0
   tap "mutants" bash conformance/mutants/run.sh "$build"
 }
