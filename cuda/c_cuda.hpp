@@ -15,18 +15,29 @@ inline CUstream_st* stream_of(void* stream) {
   return static_cast<CUstream_st*>(stream);
 }
 
+/// What is there has data: a matrix is left out by a pointer that is NULL.
+template <class Matrix>
+const Matrix& with_data(const Matrix* m, const char* what) {
+  const Matrix& x = needed(m, what);
+  if (x.data == nullptr && x.rows > 0 && x.cols > 0) {
+    refuse("{} has no data", what);
+  }
+  return x;
+}
+
 inline cuda::matrix matrix_of(const zeroulp_cuda_matrix* m, const char* what) {
-  const auto& x = needed(m, what);
+  const auto& x = with_data(m, what);
   return {x.data, x.rows, x.cols, x.stride};
 }
 inline cuda::const_matrix matrix_of(const zeroulp_cuda_const_matrix* m,
                                     const char* what) {
-  const auto& x = needed(m, what);
+  const auto& x = with_data(m, what);
   return {x.data, x.rows, x.cols, x.stride};
 }
 /// NULL: none.
-inline cuda::matrix optional_matrix_of(const zeroulp_cuda_matrix* m) {
-  return m == nullptr ? cuda::matrix{} : matrix_of(m, "");
+inline cuda::matrix optional_matrix_of(const zeroulp_cuda_matrix* m,
+                                       const char* what) {
+  return m == nullptr ? cuda::matrix{} : matrix_of(m, what);
 }
 
 /// Elements of 4 bytes.

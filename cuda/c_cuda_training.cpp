@@ -49,7 +49,7 @@ zeroulp_status zeroulp_cuda_swiglu_forward(
   return guarded(__func__, [&] {
     cuda::swiglu_forward(
         layer_of(layer), matrix_of(g, "g"), matrix_of(u, "u"),
-        optional_matrix_of(h), optional_quantized_of(h_out, "h_out"),
+        optional_matrix_of(h, "h"), optional_quantized_of(h_out, "h_out"),
         optional_quantized_of(g_cache, "g_cache"),
         optional_quantized_of(u_cache, "u_cache"), stream_of(stream));
   });
@@ -67,8 +67,8 @@ zeroulp_status zeroulp_cuda_swiglu_backward(
     cuda::swiglu_backward(
         layer_of(layer), format_of(from, "from"), matrix_of(dh, "dh"),
         quantized_of(g_cache, "g_cache"), quantized_of(u_cache, "u_cache"),
-        optional_matrix_of(h), optional_matrix_of(dg), optional_matrix_of(du),
-        optional_quantized_of(dg_out, "dg_out"),
+        optional_matrix_of(h, "h"), optional_matrix_of(dg, "dg"),
+        optional_matrix_of(du, "du"), optional_quantized_of(dg_out, "dg_out"),
         optional_quantized_of(du_out, "du_out"), stream_of(stream));
   });
 }
@@ -84,7 +84,7 @@ zeroulp_status zeroulp_cuda_rms_norm(const zeroulp_rms_layer* layer,
     zeroulp::matrix_view<std::uint32_t> factors;
     if (rstd != nullptr) factors = word_view_of(rstd, "rstd");
     cuda::rms_norm(layer_of(layer), matrix_of(x, "x"), matrix_of(w, "w"),
-                   optional_matrix_of(y), factors,
+                   optional_matrix_of(y, "y"), factors,
                    optional_quantized_of(out, "out"), stream_of(stream));
   });
 }
@@ -97,7 +97,7 @@ zeroulp_status zeroulp_cuda_adamw(
   return guarded(__func__, [&] {
     cuda::adamw(step_of(step, seed, first), matrix_of(g, "g"),
                 matrix_of(m, "m"), matrix_of(v, "v"), matrix_of(w, "w"),
-                optional_matrix_of(copy), stream_of(stream));
+                optional_matrix_of(copy, "copy"), stream_of(stream));
   });
 }
 

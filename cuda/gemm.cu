@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -177,8 +178,7 @@ const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
     const double copies = static_cast<double>(s.d_matrices);
     const double tiles =
         tiles_m * copies * static_cast<double>(ceil_div(s.n, x.n)) * x.cluster;
-    const double waves = static_cast<double>(
-        static_cast<std::ptrdiff_t>(tiles / processors + 0.999));
+    const double waves = std::ceil(tiles / processors);
     const double k = static_cast<double>(ceil_div(s.k, 128)) /
                      (g.kind == gemm_groups::k_ranges ? copies : 1);
     return waves * (k * x.clocks + x.clocks_once);

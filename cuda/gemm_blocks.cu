@@ -25,7 +25,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     };
     static constexpr gemm_instance in_turn[] = {
         make_instance<middle, block_scaling<other, 128>, t>(810, 2000)};
-    if (kind.update == other) return {in_turn, kind.grouped ? 0 : 1};
+    if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 2};
     return {dense, 4};
   });

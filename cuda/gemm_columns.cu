@@ -20,7 +20,7 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
                                                                      2500)};
     static constexpr gemm_instance in_turn[] = {
         make_instance<single, column_scaling<other, 128>, t>(910, 2500)};
-    if (kind.update == other) return {in_turn, kind.grouped ? 0 : 1};
+    if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 1};
     return {dense, 2};
   });

@@ -36,8 +36,8 @@ struct gemm_job {
   gemm_groups groups;
   unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
   bool is_fp32;
-  bool by_boxes;    ///< d_map is there; else
-  bool d_pairs;     ///< two FP32 of D can be stored at once
+  bool by_boxes;    ///< d_map is there: D is BF16
+  bool d_pairs;     ///< D is FP32, and two can be stored at once
   bool c_by_boxes;  ///< c_map is there
 };
 

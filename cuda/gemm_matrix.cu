@@ -9,7 +9,7 @@ gemm_instances gemm_by_matrix(const gemm_kind& kind) {
     static constexpr gemm_instance dense[] = {
         make_instance<gemm_shape<2, 1, 128, 2>, matrix_scaling<128>,
                       types.value>(750, 2000)};
-    return {dense, kind.grouped ? 0 : 1};
+    return {dense, 1};
   });
 }
 

@@ -1,17 +1,19 @@
 // Defines the GEMM kernel: D = A B^T of FP8 codes, promoted to FP32 every 128
-// elements of K, one tile after another.
+// elements of K (with one scale for all: every job.interval), one tile after
+// another.
 //
 //   copying warp    waits for a free stage -> boxes of A and B (TMA; B for the
 //                   whole cluster) -> full barrier
 //   scaling warp    waits for a free stage -> scales, word by word -> the same
-//   two warp groups wait for a full stage -> for each sub-tile: four wgmma ->
+//   warp groups     wait for a full stage -> for each sub-tile: four wgmma ->
 //                   acc = promoted(acc, p); free the stage; at the end of K:
 //                   epilogue
 //
 // A warp group has 64 rows of the tile and all of its columns; while one
-// promotes, the other's products keep the tensor core busy. K is never split,
-// and every output sees the same operations in the same order whatever the
-// tile: its bits depend on nothing else. Source: SPEC clauses G1 to G13.
+// promotes, another's products, or those of its own next blocks of K
+// (Shape::depth), keep the tensor core busy. K is never split, and every output
+// sees the same operations in the same order whatever the tile: its bits depend
+// on nothing else. Source: SPEC clauses G1 to G13.
 
 #ifndef ZEROULP_CUDA_GEMM_TILE_CUH_
 #define ZEROULP_CUDA_GEMM_TILE_CUH_

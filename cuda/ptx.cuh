@@ -104,13 +104,10 @@ __device__ inline void copy_box_to(std::uint16_t blocks, void* to,
       "r"(matrix)
       : "memory");
 }
-__device__ inline void prefetch(const CUtensorMap& map) {
-  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
-}
 
-/// Copies a box from shared memory to its place in a matrix; what would lie
-/// outside is left out. Shared memory may be written again after
-/// `wait_for_stores`, by the same thread.
+/// Copies a box from shared memory to its place in a matrix; rows outside
+/// are left out, and along a row whole pieces of 16 bytes. Shared memory may be
+/// written again after `wait_for_stores`, by the same thread.
 __device__ inline void store_box(const CUtensorMap& map, const void* from,
                                  int column, int row, int matrix) {
   asm volatile(
@@ -157,19 +154,11 @@ __device__ inline unsigned rank_in_cluster() {
   return rank;
 }
 __device__ inline void synchronize_cluster() {
+  __syncwarp();
   asm volatile(
       "barrier.cluster.arrive.release.aligned;\n"
       "barrier.cluster.wait.acquire.aligned;" ::
           : "memory");
-}
-
-/// A barrier of some warps of the block, by number: `wait_at` blocks until
-/// `threads` threads have come, `pass` does not.
-__device__ inline void wait_at(int number, int threads) {
-  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-__device__ inline void pass(int number, int threads) {
-  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
 /// Registers of each thread of this warp group, from here on.

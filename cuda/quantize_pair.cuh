@@ -5,8 +5,8 @@
 //
 // low = 0: one factor decides, see plan.cuh. Otherwise the scale is exact,
 // quotients may be midpoints, and high + low is 1 / scale within 2^-46: a
-// midpoint stays one, held for every BF16 x and amax. Where quotients are rounded to FP32 first, high =
-// 1 / scale and low = -scale give them.
+// midpoint stays one, held for every BF16 x and amax. Where quotients are
+// rounded to FP32 first, high = 1 / scale and low = -scale give them.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_PAIR_CUH_
 #define ZEROULP_CUDA_QUANTIZE_PAIR_CUH_

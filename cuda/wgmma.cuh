@@ -1,12 +1,12 @@
-// Defines wgmma of FP8 operands in shared memory, FP32 results:
+// Defines wgmma of FP8 operands, B in shared memory, FP32 results:
 //
-//   multiply<types, N>(d, a, b, add)      d = (add ? d : 0) + A B^T
+//   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T
 //
 // m64nNk32; d is float[N / 2], b a descriptor, a a descriptor or the words of a
 // thread. It is asynchronous:
 //
-//   fence_registers(d)  begin()  multiply...  commit()  wait()
-//   fence_registers(d)
+//   fence_registers(d)  begin_wgmma()  wgmma...  commit_wgmma()
+//   wait_for_wgmma()  fence_registers(d)
 //
 // Source: PTX ISA 9.0, "wgmma.mma_async".
 
@@ -55,50 +55,34 @@ enum class fp8_types : std::uint8_t {
 template <fp8_types Types, int N>
 struct wgmma;
 
-#define ZEROULP_D4 "%0, %1, %2, %3"
-#define ZEROULP_D8 \
-  ZEROULP_D4       \
-  ", "             \
-  "%4, %5, %6, %7"
 #define ZEROULP_D16 \
-  ZEROULP_D8        \
-  ", "              \
-  "%8, %9, %10, %11, %12, %13, %14, %15"
-#define ZEROULP_D32                                                   \
-  ZEROULP_D16                                                         \
-  ", "                                                                \
-  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
-  "%29, %30, %31"
-#define ZEROULP_D48                                                   \
-  ZEROULP_D32                                                         \
-  ", "                                                                \
-  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
-  "%45, %46, %47"
-#define ZEROULP_D64                                                   \
-  ZEROULP_D48                                                         \
-  ", "                                                                \
-  "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, " \
-  "%61, %62, %63"
-#define ZEROULP_D96                                                   \
-  ZEROULP_D64                                                         \
-  ", "                                                                \
-  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, " \
-  "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, " \
-  "%90, %91, %92, %93, %94, %95"
-#define ZEROULP_D128                                                     \
-  ZEROULP_D96                                                            \
-  ", "                                                                   \
-  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, " \
-  "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, "   \
-  "%119, %120, %121, %122, %123, %124, %125, %126, %127"
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define ZEROULP_D32                                                       \
+  ZEROULP_D16                                                             \
+      ", "                                                                \
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+      "%29, %30, %31"
+#define ZEROULP_D64                                                       \
+  ZEROULP_D32                                                             \
+      ", "                                                                \
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
+      "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
+      "%58, %59, %60, %61, %62, %63"
+#define ZEROULP_D128                                                         \
+  ZEROULP_D64                                                                \
+      ", "                                                                   \
+      "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, "    \
+      "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "    \
+      "%90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, " \
+      "%103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, "   \
+      "%114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, "   \
+      "%125, %126, %127"
 
 #define ZEROULP_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define ZEROULP_F8(i) ZEROULP_F4(i), ZEROULP_F4(i + 4)
-#define ZEROULP_F16(i) ZEROULP_F8(i), ZEROULP_F8(i + 8)
+#define ZEROULP_F16(i) \
+  ZEROULP_F4(i), ZEROULP_F4(i + 4), ZEROULP_F4(i + 8), ZEROULP_F4(i + 12)
 #define ZEROULP_F32(i) ZEROULP_F16(i), ZEROULP_F16(i + 16)
-#define ZEROULP_F48(i) ZEROULP_F32(i), ZEROULP_F16(i + 32)
 #define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
-#define ZEROULP_F96(i) ZEROULP_F64(i), ZEROULP_F32(i + 64)
 #define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
 
 // Operands 0 to REGS - 1 are the result's; P0 to P5 the numbers of the others.
@@ -134,33 +118,22 @@ struct wgmma;
   ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e4m3, ".e5m2.e4m3") \
   ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e5m2, ".e5m2.e5m2")
 
-ZEROULP_WGMMA_TYPES(8, 4, 4, 5, 6, 7, 8, 9)
-ZEROULP_WGMMA_TYPES(16, 8, 8, 9, 10, 11, 12, 13)
 ZEROULP_WGMMA_TYPES(32, 16, 16, 17, 18, 19, 20, 21)
 ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34, 35, 36, 37)
-ZEROULP_WGMMA_TYPES(96, 48, 48, 49, 50, 51, 52, 53)
 ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66, 67, 68, 69)
-ZEROULP_WGMMA_TYPES(192, 96, 96, 97, 98, 99, 100, 101)
 ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130, 131, 132, 133)
 
 #undef ZEROULP_WGMMA_TYPES
 #undef ZEROULP_WGMMA
 #undef ZEROULP_F128
-#undef ZEROULP_F96
 #undef ZEROULP_F64
-#undef ZEROULP_F48
 #undef ZEROULP_F32
 #undef ZEROULP_F16
-#undef ZEROULP_F8
 #undef ZEROULP_F4
 #undef ZEROULP_D128
-#undef ZEROULP_D96
 #undef ZEROULP_D64
-#undef ZEROULP_D48
 #undef ZEROULP_D32
 #undef ZEROULP_D16
-#undef ZEROULP_D8
-#undef ZEROULP_D4
 
 }  // namespace zeroulp::cuda::ptx
 

@@ -5,7 +5,9 @@
 //   c_status.cpp  errors        c_names.cpp     names      c_scales.cpp
 //   c_values.cpp  structs       c_convert.cpp   recode, arithmetic
 //   c_enums.cpp   enums         c_quantize.cpp  c_gemm.cpp
-//   c_matrix.cpp  matrices      c_compare.cpp
+//   c_matrix.cpp  matrices      c_compare.cpp   c_training.cpp
+//
+// So do those of zeroulp_cuda.h: cuda/c_cuda.hpp.
 //
 // Every check comes before the first write to an output.
 

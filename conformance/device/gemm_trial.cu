@@ -230,7 +230,7 @@ gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng) {
 word_matrix run_gemm(const gemm_trial& t, counter_rng& rng) {
   auto first = run_once(t, rng);
   const auto second = run_once(t, rng);
-  if (first.words != second.words) {
+  if (!t.may_race && first.words != second.words) {
     throw std::runtime_error("two runs of one GEMM differ: " + t.name());
   }
   return first;

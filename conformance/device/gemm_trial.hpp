@@ -58,6 +58,7 @@ struct gemm_trial {
   word_matrix c{0, 0};
   word_matrix before{0, 0};  ///< D before, codes of r.output
   bool c_is_d = false;       ///< then `before` is of no concern
+  bool may_race = false;     ///< products share rows: D has either's
   trial_shape shape{};
   std::vector<std::int32_t> table{};
 

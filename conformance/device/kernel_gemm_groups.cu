@@ -109,6 +109,7 @@ gemm_trial draw_trial(gemm_groups kind, bool is_strange, std::int32_t most,
     }
     // Of two groups that share rows one would read what the other has written.
     t.c_is_d = false;
+    t.may_race = kind == gemm_groups::rows;
   }
   t.table = std::move(table);
   return t;

@@ -185,13 +185,15 @@ void hold(const peer_row& row, const peer_shape& s, format output,
       "cuBLASLt " + peers::cublaslt_version() + ", " + text(s.m) + "x" +
       text(s.n) + "x" + text(s.k) + " " + name_of(halves ? bf16 : s.a) + " " +
       name_of(halves ? bf16 : s.b) + " to " + name_of(output);
-  peer_problem p(row, s, output, e.seed);
+  std::optional<peer_problem> made;
   std::vector<peers::cublaslt_algorithm> all;
   try {
-    all = p.algorithms();
+    made.emplace(row, s, output, e.seed);
+    all = made->algorithms();
   } catch (const peers::cublaslt_error& refusal) {
     return v.notes.push_back(problem + ": " + refusal.what());
   }
+  peer_problem& p = *made;
   if (all.empty()) return v.notes.push_back(problem + ": not served");
   // The emulator's result serves those that come next to each other.
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) {

@@ -168,6 +168,9 @@ kill_it() {
       holds "$packed/mutants/$1" "$check" "$level" || status=$?
       [[ $status -ne 0 ]] || continue
       why=$(head -c 160 "$log" | tr '\n' ' ')
+      case $status in
+        2 | 126 | 127) echo "cannot run $1: $why" && exit 2 ;;
+      esac
       if [[ $status -ne 1 ]] && ! is_held "$check" "$level"; then
         echo "the GPU is slow after $1"
         exit 2
@@ -193,7 +196,8 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
       "$1/kernel_mutants.tar.xz" "$packed"
   fi
   packed=$packed/packed
-  grep -F "${2:-}" "$packed/mutants.txt" >"$packed/chosen.txt" || true
+  awk -F'\t' -v name="${2:-}" 'name == "" || index($1, name)' \
+    "$packed/mutants.txt" >"$packed/chosen.txt"
   mv "$packed/chosen.txt" "$packed/mutants.txt"
   while IFS=$'\t' read -r name units checks reason rest; do
     if kill_it "$name" "$checks"; then

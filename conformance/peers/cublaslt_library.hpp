@@ -26,7 +26,7 @@ namespace zeroulp::conformance::peers {
   use(cublasLtMatmulAlgoGetHeuristic);       \
   use(cublasLtMatmulAlgoConfigGetAttribute)
 
-/// Null unless `absence` is empty.
+/// To be called only if `absence` is empty.
 struct cublaslt_library {
 #define ZEROULP_DECLARE(name) decltype(&::name) name = nullptr
   ZEROULP_CUBLASLT_FUNCTIONS(ZEROULP_DECLARE);

@@ -19,10 +19,11 @@ sources_of() {
   case $1 in
     cpu) echo 'conformance/cases/* conformance/checks/* conformance/oracles/*
                conformance/vectors/* fuzz/*.?pp fuzz/targets/*' ;;
-    gpu) echo 'include/zeroulp/cuda.hpp conformance/device/*
+    gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*
                conformance/peers/* cuda/*.cu* cuda/*.hpp
-               conformance/checks/registry.hpp fuzz/problem.?pp
-               fuzz/targets/*' ;;
+               conformance/cases/* conformance/checks/implementation.*
+               conformance/checks/registry.hpp conformance/checks/training*
+               fuzz/*.?pp fuzz/targets/*' ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }

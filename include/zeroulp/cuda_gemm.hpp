@@ -23,7 +23,8 @@ enum class gemm_groups : std::uint8_t {
   none,
   /// Experts, contiguous: rows [table[g], table[g + 1]) of A (m x k) and D
   /// (m x n) have rows [g n, (g + 1) n) of B (count n x k). Rows in no range
-  /// are left alone; a range that is none, or not within A, is empty.
+  /// are left alone; a range that is none, or not within A, is empty. Of ranges
+  /// that share rows D has either's.
   rows,
   /// Experts, padded: of A (count m x k) and D (count m x n), rows
   /// [g m, g m + table[g]) have rows [g n, (g + 1) n) of B (count n x k). Other
@@ -38,7 +39,7 @@ enum class gemm_groups : std::uint8_t {
 
 struct gemm_partition {
   gemm_groups kind = gemm_groups::none;
-  std::ptrdiff_t count = 1;
+  std::ptrdiff_t count = 1;             ///< up to 65535
   const std::int32_t* table = nullptr;  ///< count + 1 (first_rows: count)
 };
 
@@ -51,10 +52,11 @@ struct gemm_partition {
 ///                 the whole matrix or none: unpromoted, cublaslt.tensorwise
 ///
 /// A and B are e4m3 or e5m2; their rows start on multiples of 16 bytes. Each
-/// needs a scale (FP32, in any strides) for each of its groups; with several
-/// B's in one, groups begin anew in each. D is of r.output, fp32 or bf16; C is
-/// FP32, m x n, and may be D itself if that is FP32. Fastest where rows of D
-/// start on multiples of 16 bytes and N is a multiple of 8.
+/// needs a scale (FP32; no stride is negative) for each of its groups; with
+/// several B's in one, groups begin anew in each. D is of r.output, fp32 or
+/// bf16; C is FP32, as large as D, and may be D itself if that is FP32. Fastest
+/// where rows of C and D start on multiples of 16 bytes and N is a multiple of
+/// 8. Rows and K are below 2^30.
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
           CUstream_st* stream = nullptr);

@@ -1,11 +1,12 @@
 // Defines the training path on a GPU of compute capability 9.0, bit-equal to
-// the core's functions of the same names (core/training_matrices.hpp):
+// the core's functions of the same names (core/training_matrices.hpp) where
+// slots and row numbers are -1 or rows:
 //
 //   cuda::swiglu_forward   swiglu_backward   rms_norm
 //   cuda::adamw   combine   dispatch
 //
-// Matrices, streams and errors are as in cuda.hpp; an output without data is
-// left out. What is quantized comes out of the same pass, for BF16 numbers and
+// Matrices, streams and errors are as in cuda.hpp; an output that may be left
+// out is, without data. AdamW updates m, v and w where they are. What is quantized comes out of the same pass, for BF16 numbers and
 // groups of 1x128 alone: for others ask for the values and quantize these.
 
 #ifndef ZEROULP_CUDA_TRAINING_HPP_

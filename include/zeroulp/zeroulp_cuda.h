@@ -18,7 +18,8 @@
 // Errors    ZEROULP_CUDA_ERROR: what CUDA reports, another GPU or none, also
 //           what it has kept from a call before.
 //
-// The functions are in libzeroulp_cuda, which needs libzeroulp.
+// The functions are in libzeroulp_cuda, which needs libzeroulp: by CMake, the
+// target zeroulp::cuda of a build tree; it is not installed yet.
 
 #ifndef ZEROULP_ZEROULP_CUDA_H_
 #define ZEROULP_ZEROULP_CUDA_H_
@@ -198,9 +199,9 @@ typedef struct zeroulp_cuda_gemm_groups {
 /// one. A and B are e4m3 or e5m2, with rows that start on multiples of 16
 /// bytes; the accumulator is Hopper's for FP8, K is not split. Either the
 /// interval is 128, A has a scale for each 1x128, B for each 1x128 or 128x128;
-/// or the promotion is ZEROULP_PROMOTION_ADD, the interval a power of two or 0,
-/// and there are no scales but those of whole matrices. Several groups need
-/// ZEROULP_PROMOTION_PRODUCT_OF_SCALES. D is of recipe.output, fp32 or bf16;
+/// or the promotion is ZEROULP_PROMOTION_ADD, the interval 0 or a power of two
+/// from 32, and there are no scales but those of whole matrices. Several groups
+/// need ZEROULP_PROMOTION_PRODUCT_OF_SCALES. D is of recipe.output, fp32 or bf16;
 /// `c`, FP32, may be D if that is FP32, or NULL unless the epilogue
 /// accumulates.
 ZEROULP_API zeroulp_status zeroulp_cuda_gemm(

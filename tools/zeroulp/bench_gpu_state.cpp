@@ -1,5 +1,5 @@
 // The rows of the bench for AdamW, combine and dispatch. Rows are moved by a
-// permutation: each one is read once. Goals: the table of memory-bound kernels.
+// permutation: each one is read once. Goals: must and aim below.
 
 #include <numeric>
 
