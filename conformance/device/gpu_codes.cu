@@ -1,9 +1,8 @@
 // Re-tiling, dequantization and packing on the GPU, as an implementation's
 // functions. Alignments and layouts are drawn, by the shape and the first code.
 
+#include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_parts.hpp"
-#include "conformance/device/guarded_scales.hpp"
-#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -14,19 +13,6 @@ counter_rng ways_of(matrix_view<const T> x) {
   return {static_cast<std::uint64_t>(x.rows * 65536 + x.cols),
           any ? std::uint64_t{x(0, 0)} : 0};
 }
-
-/// Aligned rows, or any.
-margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
-  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
-  return {rng.between(0, 3), rng.between(0, 5)};
-}
-
-/// A layout that holds any scale.
-scale_layout draw_layout(counter_rng& rng) {
-  return static_cast<scale_layout>(rng.below(3));
-}
-
-int bytes_of(format f) { return f.bits() <= 8 ? 1 : 2; }
 
 cuda::packing packing_of(pack_layout how) {
   return how == pack_layout::bytes ? cuda::packing::bytes
@@ -50,9 +36,10 @@ void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
                       draw_margins(codes.cols, rng));
   guarded_matrix to(out.rows, out.cols, bytes_of(r.to),
                     draw_margins(out.cols, rng));
-  guarded_scales from_scales(draw_layout(rng), scales.rows, scales.cols,
-                             {0, rng.between(0, 3)});
-  guarded_scales to_scales(draw_layout(rng), out_scales.rows, out_scales.cols,
+  guarded_scales from_scales(draw_layout(scale_kind::float32, rng), scales.rows,
+                             scales.cols, {0, rng.between(0, 3)});
+  guarded_scales to_scales(draw_layout(scale_kind::float32, rng),
+                           out_scales.rows, out_scales.cols,
                            {0, rng.between(0, 3)});
   from.upload(codes);
   from_scales.upload(scales);
@@ -69,8 +56,8 @@ void dequantize_on_gpu(format from, group_shape group, codes_in codes,
   guarded_matrix in(codes.rows, codes.cols, bytes_of(from),
                     draw_margins(codes.cols, rng));
   guarded_matrix values(out.rows, out.cols, 4, draw_margins(out.cols, rng));
-  guarded_scales in_scales(draw_layout(rng), scales.rows, scales.cols,
-                           {0, rng.between(0, 3)});
+  guarded_scales in_scales(draw_layout(scale_kind::float32, rng), scales.rows,
+                           scales.cols, {0, rng.between(0, 3)});
   in.upload(codes);
   in_scales.upload(scales);
   cuda::dequantize(from, group, in.view(), in_scales.view(), fp32,

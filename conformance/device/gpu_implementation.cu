@@ -7,16 +7,13 @@
 #include <utility>
 
 #include "conformance/device/device.hpp"
+#include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_parts.hpp"
-#include "conformance/device/guarded_scales.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/names.hpp"
-#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
-
-int bytes_of(format f) { return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4; }
 
 /// A function of the numbers, so that a case can be repeated.
 counter_rng ways_of(codes_in x) {
@@ -27,12 +24,6 @@ counter_rng ways_of(codes_in x) {
     }
   }
   return {static_cast<std::uint64_t>(x.rows * 65536 + x.cols), hash};
-}
-
-/// Aligned rows, or any.
-margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
-  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
-  return {rng.between(0, 3), rng.between(0, 5)};
 }
 
 word_matrix transpose_of(codes_in x) {
@@ -55,56 +46,6 @@ void need_same(codes_in got, codes_in right, const std::string& what) {
     }
   }
 }
-
-scale_layout draw_layout(scale_kind kind, counter_rng& rng) {
-  const auto layout = static_cast<scale_layout>(rng.below(4));
-  const bool fits = kind != scale_kind::float32;
-  return layout == scale_layout::packed_ue8m0 && !fits ? scale_layout::mn_major
-                                                       : layout;
-}
-
-/// Codes and scales of an m x n matrix on the device.
-struct quantized_memory {
-  scale_layout layout;
-  guarded_matrix codes;
-  guarded_scales scales;
-
-  quantized_memory(const quantizer& q, std::ptrdiff_t m, std::ptrdiff_t n,
-                   counter_rng& rng)
-      : layout(draw_layout(q.scale, rng)),
-        codes(m, n, bytes_of(q.to), draw_margins(n, rng)),
-        scales(layout, ceil_div(m, q.group.height(m)),
-               ceil_div(n, q.group.width(n)),
-               {rng.between(0, 3), rng.between(0, 3)}) {}
-
-  cuda::quantized view() const { return {codes.view(), scales.view()}; }
-  /// UE8M0 does not hold every scale: there they are held against `right`.
-  void download(codes_out into, codes_out scales_into, codes_in right) {
-    codes.download(into);
-    if (layout != scale_layout::packed_ue8m0)
-      return scales.download(scales_into);
-    if (scales.differences(right) != 0) {
-      throw std::runtime_error("scales or padding of layout ue8m0");
-    }
-    for (std::ptrdiff_t i = 0; i < right.rows; ++i) {
-      for (std::ptrdiff_t g = 0; g < right.cols; ++g) {
-        scales_into(i, g) = right(i, g);
-      }
-    }
-  }
-};
-
-/// What the engine makes of it: where there is nobody else to compare with.
-struct engine_result {
-  word_matrix codes, scales;
-
-  engine_result(const quantizer& q, codes_in x)
-      : codes(x.rows, x.cols),
-        scales(ceil_div(x.rows, q.group.height(x.rows)),
-               ceil_div(x.cols, q.group.width(x.cols))) {
-    engine::quantize(q, x, codes.view(), scales.view());
-  }
-};
 
 /// What runs: x itself and, if asked for, its transpose, by their own amaxes or
 /// by given ones.
@@ -143,33 +84,29 @@ void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
   guarded_matrix source(in.rows, in.cols, bytes_of(q.from),
                         draw_margins(in.cols, rng));
   source.upload(in);
-  quantized_memory y(q, in.rows, in.cols, rng);
-  quantized_memory yt(q, in.cols, in.rows, rng);
-  const bool wants_y = both || !is_transposed;
-  const bool wants_yt = both || is_transposed;
-  run_quantize(q, source, wants_y ? y.view() : cuda::quantized{},
-               wants_yt ? yt.view() : cuda::quantized{}, by_amax,
-               is_transposed);
+  quantized_memory y(q, in.rows, in.cols, both || !is_transposed, rng);
+  quantized_memory yt(q, in.cols, in.rows, both || is_transposed, rng);
+  run_quantize(q, source, y.view(), yt.view(), by_amax, is_transposed);
 
-  const engine_result right(q, x);
-  (is_transposed ? yt : y)
-      .download(codes, scales,
-                codes_in(right.scales.words.data(), right.scales.rows,
-                         right.scales.cols));
+  const auto quantize_with_engine = [&q](codes_in of) {
+    return [&q, of](const quantized_out& to) {
+      engine::quantize(q, of, to.codes, to.scales);
+    };
+  };
+  (is_transposed ? yt : y).download({codes, scales}, quantize_with_engine(x));
   if (!both) return;
   const word_matrix other = is_transposed ? turned : transpose_of(x);
-  engine_result expected(q,
-                         codes_in(other.words.data(), other.rows, other.cols));
-  word_matrix got(other.rows, other.cols);
-  word_matrix got_scales(expected.scales.rows, expected.scales.cols);
+  quantized_words right(q, other.rows, other.cols);
+  quantized_words got(q, other.rows, other.cols);
+  quantize_with_engine(other.view())(right.view());
   (is_transposed ? y : yt)
-      .download(got.view(), got_scales.view(), expected.scales.view());
+      .download(got.view(), quantize_with_engine(other.view()));
   const std::string what = "codes of the transpose, from " + name_of(q.from) +
                            " to " + name_of(q.to) + " in groups of " +
                            std::to_string(q.group.rows) + "x" +
                            std::to_string(q.group.cols) + ", ";
-  need_same(got_scales.view(), expected.scales.view(), "scales of " + what);
-  need_same(got.view(), expected.codes.view(), what);
+  need_same(got.scales.view(), right.scales.view(), "scales of " + what);
+  need_same(got.codes.view(), right.codes.view(), what);
 }
 
 bool is_kernel_format(format f) { return f == e4m3 || f == e5m2 || f == e5m6; }

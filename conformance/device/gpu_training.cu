@@ -1,20 +1,18 @@
 // The training path's kernels as training_functions, and the checks of it by
 // them. What a kernel does not quantize in its own pass is quantized after it,
 // as users would; 1x32, for which there is no kernel, by the engine. Alignments
-// and layouts are drawn, by the shape and the first code.
+// and layouts are drawn, by the shape and the first code, and so is which of
+// its outputs a call is asked for: another call is asked for the others.
 
 #include <optional>
 
+#include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_training.hpp"
-#include "conformance/device/guarded_scales.hpp"
 #include "cuda/arithmetic.cuh"
 #include "zeroulp/cuda_training.hpp"
-#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
-
-int bytes_of(format f) { return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4; }
 
 counter_rng ways_of(codes_in x) {
   const bool any = x.rows > 0 && x.cols > 0;
@@ -22,56 +20,29 @@ counter_rng ways_of(codes_in x) {
           any ? std::uint64_t{x(0, 0)} : 0};
 }
 
-/// Aligned rows, or any.
-margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
-  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
-  return {rng.between(0, 3), rng.between(0, 5)};
-}
-
-/// A matrix of codes of `f` on the device.
-guarded_matrix matrix_of(format f, codes_in x, counter_rng& rng) {
-  return {x.rows, x.cols, bytes_of(f), draw_margins(x.cols, rng)};
-}
-
-/// Codes and scales on the device, in a layout that holds any scale.
-struct quantized_memory {
-  guarded_matrix codes;
-  guarded_scales scales;
-
-  template <class Code, class Scale>
-  quantized_memory(format f, const quantized_matrix<Code, Scale>& like,
-                   counter_rng& rng)
-      : codes(like.codes.rows, like.codes.cols, bytes_of(f),
-              draw_margins(like.codes.cols, rng)),
-        scales(static_cast<scale_layout>(rng.below(3)), like.scales.rows,
-               like.scales.cols, {rng.between(0, 3), rng.between(0, 3)}) {}
-
-  void upload(const quantized_in& from) {
-    codes.upload(from.codes);
-    scales.upload(from.scales);
-  }
-  void download(const quantized_out& to) {
-    codes.download(to.codes);
-    scales.download(to.scales);
-  }
-  cuda::quantized view() const { return {codes.view(), scales.view()}; }
-  cuda::const_quantized input() const { return {codes.view(), scales.view()}; }
-};
-
 bool is_fused(const quantizer& q) {
   return q.from == bf16 && q.group == group_shape{1, 128};
 }
 
-/// Quantizes what is on the device already, by a call of its own.
-void quantize_values(const quantizer& q, guarded_matrix& x, quantized_out to,
-                     counter_rng& rng) {
-  if (q.group == group_shape{1, 32}) {
-    word_matrix values(to.codes.rows, to.codes.cols);
-    x.download(values.view());
-    engine::quantize(q, codes_in(values.view()), to.codes, to.scales);
-    return;
+/// Calls call(wanted) with all of the bits of `outputs`, or twice: with some
+/// of them and with the others.
+template <class Call>
+void in_parts(unsigned outputs, counter_rng& rng, Call call) {
+  const unsigned part = rng.one_in(4) ? outputs : rng.next32() & outputs;
+  for (const unsigned wanted : {part, outputs & ~part}) {
+    if (wanted != 0) call(wanted);
   }
-  quantized_memory out(q.to, to, rng);
+}
+
+/// Quantizes by a call of its own.
+void quantize_values(const quantizer& q, codes_in values, quantized_out to,
+                     counter_rng& rng) {
+  const auto with_engine = [&](const quantized_out& y) {
+    engine::quantize(q, values, y.codes, y.scales);
+  };
+  if (q.group == group_shape{1, 32}) return with_engine(to);
+  const placed_matrix x(values, bytes_of(q.from), rng);
+  quantized_memory out(q, values.rows, values.cols, true, rng);
   if (q.group == group_shape{0, 0}) {
     guarded_matrix amax(to.scales.rows, to.scales.cols, 4);
     cuda::group_amaxes(q, x.view(), amax.word_view());
@@ -80,7 +51,7 @@ void quantize_values(const quantizer& q, guarded_matrix& x, quantized_out to,
     cuda::quantize(q, x.view(), out.view());
   }
   finish_kernel();
-  out.download(to);
+  out.download(to, with_engine);
 }
 
 __global__ void apply_to_all(elementary which, std::uint32_t* x,
@@ -123,97 +94,115 @@ void apply_on_gpu(elementary which, codes_in x, codes_out out) {
 void swiglu_forward_on_gpu(const swiglu_layer& layer, codes_in g, codes_in u,
                            codes_out h, quantized_out h_out,
                            quantized_out g_cache, quantized_out u_cache) {
-  if (g.rows == 0 || g.cols == 0) return;
+  const std::ptrdiff_t m = g.rows, n = g.cols;
+  if (m == 0 || n == 0) return;
   counter_rng rng = ways_of(g);
   const format from = layer.cache.from, to = layer.out.from;
-  guarded_matrix in_g = matrix_of(from, g, rng), in_u = matrix_of(from, u, rng);
-  in_g.upload(g);
-  in_u.upload(u);
-  guarded_matrix values = matrix_of(to, h, rng);
-  quantized_memory to_h(layer.out.to, h_out, rng);
-  quantized_memory to_g(layer.cache.to, g_cache, rng);
-  quantized_memory to_u(layer.cache.to, u_cache, rng);
+  const placed_matrix in_g(g, bytes_of(from), rng);
+  const placed_matrix in_u(u, bytes_of(from), rng);
   const bool all_bf16 = from == bf16 && to == bf16;
   const bool makes_h = all_bf16 && is_fused(layer.out);
   const bool makes_caches = all_bf16 && is_fused(layer.cache);
-  cuda::swiglu_forward(layer, in_g.view(), in_u.view(), values.view(),
-                       makes_h ? to_h.view() : cuda::quantized{},
-                       makes_caches ? to_g.view() : cuda::quantized{},
-                       makes_caches ? to_u.view() : cuda::quantized{});
-  finish_kernel();
-  values.download(h);
-  if (makes_h) {
-    to_h.download(h_out);
-  } else {
-    quantize_values(layer.out, values, h_out, rng);
-  }
-  if (makes_caches) {
-    to_g.download(g_cache);
-    to_u.download(u_cache);
-  } else {
-    quantize_values(layer.cache, in_g, g_cache, rng);
-    quantize_values(layer.cache, in_u, u_cache, rng);
-  }
+  constexpr unsigned values = 1, codes = 2, cached_g = 4, cached_u = 8;
+  const unsigned outputs =
+      values | (makes_h ? codes : 0) | (makes_caches ? cached_g | cached_u : 0);
+  in_parts(outputs, rng, [&](unsigned wanted) {
+    number_output to_h(to, m, n, wanted & values, rng);
+    quantized_memory q_h(layer.out, m, n, wanted & codes, rng);
+    quantized_memory q_g(layer.cache, m, n, wanted & cached_g, rng);
+    quantized_memory q_u(layer.cache, m, n, wanted & cached_u, rng);
+    cuda::swiglu_forward(layer, in_g.view(), in_u.view(), to_h.view(),
+                         q_h.view(), q_g.view(), q_u.view());
+    finish_kernel();
+    to_h.download(h);
+    q_h.download(h_out, [&](const quantized_out& y) {
+      engine::swiglu_forward(layer, g, u, {}, {y.codes, y.scales});
+    });
+    q_g.download(g_cache, [&](const quantized_out& y) {
+      engine::quantize(layer.cache, g, y.codes, y.scales);
+    });
+    q_u.download(u_cache, [&](const quantized_out& y) {
+      engine::quantize(layer.cache, u, y.codes, y.scales);
+    });
+  });
+  if (!makes_h) quantize_values(layer.out, h, h_out, rng);
+  if (makes_caches) return;
+  quantize_values(layer.cache, g, g_cache, rng);
+  quantize_values(layer.cache, u, u_cache, rng);
 }
 
 void swiglu_backward_on_gpu(const swiglu_layer& layer, format from, codes_in dh,
                             quantized_in g_cache, quantized_in u_cache,
                             codes_out h, codes_out dg, codes_out du,
                             quantized_out dg_out, quantized_out du_out) {
-  if (dh.rows == 0 || dh.cols == 0) return;
+  const std::ptrdiff_t m = dh.rows, n = dh.cols;
+  if (m == 0 || n == 0) return;
   counter_rng rng = ways_of(dh);
   const format to = layer.out.from;
-  guarded_matrix in = matrix_of(from, dh, rng);
-  in.upload(dh);
-  quantized_memory g(layer.cache.to, g_cache, rng);
-  quantized_memory u(layer.cache.to, u_cache, rng);
-  g.upload(g_cache);
-  u.upload(u_cache);
-  guarded_matrix to_h = matrix_of(to, h, rng), to_dg = matrix_of(to, dg, rng),
-                 to_du = matrix_of(to, du, rng);
-  quantized_memory q_dg(layer.out.to, dg_out, rng);
-  quantized_memory q_du(layer.out.to, du_out, rng);
+  const placed_matrix in(dh, bytes_of(from), rng);
+  const quantized_memory g(layer.cache.to, g_cache, rng);
+  const quantized_memory u(layer.cache.to, u_cache, rng);
   const bool fused = from == bf16 && is_fused(layer.out) &&
                      layer.cache.group == group_shape{1, 128};
-  cuda::swiglu_backward(layer, from, in.view(), g.input(), u.input(),
-                        to_h.view(), to_dg.view(), to_du.view(),
-                        fused ? q_dg.view() : cuda::quantized{},
-                        fused ? q_du.view() : cuda::quantized{});
-  finish_kernel();
-  to_h.download(h);
-  to_dg.download(dg);
-  to_du.download(du);
-  if (fused) {
-    q_dg.download(dg_out);
-    q_du.download(du_out);
-  } else {
-    quantize_values(layer.out, to_dg, dg_out, rng);
-    quantize_values(layer.out, to_du, du_out, rng);
-  }
+  constexpr unsigned h_values = 1, dg_values = 2, du_values = 4, dg_codes = 8,
+                     du_codes = 16;
+  const unsigned outputs =
+      h_values | dg_values | du_values | (fused ? dg_codes | du_codes : 0);
+  const auto engine_out = [&](const engine::quantized_view& of_dg,
+                              const engine::quantized_view& of_du) {
+    engine::swiglu_backward(layer, from, dh, {g_cache.codes, g_cache.scales},
+                            {u_cache.codes, u_cache.scales}, {}, {}, {}, of_dg,
+                            of_du);
+  };
+  in_parts(outputs, rng, [&](unsigned wanted) {
+    number_output to_h(to, m, n, wanted & h_values, rng);
+    number_output to_dg(to, m, n, wanted & dg_values, rng);
+    number_output to_du(to, m, n, wanted & du_values, rng);
+    quantized_memory q_dg(layer.out, m, n, wanted & dg_codes, rng);
+    quantized_memory q_du(layer.out, m, n, wanted & du_codes, rng);
+    cuda::swiglu_backward(layer, from, in.view(), g.input(), u.input(),
+                          to_h.view(), to_dg.view(), to_du.view(), q_dg.view(),
+                          q_du.view());
+    finish_kernel();
+    to_h.download(h);
+    to_dg.download(dg);
+    to_du.download(du);
+    q_dg.download(dg_out, [&](const quantized_out& y) {
+      engine_out({y.codes, y.scales}, {});
+    });
+    q_du.download(du_out, [&](const quantized_out& y) {
+      engine_out({}, {y.codes, y.scales});
+    });
+  });
+  if (fused) return;
+  quantize_values(layer.out, dg, dg_out, rng);
+  quantize_values(layer.out, du, du_out, rng);
 }
 
 void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
                      codes_out y, codes_out rstd, quantized_out out) {
-  if (x.rows == 0 || x.cols == 0) return;
+  const std::ptrdiff_t m = x.rows, n = x.cols;
+  if (m == 0 || n == 0) return;
   counter_rng rng = ways_of(x);
-  guarded_matrix in = matrix_of(layer.from, x, rng);
-  guarded_matrix weights = matrix_of(layer.weight, w, rng);
-  in.upload(x);
-  weights.upload(w);
-  guarded_matrix values = matrix_of(layer.out.from, y, rng);
-  guarded_matrix factors(x.rows, 1, 4, {0, rng.between(0, 2)});
-  quantized_memory codes(layer.out.to, out, rng);
+  const placed_matrix in(x, bytes_of(layer.from), rng);
+  const placed_matrix weights(w, bytes_of(layer.weight), rng);
   const bool fused = layer.from == bf16 && is_fused(layer.out);
-  cuda::rms_norm(layer, in.view(), weights.view(), values.view(),
-                 factors.word_view(), fused ? codes.view() : cuda::quantized{});
-  finish_kernel();
-  values.download(y);
-  factors.download(rstd);
-  if (fused) {
-    codes.download(out);
-  } else {
-    quantize_values(layer.out, values, out, rng);
-  }
+  constexpr unsigned values = 1, factors = 2, codes = 4;
+  const unsigned outputs = values | factors | (fused ? codes : 0);
+  in_parts(outputs, rng, [&](unsigned wanted) {
+    number_output to_y(layer.out.from, m, n, wanted & values, rng);
+    number_output to_rstd(fp32, m, 1, wanted & factors, rng);
+    quantized_memory q_y(layer.out, m, n, wanted & codes, rng);
+    cuda::rms_norm(layer, in.view(), weights.view(), to_y.view(),
+                   to_rstd.word_view(), q_y.view());
+    finish_kernel();
+    to_y.download(y);
+    to_rstd.download(rstd);
+    q_y.download(out, [&](const quantized_out& right) {
+      engine::rms_norm(layer, x, w, {}, {}, {right.codes, right.scales});
+    });
+  });
+  if (!fused) quantize_values(layer.out, y, out, rng);
 }
 
 }  // namespace

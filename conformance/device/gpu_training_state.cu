@@ -2,29 +2,12 @@
 // kernel is the engine's. A call takes any alignment and layout of scales, by
 // its numbers.
 
+#include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_training.hpp"
-#include "conformance/device/guarded_scales.hpp"
 #include "zeroulp/cuda_training.hpp"
-#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
-
-int bytes_of(format f) { return f.bits() <= 16 ? 2 : 4; }
-
-/// Aligned rows, without gaps or with them, or any.
-margins draw_margins(std::ptrdiff_t cols, counter_rng& rng) {
-  if (rng.one_in(3)) return {};
-  if (rng.one_in(2)) return {0, static_cast<int>(-cols & 15)};
-  return {rng.between(0, 3), rng.between(0, 5)};
-}
-
-struct placed_matrix : guarded_matrix {
-  placed_matrix(codes_in x, int bytes, counter_rng& rng)
-      : guarded_matrix(x.rows, x.cols, bytes, draw_margins(x.cols, rng)) {
-    upload(x);
-  }
-};
 
 void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                   codes_out w, codes_out copy) {
@@ -35,15 +18,23 @@ void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
   placed_matrix at_m(m, moment, rng);
   placed_matrix at_v(v, moment, rng);
   placed_matrix at_w(w, 4, rng);
-  guarded_matrix at_copy(g.rows, g.cols, 2, draw_margins(g.cols, rng));
-  const bool copies = copy.data != nullptr;
+  const bool wants_copy = copy.data != nullptr;
+  const bool copies = wants_copy && !rng.one_in(3);
+  number_output at_copy(bf16, g.rows, g.cols, copies, rng);
   cuda::adamw(step, at_g.view(), at_m.view(), at_v.view(), at_w.view(),
-              copies ? at_copy.view() : cuda::matrix{});
+              at_copy.view());
   finish_kernel();
   at_m.download(m);
   at_v.download(v);
   at_w.download(w);
-  if (copies) at_copy.download(copy);
+  at_copy.download(copy);
+  if (copies || !wants_copy) return;
+  for (std::ptrdiff_t i = 0; i < w.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < w.cols; ++j) {
+      copy(i, j) = static_cast<std::uint32_t>(
+          recode(fp32, w(i, j), bf16, {}, cuda_nosat));
+    }
+  }
 }
 
 __global__ void compute_factors(adamw_settings s, adamw_factors* out) {
@@ -110,25 +101,14 @@ void dispatch_on_gpu(const quantizer& q, codes_in x, slots_in rows,
     return engine::dispatch(q, x, rows, codes, scales);
   }
   counter_rng rng = ways_of(rows, x.cols);
-  const bool is_power = q.scale != scale_kind::float32;
-  const auto layout = static_cast<scale_layout>(rng.below(is_power ? 4 : 3));
   const placed_matrix at_x(x, 2, rng);
   const placed_matrix at_rows(words_of(rows).view(), 4, rng);
-  guarded_matrix at_codes(codes.rows, codes.cols, q.to.bits() <= 8 ? 1 : 2,
-                          draw_margins(codes.cols, rng));
-  guarded_scales at_scales(layout, scales.rows, scales.cols,
-                           {rng.between(0, 3), rng.between(0, 3)});
-  cuda::dispatch(q, at_x.view(), row_numbers_of(at_rows),
-                 {at_codes.view(), at_scales.view()});
+  quantized_memory out(q, codes.rows, codes.cols, true, rng);
+  cuda::dispatch(q, at_x.view(), row_numbers_of(at_rows), out.view());
   finish_kernel();
-  at_codes.download(codes);
-  if (layout != scale_layout::packed_ue8m0) return at_scales.download(scales);
-  // UE8M0 does not hold every scale: the engine's are laid out.
-  word_matrix ignored(codes.rows, codes.cols);
-  engine::dispatch(q, x, rows, ignored.view(), scales);
-  if (at_scales.differences(scales) != 0) {
-    throw std::runtime_error("dispatch: scales or padding of layout ue8m0");
-  }
+  out.download({codes, scales}, [&](const quantized_out& y) {
+    engine::dispatch(q, x, rows, y.codes, y.scales);
+  });
 }
 
 }  // namespace

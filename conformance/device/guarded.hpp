@@ -1,5 +1,6 @@
 // Defines `guarded_matrix`: a matrix in device memory, anywhere in it and with
-// gaps between rows, whose surroundings must stay as they were.
+// gaps between rows, whose surroundings must stay as they were; bytes_of, an
+// element's there.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_
@@ -12,6 +13,10 @@
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::conformance::device {
+
+constexpr int bytes_of(format f) {
+  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
+}
 
 /// Where a matrix lies: elements before the first one, and between rows.
 struct margins {
@@ -47,9 +52,7 @@ class guarded_matrix {
 
   /// The elements; throws if anything else has changed since the last upload.
   void download(codes_out codes) {
-    auto now = image_;
-    require(cudaMemcpy(now.data(), memory_.data(), now.size(),
-                       cudaMemcpyDeviceToHost));
+    auto now = memory_image();
     now.swap(image_);
     for_each([&](std::ptrdiff_t i, std::ptrdiff_t j, unsigned char* at) {
       std::uint32_t code = 0;
@@ -66,6 +69,12 @@ class guarded_matrix {
                                std::to_string(rows_) + " rows of " +
                                std::to_string(stride_ * bytes_));
     }
+  }
+
+  /// Throws if anything at all has changed since the last upload.
+  void need_untouched() const {
+    if (memory_image() == image_) return;
+    throw std::runtime_error("a kernel wrote what it was not asked for");
   }
 
   void* data() const { return memory_.data() + first_; }
@@ -86,6 +95,11 @@ class guarded_matrix {
         use(i, j, image_.data() + first_ + (i * stride_ + j) * bytes_);
       }
     }
+  }
+  std::vector<unsigned char> memory_image() const {
+    std::vector<unsigned char> now(image_.size());
+    memory_.copy_to(now.data(), now.size());
+    return now;
   }
   void copy_in() {
     require(cudaMemcpy(memory_.data(), image_.data(), image_.size(),

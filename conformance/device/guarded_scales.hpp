@@ -8,6 +8,18 @@
 
 namespace zeroulp::conformance::device {
 
+/// The scales that are stored so: UE8M0 does not hold every scale.
+inline word_matrix read_scales(scale_layout layout, codes_in stored,
+                               std::ptrdiff_t mn, std::ptrdiff_t k) {
+  word_matrix read(mn, k);
+  for (std::ptrdiff_t i = 0; i < mn; ++i) {
+    for (std::ptrdiff_t g = 0; g < k; ++g) {
+      read.view()(i, g) = scale_at(layout, stored, i, g);
+    }
+  }
+  return read;
+}
+
 class guarded_scales {
  public:
   guarded_scales(scale_layout layout, std::ptrdiff_t mn, std::ptrdiff_t k,
@@ -18,19 +30,12 @@ class guarded_scales {
         shape_(stored_shape(layout, mn, k)),
         words_(shape_.rows, shape_.cols, 4, at) {}
 
-  /// Lays out the scales, and returns what can be read back: UE8M0 does not
-  /// hold every scale.
+  /// Lays out the scales, and returns what can be read back.
   word_matrix upload(codes_in scales) {
     word_matrix stored(shape_.rows, shape_.cols);
     lay_out_scales(layout_, scales, stored.view());
     words_.upload(stored.view());
-    word_matrix read(mn_, k_);
-    for (std::ptrdiff_t i = 0; i < mn_; ++i) {
-      for (std::ptrdiff_t g = 0; g < k_; ++g) {
-        read.view()(i, g) = scale_at(layout_, stored.view(), i, g);
-      }
-    }
-    return read;
+    return read_scales(layout_, stored.view(), mn_, k_);
   }
   /// Returns how many words differ from the layout of `right`, padding
   /// included.
@@ -60,6 +65,7 @@ class guarded_scales {
           named_scale_layouts[static_cast<int>(layout_)].name);
     }
   }
+  void need_untouched() const { words_.need_untouched(); }
   cuda::scales view() const {
     return {words_.words(), words_.stride(), layout_};
   }

@@ -15,8 +15,6 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-int cuda_bytes(format f) { return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4; }
-
 constexpr int tile = 128;
 constexpr int fresh = tile - 1;  ///< elements of a tile besides its amax
 constexpr int tiles = (65536 + fresh - 1) / fresh;
@@ -170,10 +168,10 @@ verdict check_given(const effort& e) {
           fp32, fraction | static_cast<std::uint32_t>(exponent + 127) << 23,
           q.from, {}, ocp_saturate));
     }
-    guarded_matrix in(m, n, cuda_bytes(q.from), {0, 4});
+    guarded_matrix in(m, n, bytes_of(q.from), {0, 4});
     guarded_matrix given(amax.rows, amax.cols, 4);
-    guarded_matrix y(m, n, cuda_bytes(q.to), {0, 4});
-    guarded_matrix yt(n, m, cuda_bytes(q.to), {0, 8});
+    guarded_matrix y(m, n, bytes_of(q.to), {0, 4});
+    guarded_matrix yt(n, m, bytes_of(q.to), {0, 8});
     guarded_matrix s(amax.rows, amax.cols, 4), st(amax.cols, amax.rows, 4);
     in.upload(x.view());
     given.upload(amax.view());

@@ -177,6 +177,7 @@ check_list kernel_refusal_checks() {
                                  refused_packing),
                     device_check("kernel.dequantize.refusals", "Q10",
                                  "definition", refused_dequantization)};
+  for (auto& c : fused_refusal_checks()) all.push_back(std::move(c));
   for (auto& c : training_refusal_checks()) all.push_back(std::move(c));
   return all;
 }

@@ -11,8 +11,6 @@ namespace {
 
 constexpr int tile = 128;
 
-int bytes_of(format f) { return f.bits() <= 8 ? 1 : 2; }
-
 std::string name_of(const retiling& r) {
   using zeroulp::name_of;
   return name_of(r.from) + " to " + name_of(r.to) + ", " +

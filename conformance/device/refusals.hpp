@@ -15,6 +15,8 @@ using cuda::matrix;
 using cuda::quantized;
 using cuda::scales;
 
+/// Those of swiglu_forward, swiglu_backward and rms_norm.
+check_list fused_refusal_checks();
 /// Those of adamw, combine and dispatch, and what the latter two make of row
 /// numbers that no row has.
 check_list training_refusal_checks();
