@@ -40,18 +40,20 @@ grid any_activations(format f, std::ptrdiff_t m, std::ptrdiff_t n,
   return make_matrix(family, f, m, n, counter_rng(rng.next(), 0));
 }
 
+/// Most often what kernels fuse: groups of 1x128, and BF16.
 quantizer any_quantizer(const format& from, counter_rng& rng) {
-  static constexpr group_shape groups[] = {{1, 128}, {1, 32}, {128, 1}, {0, 0}};
+  static constexpr group_shape groups[] = {{1, 128}, {1, 128}, {1, 128},
+                                           {1, 32},  {128, 1}, {0, 0}};
   const format targets[] = {e4m3, e5m2, e5m6};
   // The exact one and those of the training kernels.
   static constexpr std::size_t conventions[] = {0, 1, 3, 5, 8};
   return {from, targets[rng.below(3)],
           named_conventions[conventions[rng.below(5)]].value,
           rng.one_in(2) ? scale_kind::float32 : scale_kind::pow2,
-          groups[rng.below(4)]};
+          groups[rng.below(6)]};
 }
 
-format any_between(counter_rng& rng) { return rng.one_in(2) ? bf16 : fp32; }
+format any_between(counter_rng& rng) { return rng.one_in(4) ? fp32 : bf16; }
 
 /// Counts every code and scale that is not what the oracle makes of `values`.
 template <class Describe>
