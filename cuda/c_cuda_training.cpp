@@ -5,11 +5,6 @@
 namespace zeroulp::c_abi {
 namespace {
 
-swiglu_layer layer_of(const zeroulp_swiglu* layer) {
-  needed(layer, "layer");
-  return {quantizer_of(&layer->cache), quantizer_of(&layer->out)};
-}
-
 rms_layer layer_of(const zeroulp_rms_layer* layer) {
   needed(layer, "layer");
   return {format_of(&layer->from, "layer.from"),
@@ -20,9 +15,7 @@ rms_layer layer_of(const zeroulp_rms_layer* layer) {
 adamw_step step_of(const zeroulp_adamw_step* given, std::uint64_t seed,
                    std::uint64_t first) {
   const auto& s = needed(given, "step");
-  const auto& f = s.factors;
-  return {{f.one_minus_beta1, f.one_minus_beta2, f.inverse_sqrt_bias2, f.eps,
-           f.decay, f.step},
+  return {factors_of(s.factors),
           format_of(&s.gradient, "step.gradient"),
           format_of(&s.moment, "step.moment"),
           rounding_of(s.rounding),

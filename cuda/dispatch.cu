@@ -2,6 +2,7 @@
 
 #include "cuda/dispatch.cuh"
 #include "cuda/row_target.hpp"
+#include "cuda/with_codes.hpp"
 
 namespace zeroulp::cuda {
 namespace {
@@ -34,9 +35,8 @@ void dispatch(const quantizer& q, const const_matrix& x,
       r.blocks(half_warps_of<bf16_elements>(rows.rows, x.cols));
   const unsigned blocks = (half_warps - 1) / (row_threads / 16) + 1;
   r.need_gpu();
-  (q.to == e4m3   ? launch<e4m3_elements>
-   : q.to == e5m2 ? launch<e5m2_elements>
-                  : launch<e5m6_elements>)(job, blocks, stream);
+  with_codes(q.to,
+             [&](auto out) { launch<decltype(out)>(job, blocks, stream); });
   r.launched();
 }
 

@@ -3,6 +3,8 @@
 #include "cuda/quantize_launch.cuh"
 #include "cuda/quantize_rows.cuh"
 #include "cuda/request.hpp"
+#include "cuda/row_target.hpp"
+#include "cuda/with_codes.hpp"
 
 namespace zeroulp::cuda {
 namespace {
@@ -36,10 +38,8 @@ void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
 
 template <class In>
 void launch_to(const request& r, const quantize_job& job, CUstream_st* stream) {
-  const format to = job.plan.q.to;
-  (to == e4m3   ? launch<In, e4m3_elements>
-   : to == e5m2 ? launch<In, e5m2_elements>
-                : launch<In, e5m6_elements>)(r, job, stream);
+  with_codes(job.plan.q.to,
+             [&](auto out) { launch<In, decltype(out)>(r, job, stream); });
 }
 
 void launch_from(const request& r, const quantize_job& job,
@@ -61,11 +61,7 @@ void check_input(const request& r, const quantizer& q, const const_matrix& x) {
   r.need(q.from == fp32 || q.from == bf16 || q.from == fp16,
          "x must be of fp32, bf16 or fp16");
   r.need_codes(q.to, "codes");
-  r.need(q.scale <= scale_kind::pow2_nearest, "there is no such kind of scale");
-  r.need(q.how.scale <= scale_rule::reciprocal_inverse &&
-             q.how.element <= element_rule::approximate_quotient &&
-             q.how.amax <= amax_rule::keep_nan,
-         "there is no such convention");
+  need_quantizer(r, q);
   r.need_matrix(x, bytes_of(q.from), "x");
 }
 
@@ -74,19 +70,10 @@ quantized_target target_of(const request& r, const quantizer& q,
                            const quantized& to, std::ptrdiff_t m,
                            std::ptrdiff_t n, bool is_transposed) {
   if (to.codes.data == nullptr) return {};
-  const char* const what = is_transposed ? "yt" : "y";
-  const int bytes = bytes_of(q.to);
-  r.need_matrix(to.codes, bytes, what);
-  r.need_shape(to.codes, m, n, what);
-  const std::ptrdiff_t mn = ceil_div(m, q.group.height(m));
-  const std::ptrdiff_t k = ceil_div(n, q.group.width(n));
-  r.need_scales(to.scales, mn, k, what);
-  r.need(to.scales.layout != scale_layout::packed_ue8m0 ||
-             q.scale != scale_kind::float32,
-         "ue8m0 holds powers of two alone: ask for such scales");
-  return {rows_of(to.codes, bytes),
-          {to.scales, mn, k},
-          grouping_of(q.group, is_transposed)};
+  return checked_target(r, q, to, m, n, ceil_div(m, q.group.height(m)),
+                        ceil_div(n, q.group.width(n)),
+                        grouping_of(q.group, is_transposed),
+                        is_transposed ? "yt" : "y");
 }
 
 void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,

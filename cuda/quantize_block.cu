@@ -2,6 +2,7 @@
 
 #include "cuda/quantize_block.cuh"
 #include "cuda/quantize_launch.cuh"
+#include "cuda/with_codes.hpp"
 
 namespace zeroulp::cuda {
 namespace {
@@ -17,10 +18,8 @@ void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
 
 template <class In>
 void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  const format to = job.plan.q.to;
-  (to == e4m3   ? launch<In, e4m3_elements>
-   : to == e5m2 ? launch<In, e5m2_elements>
-                : launch<In, e5m6_elements>)(job, tiles, stream);
+  with_codes(job.plan.q.to,
+             [&](auto out) { launch<In, decltype(out)>(job, tiles, stream); });
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "cuda/quantize_both.cuh"
 #include "cuda/quantize_launch.cuh"
+#include "cuda/with_codes.hpp"
 
 namespace zeroulp::cuda {
 namespace {
@@ -20,10 +21,8 @@ void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
 }  // namespace
 
 void launch_both(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  const format to = job.plan.q.to;
-  (to == e4m3   ? launch<e4m3_elements>
-   : to == e5m2 ? launch<e5m2_elements>
-                : launch<e5m6_elements>)(job, tiles, stream);
+  with_codes(job.plan.q.to,
+             [&](auto out) { launch<decltype(out)>(job, tiles, stream); });
 }
 
 }  // namespace zeroulp::cuda

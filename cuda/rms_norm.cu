@@ -2,6 +2,7 @@
 
 #include "cuda/rms_norm.cuh"
 #include "cuda/row_target.hpp"
+#include "cuda/with_codes.hpp"
 #include "zeroulp/cuda_training.hpp"
 
 namespace zeroulp::cuda {
@@ -71,11 +72,9 @@ void rms_norm(const rms_layer& layer, const const_matrix& x,
     rms_norm_values<<<blocks, rms_threads, 0, stream>>>(job);
     return r.launched();
   }
-  if (!makes_codes) return launch_rows<e4m3_elements>(r, job, stream);
-  job.plan = plan_of(layer.out);
-  (layer.out.to == e4m3   ? launch_rows<e4m3_elements>
-   : layer.out.to == e5m2 ? launch_rows<e5m2_elements>
-                          : launch_rows<e5m6_elements>)(r, job, stream);
+  if (makes_codes) job.plan = plan_of(layer.out);
+  with_codes(makes_codes ? layer.out.to : e4m3,
+             [&](auto out) { launch_rows<decltype(out)>(r, job, stream); });
 }
 
 }  // namespace zeroulp::cuda

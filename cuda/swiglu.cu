@@ -3,6 +3,7 @@
 #include "cuda/row_target.hpp"
 #include "cuda/swiglu.cuh"
 #include "cuda/swiglu_values.cuh"
+#include "cuda/with_codes.hpp"
 #include "zeroulp/cuda_training.hpp"
 
 namespace zeroulp::cuda {
@@ -13,14 +14,6 @@ unsigned blocks_of(const request& r, const const_matrix& x) {
   const unsigned units =
       r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
   return (units - 1) / (row_threads / 16) + 1;
-}
-
-/// Calls run(elements) for codes of `f`, one of e4m3, e5m2 and e5m6.
-template <class Run>
-void with_codes(format f, Run run) {
-  if (f == e4m3) return run(e4m3_elements{});
-  if (f == e5m2) return run(e5m2_elements{});
-  run(e5m6_elements{});
 }
 
 number_matrix numbers_of(format f, const device_rows& rows) {

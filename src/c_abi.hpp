@@ -21,6 +21,7 @@
 
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/core/convention.hpp"
+#include "zeroulp/core/training_matrices.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/zeroulp.h"
 
@@ -76,6 +77,8 @@ quantizer quantizer_of(const zeroulp_quantizer* q);
 retiling retiling_of(const zeroulp_retiling* r);
 path path_of(const zeroulp_path* p);
 recipe recipe_of(const zeroulp_recipe* r);
+swiglu_layer layer_of(const zeroulp_swiglu* layer);
+adamw_factors factors_of(const zeroulp_adamw_factors& f);
 
 zeroulp_format to_c(format f);
 zeroulp_policy to_c(const policy& p);

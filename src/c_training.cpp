@@ -4,6 +4,21 @@
 #include "zeroulp/training.hpp"
 
 namespace zeroulp::c_abi {
+
+swiglu_layer layer_of(const zeroulp_swiglu* layer) {
+  needed(layer, "layer");
+  return {quantizer_of(&layer->cache), quantizer_of(&layer->out)};
+}
+
+adamw_factors factors_of(const zeroulp_adamw_factors& f) {
+  return {f.one_minus_beta1,
+          f.one_minus_beta2,
+          f.inverse_sqrt_bias2,
+          f.eps,
+          f.decay,
+          f.step};
+}
+
 namespace {
 
 static_assert(ZEROULP_EXP == static_cast<int>(engine::elementary::exp) &&
@@ -66,11 +81,6 @@ engine::const_quantized_view quantized_of(const quantizer& q,
           scales_of(q, *x, what, rows, cols)};
 }
 
-swiglu_layer layer_of(const zeroulp_swiglu* layer) {
-  needed(layer, "layer");
-  return {quantizer_of(&layer->cache), quantizer_of(&layer->out)};
-}
-
 matrix_view<std::uint32_t> weights_of(const zeroulp_matrix* m, const char* what,
                                       std::ptrdiff_t rows,
                                       std::ptrdiff_t cols) {
@@ -87,15 +97,6 @@ matrix_view<const std::int32_t> indices_of(const zeroulp_const_matrix* m,
   need_bytes(v, 4, 4, what);
   return {static_cast<const std::int32_t*>(v.data), v.rows, v.cols,
           v.row_stride, v.col_stride};
-}
-
-adamw_factors factors_of(const zeroulp_adamw_factors& f) {
-  return {f.one_minus_beta1,
-          f.one_minus_beta2,
-          f.inverse_sqrt_bias2,
-          f.eps,
-          f.decay,
-          f.step};
 }
 
 void run_swiglu_forward(const zeroulp_swiglu* given,

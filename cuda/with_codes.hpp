@@ -1,0 +1,21 @@
+// Defines `with_codes`: a format of codes that is known at run time as a type,
+// for a kernel's instance.
+
+#ifndef ZEROULP_CUDA_WITH_CODES_HPP_
+#define ZEROULP_CUDA_WITH_CODES_HPP_
+
+#include "cuda/elements.cuh"
+
+namespace zeroulp::cuda {
+
+/// Calls run(elements) for codes of `f`, one of e4m3, e5m2 and e5m6.
+template <class Run>
+void with_codes(format f, Run run) {
+  if (f == e4m3) return run(e4m3_elements{});
+  if (f == e5m2) return run(e5m2_elements{});
+  run(e5m6_elements{});
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_WITH_CODES_HPP_
