@@ -23,6 +23,7 @@ struct boxes {
   const void* data;
   std::ptrdiff_t matrices, rows, cols, stride;
   int box_rows, box_cols;
+  CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
 };
 
 CUtensorMap make_map(const request& r, const boxes& x) {
@@ -52,7 +53,7 @@ CUtensorMap make_map(const request& r, const boxes& x) {
   CUtensorMap map;
   const CUresult status = encode(
       &map, x.type, 3, const_cast<void*>(x.data), sizes, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, x.swizzle,
       CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     r.refuse("cuTensorMapEncodeTiled refused a matrix: error " +
@@ -142,6 +143,21 @@ gemm_scales scales_of(const request& r, const operand& x, granularity g,
           each * s.row_stride};
 }
 
+/// Scales come in boxes where those of neighbouring rows stand beside each
+/// other.
+bool map_scales(const request& r, const gemm_scales& s, std::ptrdiff_t rows,
+                std::ptrdiff_t groups, int box, CUtensorMap& map) {
+  const bool is_step = s.k_stride > 0 &&
+                       s.k_stride < std::ptrdiff_t{1} << 38;  // the map's limit
+  if (groups == 0 || s.stride != 1 || !is_step ||
+      !starts_on(s.data, s.k_stride * 4, 16)) {
+    return false;
+  }
+  map = make_map(r, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, s.data, 1, groups,
+                     rows, s.k_stride, 1, box, CU_TENSOR_MAP_SWIZZLE_NONE});
+  return true;
+}
+
 enum class scaling { blocks, columns, matrix };
 
 scaling scaling_of(const request& q, const recipe& r) {
@@ -168,16 +184,15 @@ scaling scaling_of(const request& q, const recipe& r) {
 const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
                             const sizes& s, int processors) {
   const auto cost = [&](const gemm_instance& x) {
-    const std::ptrdiff_t high = std::ptrdiff_t{x.m} * x.cluster;
     const bool by_rows = g.kind == gemm_groups::rows;
     // Of groups of rows, half a tile of each is lost.
     const double tiles_m =
-        by_rows ? static_cast<double>(s.m) / static_cast<double>(high) +
+        by_rows ? static_cast<double>(s.m) / static_cast<double>(x.m) +
                       0.5 * static_cast<double>(g.count)
-                : static_cast<double>(ceil_div(s.m, high));
+                : static_cast<double>(ceil_div(s.m, x.m));
     const double copies = static_cast<double>(s.d_matrices);
     const double tiles =
-        tiles_m * copies * static_cast<double>(ceil_div(s.n, x.n)) * x.cluster;
+        tiles_m * copies * static_cast<double>(ceil_div(s.n, x.n));
     const double waves = std::ceil(tiles / processors);
     const double k = static_cast<double>(ceil_div(s.k, 128)) /
                      (g.kind == gemm_groups::k_ranges ? copies : 1);
@@ -237,9 +252,16 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
   if (s.k > 0) {
     job.a_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a.codes,
                              s.a_matrices, s.m, s.k, a.stride, a_rows, 128});
-    job.b_map =
-        make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes, s.b_matrices,
-                     s.n, s.k, b.stride, x.n / x.cluster, 128});
+    job.b_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes,
+                             s.b_matrices, s.n, s.k, b.stride, x.n, 128});
+  }
+  if (kind != scaling::matrix) {
+    const std::ptrdiff_t k_groups = ceil_div(s.k, 128);
+    job.a_scale_boxes = map_scales(q, job.a_scales, s.a_matrices * s.m,
+                                   k_groups, x.m, job.a_scale_map);
+    job.b_scale_boxes = kind == scaling::columns &&
+                        map_scales(q, job.b_scales, s.b_matrices * s.n,
+                                   k_groups, x.n, job.b_scale_map);
   }
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
   job.by_boxes = !is_fp32 && x.n % 64 == 0 && s.n % 8 == 0 &&
@@ -248,13 +270,13 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
     job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
                              s.d_matrices, s.m, s.n, d.stride, 16, 64});
   }
-  job.d_pairs = is_fp32 && starts_on(d.data, d.stride * 4, 8);
+  job.d_pairs = starts_on(d.data, d.stride * d_bytes, 2 * d_bytes);
   job.d = d.data;
   job.d_stride = d.stride, job.d_matrix_stride = s.m * d.stride;
   if (adds) {
     job.c = static_cast<const float*>(c.data);
     job.c_stride = c.stride, job.c_matrix_stride = s.m * c.stride;
-    job.c_by_boxes = x.takes_c && starts_on(c.data, c.stride * 4, 16);
+    job.c_by_boxes = starts_on(c.data, c.stride * 4, 16);
     if (job.c_by_boxes) {
       job.c_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, c.data,
                                s.d_matrices, s.m, s.n, c.stride, x.m, 32});
@@ -268,24 +290,14 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
 
   q.require(cudaFuncSetAttribute(
       x.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, x.shared_bytes));
-  cudaLaunchAttribute cluster{};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim.x = static_cast<unsigned>(x.cluster);
-  cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
   // With tables, how many tiles there are is known on the device alone.
-  const std::ptrdiff_t tiles = ceil_div(s.m, std::ptrdiff_t{x.m} * x.cluster) *
-                               x.cluster * ceil_div(s.n, x.n);
-  const auto most = processors / x.cluster * x.cluster;
-  config.gridDim = static_cast<unsigned>(
-      groups.kind == gemm_groups::none ? std::min<std::ptrdiff_t>(tiles, most)
-                                       : most);
-  config.blockDim = static_cast<unsigned>(x.threads);
-  config.dynamicSmemBytes = static_cast<std::size_t>(x.shared_bytes);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = 1;
-  q.require(cudaLaunchKernelEx(&config, x.kernel, job));
+  const std::ptrdiff_t tiles = groups.kind == gemm_groups::none
+                                   ? ceil_div(s.m, x.m) * ceil_div(s.n, x.n)
+                                   : processors;
+  const auto blocks =
+      static_cast<unsigned>(std::min<std::ptrdiff_t>(tiles, processors));
+  x.kernel<<<blocks, static_cast<unsigned>(x.threads),
+             static_cast<std::size_t>(x.shared_bytes), stream>>>(job);
   q.launched();
 }
 

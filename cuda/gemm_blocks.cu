@@ -9,22 +9,22 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     constexpr auto product = promotion::product_of_scales;
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
-    using large = gemm_shape<2, 2, 128, 2>;
-    using middle = gemm_shape<2, 1, 128, 1>;
-    using small = gemm_shape<1, 1, 64, 1, 4>;
-    using least = gemm_shape<1, 1, 32, 1, 4>;
+    using large = gemm_shape<2, 2, 128>;
+    using middle = gemm_shape<2, 1, 128, 2, 4>;
+    using small = gemm_shape<1, 1, 64, 4>;
+    using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
-        make_instance<large, block_scaling<product, 128>, t>(1440, 3000),
-        make_instance<middle, block_scaling<product, 128>, t>(810, 2000),
-        make_instance<small, block_scaling<product, 64>, t>(330, 2000),
-        make_instance<least, block_scaling<product, 32>, t>(200, 2000),
+        make_instance<large, block_scaling<product>, t>(1220, 4000),
+        make_instance<middle, block_scaling<product>, t>(620, 3500),
+        make_instance<small, block_scaling<product>, t>(330, 2000),
+        make_instance<least, block_scaling<product>, t>(200, 2000),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<large, block_scaling<product, 128>, t, true>(1440, 3000),
-        make_instance<middle, block_scaling<product, 128>, t, true>(810, 2000),
+        make_instance<large, block_scaling<product>, t, true>(1220, 4000),
+        make_instance<middle, block_scaling<product>, t, true>(620, 3500),
     };
     static constexpr gemm_instance in_turn[] = {
-        make_instance<middle, block_scaling<other, 128>, t>(810, 2000)};
+        make_instance<middle, block_scaling<other>, t>(620, 3500)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 2};
     return {dense, 4};

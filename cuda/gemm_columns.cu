@@ -9,19 +9,20 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     constexpr auto product = promotion::product_of_scales;
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
-    using pair = gemm_shape<2, 1, 128, 2>;
-    using single = gemm_shape<2, 1, 128, 1>;
+    using large = gemm_shape<2, 2, 128>;
+    using middle = gemm_shape<2, 1, 128>;
     static constexpr gemm_instance dense[] = {
-        make_instance<pair, column_scaling<product, 128>, t>(900, 2500),
-        make_instance<single, column_scaling<product, 128>, t>(910, 2500),
+        make_instance<large, column_scaling<product, 128>, t>(1800, 5000),
+        make_instance<middle, column_scaling<product, 128>, t>(1000, 4000),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<single, column_scaling<product, 128>, t, true>(910,
-                                                                     2500)};
+        make_instance<large, column_scaling<product, 128>, t, true>(1800, 5000),
+        make_instance<middle, column_scaling<product, 128>, t, true>(1000,
+                                                                     4000)};
     static constexpr gemm_instance in_turn[] = {
-        make_instance<single, column_scaling<other, 128>, t>(910, 2500)};
+        make_instance<middle, column_scaling<other, 128>, t>(1000, 4000)};
     if (kind.update == other) return {in_turn, 1};
-    if (kind.grouped) return {grouped, 1};
+    if (kind.grouped) return {grouped, 2};
     return {dense, 2};
   });
 }

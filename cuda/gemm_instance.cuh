@@ -14,10 +14,8 @@ constexpr gemm_instance make_instance(int clocks, int clocks_once) {
   return {gemm_tiles<Shape, Scaling, Types, Grouped>,
           Shape::m,
           Shape::n,
-          Shape::cluster,
           Shape::threads,
           Shape::shared_bytes,
-          Shape::takes_c,
           clocks,
           clocks_once};
 }

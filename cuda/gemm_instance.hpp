@@ -9,10 +9,8 @@ namespace zeroulp::cuda {
 
 struct gemm_instance {
   void (*kernel)(gemm_job);
-  int m, n;     ///< of a tile
-  int cluster;  ///< blocks that share B, one below the other
+  int m, n;  ///< of a tile
   int threads, shared_bytes;
-  bool takes_c;  ///< through shared memory
   /// Tensor clocks, about, of 128 elements of K of a tile, and beside them:
   /// measured once (TUNING.md).
   int clocks, clocks_once;

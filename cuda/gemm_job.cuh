@@ -22,8 +22,10 @@ struct gemm_scales {
 
 struct gemm_job {
   CUtensorMap a_map, b_map;  ///< boxes of codes: K, rows, matrices
-  CUtensorMap d_map;         ///< boxes of D: 64 columns, 16 rows
-  CUtensorMap c_map;         ///< boxes of C: 32 columns, as many rows as a tile
+  /// Boxes of scales, if there are any: rows of all matrices, groups of K.
+  CUtensorMap a_scale_map, b_scale_map;
+  CUtensorMap d_map;  ///< boxes of D: 64 columns, 16 rows
+  CUtensorMap c_map;  ///< boxes of C: 32 columns, as many rows as a tile
   gemm_scales a_scales, b_scales;
   void* d;  ///< BF16 or, if is_fp32, FP32
   std::int64_t d_stride, d_matrix_stride;
@@ -35,9 +37,10 @@ struct gemm_job {
   std::int32_t interval;      ///< elements of K between promotions; 0: none
   gemm_groups groups;
   unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
+  bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;
   bool by_boxes;    ///< d_map is there: D is BF16
-  bool d_pairs;     ///< D is FP32, and two can be stored at once
+  bool d_pairs;     ///< two elements of D can be stored at once
   bool c_by_boxes;  ///< c_map is there
 };
 
@@ -58,7 +61,7 @@ template <class Shape, bool Grouped>
 class gemm_schedule {
  public:
   __device__ explicit gemm_schedule(const gemm_job& job)
-      : index_(static_cast<int>(blockIdx.x) / Shape::cluster),
+      : index_(static_cast<int>(blockIdx.x)),
         across_((job.n + Shape::n - 1) / Shape::n) {
     read(job);
   }
@@ -74,11 +77,9 @@ class gemm_schedule {
     const int first = index_ / (patch * across_) * patch;
     const int height = min(patch, high_ - first);
     const int within = index_ - first * across_;
-    const int rank = static_cast<int>(blockIdx.x) % Shape::cluster;
     const bool by_matrix = Grouped && job.groups == gemm_groups::first_rows;
     const bool by_k = Grouped && job.groups == gemm_groups::k_ranges;
-    t.row = first_row_ +
-            ((first + within % height) * Shape::cluster + rank) * Shape::m;
+    t.row = first_row_ + (first + within % height) * Shape::m;
     t.column = within / height * Shape::n;
     t.row_end = row_end_;
     t.k_begin = k_begin_, t.k_end = k_end_;
@@ -86,7 +87,7 @@ class gemm_schedule {
     t.b_matrix = by_k ? 0 : matrix_;
     t.d_matrix = by_matrix || by_k ? matrix_ : 0;
     t.is_spoiled = is_spoiled_;
-    index_ += static_cast<int>(gridDim.x) / Shape::cluster;
+    index_ += static_cast<int>(gridDim.x);
     return true;
   }
 
@@ -113,8 +114,7 @@ class gemm_schedule {
         k_end_ = is_spoiled_ ? 0 : end;
       }
     }
-    constexpr int step = Shape::m * Shape::cluster;
-    high_ = (row_end_ - first_row_ + step - 1) / step;
+    high_ = (row_end_ - first_row_ + Shape::m - 1) / Shape::m;
   }
 
   int index_, across_;  ///< index_: within the matrix

@@ -7,8 +7,8 @@ namespace zeroulp::cuda {
 gemm_instances gemm_by_matrix(const gemm_kind& kind) {
   return with_types(kind, [&](auto types) -> gemm_instances {
     static constexpr gemm_instance dense[] = {
-        make_instance<gemm_shape<2, 1, 128, 2>, matrix_scaling<128>,
-                      types.value>(750, 2000)};
+        make_instance<gemm_shape<2, 1, 128>, matrix_scaling, types.value>(
+            750, 2000)};
     return {dense, 1};
   });
 }

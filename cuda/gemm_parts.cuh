@@ -26,40 +26,29 @@ __device__ float promoted(float acc, float p, float sa, float sb, float both) {
 
 }  // namespace detail
 
-// A scaling has the scales of a thread for a sub-tile: `find` reads them from a
-// stage, while the tensor core works; `promote` is all that is left to do once
-// p is there.
+// A scaling has the scales of a thread for 64 rows of a tile: `find_columns`
+// and `find_rows` read them from a stage, while the tensor core works;
+// `promote` is left to do once p is there.
 
-/// A scale for each block of 128 columns.
-template <promotion Update, int Width>
+/// One scale of B for a tile, which lies in a block of 128 columns.
+template <promotion Update>
 struct block_scaling {
   static constexpr int b_rows = 128;
-  static constexpr int each = Width < 128 ? Width : 128;
-  static constexpr int blocks = Width / each;
-  static_assert(128 % each == 0 && Width % each == 0);
   float sa[2];
-  float sb[blocks];
-  float both[blocks][2];
+  float sb;
 
-  /// `at`: where in the tile's columns the sub-tile begins.
-  __device__ __forceinline__ void find(const float* a, const float* b, int at,
-                                       int /*pair*/) {
+  __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
-#pragma unroll
-    for (int i = 0; i < blocks; ++i) {
-      sb[i] = b[(at + i * each) / 128];
-      both[i][0] = __fmul_rn(sa[0], sb[i]);
-      both[i][1] = __fmul_rn(sa[1], sb[i]);
-    }
   }
+  __device__ __forceinline__ void find_columns(const float* b) { sb = *b; }
 
-  __device__ __forceinline__ void promote(float (&acc)[Width / 2],
-                                          const float (&p)[Width / 2]) const {
+  template <int Count>
+  __device__ __forceinline__ void promote(float (&acc)[Count],
+                                          const float (&p)[Count]) const {
 #pragma unroll
-    for (int i = 0; i < Width / 2; ++i) {
-      const int block = 2 * i / each, h = i / 2 % 2;
-      acc[i] = detail::promoted<Update>(acc[i], p[i], sa[h], sb[block],
-                                        both[block][h]);
+    for (int i = 0; i < Count; ++i) {
+      const float a = sa[i / 2 % 2];
+      acc[i] = detail::promoted<Update>(acc[i], p[i], a, sb, __fmul_rn(a, sb));
     }
   }
 };
@@ -68,27 +57,18 @@ struct block_scaling {
 template <promotion Update, int Width>
 struct column_scaling {
   static constexpr int b_rows = 1;
-  static constexpr bool by_product = Update == promotion::product_of_scales;
   float sa[2];
   float sb[Width / 4];
-  float both[by_product ? Width / 2 : 1];
 
-  __device__ __forceinline__ void find(const float* a, const float* b, int at,
-                                       int pair) {
+  __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
+  }
+  __device__ __forceinline__ void find_columns(const float* b) {
+    const int pair = static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
     for (int j = 0; j < Width / 8; ++j) {
-      const auto two = *reinterpret_cast<const float2*>(b + at + pair + 8 * j);
+      const auto two = *reinterpret_cast<const float2*>(b + pair + 8 * j);
       sb[2 * j] = two.x, sb[2 * j + 1] = two.y;
-      if constexpr (by_product) {
-#pragma unroll
-        for (int r = 0; r < 4; ++r) {
-          float& product = both[4 * j + r];
-          product = __fmul_rn(sa[r / 2], sb[2 * j + r % 2]);
-          // Here and not when it is needed.
-          asm volatile("" : "+f"(product));
-        }
-      }
     }
   }
 
@@ -96,9 +76,8 @@ struct column_scaling {
                                           const float (&p)[Width / 2]) const {
 #pragma unroll
     for (int i = 0; i < Width / 2; ++i) {
-      acc[i] = detail::promoted<Update>(acc[i], p[i], sa[i / 2 % 2],
-                                        sb[i / 4 * 2 + i % 2],
-                                        both[by_product ? i : 0]);
+      const float a = sa[i / 2 % 2], b = sb[i / 4 * 2 + i % 2];
+      acc[i] = detail::promoted<Update>(acc[i], p[i], a, b, __fmul_rn(a, b));
     }
   }
 };
@@ -115,7 +94,6 @@ __device__ inline std::uint32_t two_bf16(float first, float second) {
 
 /// A scale for the whole of A and of B, or none: acc = fl(acc + p) after every
 /// job.interval elements of K, and the scales at the end.
-template <int Width>
 struct matrix_scaling {
   static constexpr int b_rows = 0;  ///< no scale is copied
 };
@@ -124,28 +102,26 @@ struct matrix_scaling {
 /// allow it; else the threads reach them by themselves.
 struct gemm_output {
   /// Waits until what this warp stored before has left shared memory.
-  __device__ static void prepare() {
+  __device__ static void wait_for_panel() {
     if (threadIdx.x % 32 == 0) ptx::wait_for_stores();
     __syncwarp();
   }
 
-  /// Adds columns [at, at + Count * 2) of C, in a stage: `a` and `b`, rows of
-  /// 128 bytes, are halves of 64 columns. `line`: this thread's row of the
-  /// tile.
+  /// Adds columns [first, first + 32) of C, a stage's: rows of 128 bytes from
+  /// this thread's, `line` of the tile, on.
   template <int Count>
-  __device__ __forceinline__ static void add_stage(const char* a, const char* b,
-                                                   int line, int first,
+  __device__ __forceinline__ static void add_stage(const char* c, int line,
+                                                   int first,
                                                    float (&acc)[Count]) {
     const int quad = static_cast<int>(threadIdx.x % 4);
 #pragma unroll
     for (int i = 0; i < Count; i += 2) {
       const int column = i / 4 * 8;  // of the sub-tile, and 2 quad
-      if (column < first || column >= first + 64) continue;
+      if (column < first || column >= first + 32) continue;
       const int row = line + i / 2 % 2 * 8;
-      const char* const half = column - first < 32 ? a : b;
       const int chunk = (column % 32 / 4 + quad / 2) ^ row % 8;
       const auto two = *reinterpret_cast<const float2*>(
-          half + row * 128 + chunk * 16 + quad % 2 * 8);
+          c + row * 128 + chunk * 16 + quad % 2 * 8);
       acc[i] = __fadd_rn(acc[i], two.x);
       acc[i + 1] = __fadd_rn(acc[i + 1], two.y);
     }
@@ -154,44 +130,49 @@ struct gemm_output {
   template <int Count>
   __device__ __forceinline__ static void add_c(const gemm_job& job,
                                                const gemm_tile& t, int row,
-                                               int at, float (&acc)[Count]) {
+                                               float (&acc)[Count]) {
     const float* const c = job.c + t.d_matrix * job.c_matrix_stride;
     const int pair = static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      const int j = t.column + at + i / 4 * 8 + pair + i % 2;
+      const int j = t.column + i / 4 * 8 + pair + i % 2;
       const int line = row + i / 2 % 2 * 8;
       if (line >= t.row_end || j >= job.n) continue;
       acc[i] = __fadd_rn(acc[i], c[line * job.c_stride + j]);
     }
   }
 
-  /// `row`: this thread's; `at`: where in the tile's columns the sub-tile
-  /// begins; `out`: this warp's shared memory.
+  /// `row`: this thread's; `out`: this warp's panel.
   template <int Count>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int row,
-                                               int at,
                                                const float (&acc)[Count],
                                                char* out) {
     const int first = row - static_cast<int>(threadIdx.x % 32 / 4);
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
     if constexpr (Count % 32 == 0) {
       if (job.by_boxes && is_whole) {
-        return store_boxes(job, t, first, at, acc, out + at * 32);
+        return store_panels(job, t, first, acc, out);
       }
     }
     const int pair = static_cast<int>(threadIdx.x % 4) * 2;
-    const int column = t.column + at + pair;
+    const int column = t.column + pair;
     const std::int64_t place =
         t.d_matrix * job.d_matrix_stride + row * job.d_stride + column;
     if (job.d_pairs && first + 16 <= t.row_end &&
-        t.column + at + 2 * Count <= job.n) {
-      float* const d = static_cast<float*>(job.d) + place;
+        t.column + 2 * Count <= job.n) {
 #pragma unroll
       for (int i = 0; i < Count; i += 2) {
-        *reinterpret_cast<float2*>(d + i / 2 % 2 * 8 * job.d_stride +
-                                   i / 4 * 8) = {acc[i], acc[i + 1]};
+        const std::int64_t to =
+            place + i / 2 % 2 * 8 * job.d_stride + i / 4 * 8;
+        if (job.is_fp32) {
+          *reinterpret_cast<float2*>(static_cast<float*>(job.d) + to) = {
+              acc[i], acc[i + 1]};
+        } else {
+          *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
+                                            to) =
+              detail::two_bf16(acc[i], acc[i + 1]);
+        }
       }
       return;
     }
@@ -213,32 +194,33 @@ struct gemm_output {
   /// By panels of 16 rows of 64 columns, swizzled as the copy engine has it,
   /// from row `first` of D on.
   template <int Count>
-  __device__ __forceinline__ static void store_boxes(const gemm_job& job,
-                                                     const gemm_tile& t,
-                                                     int first, int at,
-                                                     const float (&acc)[Count],
-                                                     char* out) {
+  __device__ __forceinline__ static void store_panels(const gemm_job& job,
+                                                      const gemm_tile& t,
+                                                      int first,
+                                                      const float (&acc)[Count],
+                                                      char* out) {
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int place = lane % 16, after = lane / 16;
     const auto to = ptx::address_of(out) + place * 128;
 #pragma unroll
-    for (int j = 0; j < Count / 4; j += 2) {
-      const float* const x = acc + 4 * j;
-      const std::uint32_t word[4] = {
-          detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
-          detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
-      const int chunk = (j % 8 + after) ^ place % 8;
-      ptx::store_matrices(to + j / 8 * 2048 + chunk * 16, word);
-    }
-    ptx::fence_shared();
-    __syncwarp();
-    if (lane != 0) return;
-#pragma unroll
     for (int panel = 0; panel * 32 < Count; ++panel) {
-      ptx::store_box(job.d_map, out + panel * 2048, t.column + at + 64 * panel,
-                     first, t.d_matrix);
+      wait_for_panel();
+#pragma unroll
+      for (int j = 0; j < 8; j += 2) {
+        const float* const x = acc + 32 * panel + 4 * j;
+        const std::uint32_t word[4] = {
+            detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
+            detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
+        ptx::store_matrices(to + ((j + after) ^ place % 8) * 16, word);
+      }
+      ptx::fence_shared();
+      __syncwarp();
+      if (lane == 0) {
+        ptx::store_box(job.d_map, out, t.column + 64 * panel, first,
+                       t.d_matrix);
+        ptx::commit_stores();
+      }
     }
-    ptx::commit_stores();
   }
 };
 

@@ -10,24 +10,24 @@
 namespace zeroulp::cuda {
 
 /// The shape of a tile and of the machinery around it.
-template <int Groups, int SubTiles, int Width, int Cluster, int Depth = 1>
+template <int Groups, int Rows, int Width, int Partials = 1,
+          int Line = Partials>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
-  static constexpr int sub_tiles = SubTiles;
-  static constexpr int width = Width;  ///< columns of a sub-tile
-  static constexpr int m = 64 * Groups;
-  static constexpr int n = SubTiles * Width;
+  static constexpr int rows = Rows;  ///< times 64, of a warp group
+  static constexpr int m = 64 * Groups * Rows;
+  static constexpr int n = Width;
   static constexpr int k = 128;
-  static constexpr int cluster = Cluster;  ///< blocks, one below the other
-  /// Partial sums that a warp group has in flight: small tiles wait for
-  /// latencies, not for the tensor core.
-  static constexpr int depth = Depth;
-  static_assert(Depth == 1 || SubTiles == 1);
+  /// Partial sums that a warp group has under way at a time, and the blocks of
+  /// K of which it speaks in one straight line, at the end of which none may be
+  /// under way (else the assembler waits for each: C7514).
+  static constexpr int partials = Partials, line = Line;
 
-  /// Places in shared memory, from a multiple of 1024: D in BF16 on its way
-  /// out, then a ring of stages.
-  static constexpr int out_bytes = n % 64 == 0 ? m * n * 2 : 0;
+  /// Places in shared memory, from a multiple of 1024: a panel of D in BF16 for
+  /// each warp, 16 rows of 128 bytes on their way out, then a ring of stages.
+  static constexpr int panel_bytes = 16 * 128;
+  static constexpr int out_bytes = n % 64 == 0 ? 4 * groups * panel_bytes : 0;
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
   static constexpr int scale_bytes = (m + n) * 4;
@@ -39,9 +39,8 @@ struct gemm_shape {
       1024 + out_bytes + stages * stage_bytes + 256;
 
   /// Boxes of C, m rows of 128 bytes, pass through the ring, too, after the
-  /// operands: two in a stage.
-  static constexpr bool takes_c = a_bytes == b_bytes;
-  static constexpr int c_columns = 64;  ///< in a stage
+  /// operands, where A would be.
+  static constexpr int c_columns = 32;  ///< in a stage
 };
 
 namespace detail {
@@ -57,9 +56,9 @@ struct gemm_shared {
     outs = raw + ((at + 1023) / 1024 * 1024 - at);
     ring = outs + Shape::out_bytes;
   }
-  /// Of one warp: panels of 16 rows of 128 bytes, swizzled.
+  /// The panel of one warp, swizzled.
   __device__ char* out(int warp) const {
-    return outs + warp * (Shape::out_bytes / (4 * Shape::groups));
+    return outs + warp * Shape::panel_bytes;
   }
   __device__ char* a(int stage) const { return ring + stage * Shape::a_bytes; }
   __device__ char* b(int stage) const {
@@ -90,14 +89,10 @@ struct ring_place {
   }
 };
 
-/// Brings the operands of every tile of this block. The blocks of a cluster
-/// share B: each brings a part of it to all.
+/// Brings the operands of every tile of this block, by one thread.
 template <class Shape, bool Grouped>
 __device__ void copy_operands(const gemm_job& job,
                               const gemm_shared<Shape>& shared) {
-  constexpr int rows = Shape::n / Shape::cluster;
-  const int part =
-      Shape::cluster > 1 ? static_cast<int>(ptx::rank_in_cluster()) * rows : 0;
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
@@ -107,90 +102,101 @@ __device__ void copy_operands(const gemm_job& job,
       auto& full = shared.full()[at.stage];
       ptx::arrive_expecting(full, job.a_box_bytes + Shape::b_bytes);
       ptx::copy_box(shared.a(at.stage), job.a_map, full, k, t.row, t.a_matrix);
-      char* const b = shared.b(at.stage) + part * Shape::k;
-      const int row = t.column + part;
-      if constexpr (Shape::cluster > 1) {
-        constexpr std::uint16_t all = (1 << Shape::cluster) - 1;
-        ptx::copy_box_to(all, b, job.b_map, full, k, row, t.b_matrix);
-      } else {
-        ptx::copy_box(b, job.b_map, full, k, row, t.b_matrix);
-      }
+      ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
+                    t.b_matrix);
     }
-    if constexpr (Shape::takes_c) {
-      if (!job.c_by_boxes) continue;
-      for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
-        ptx::wait(shared.free()[at.stage], at.parity ^ 1);
-        auto& full = shared.full()[at.stage];
-        ptx::arrive_expecting(full, Shape::a_bytes + Shape::b_bytes);
-        const int column = t.column + j;
-        ptx::copy_box(shared.a(at.stage), job.c_map, full, column, t.row,
-                      t.d_matrix);
-        ptx::copy_box(shared.b(at.stage), job.c_map, full, column + 32, t.row,
-                      t.d_matrix);
-      }
+    if (!job.c_by_boxes) continue;
+    for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+      ptx::wait(shared.free()[at.stage], at.parity ^ 1);
+      auto& full = shared.full()[at.stage];
+      ptx::arrive_expecting(full, Shape::a_bytes);
+      ptx::copy_box(shared.a(at.stage), job.c_map, full, t.column + j, t.row,
+                    t.d_matrix);
     }
   }
 }
 
-/// Brings their scales, by one warp; zeros for rows that are not the tile's.
+/// Brings the scales of one operand, stage after stage: in boxes, by lane 0,
+/// where they stand beside each other and begin on 16 bytes, as the copy engine
+/// asks, else word by word, zeros from `inside` on.
+template <int Count>
+struct scale_copier {
+  const gemm_scales& scales;
+  const CUtensorMap& map;
+  const float* from;
+  int first, inside;
+  int group;
+  bool by_box;
+
+  __device__ scale_copier(const gemm_scales& of, const CUtensorMap& boxes,
+                          bool has_boxes, int matrix, int rows, int row,
+                          int row_end, int k_group)
+      : scales(of),
+        map(boxes),
+        from(of.data + matrix * of.matrix_stride + row * of.stride +
+             k_group * of.k_stride),
+        first(matrix * rows + row),
+        inside(row_end - row),
+        group(k_group),
+        by_box(has_boxes && first % 4 == 0) {}
+
+  __device__ unsigned bytes() const { return by_box ? Count * 4 : 0; }
+
+  __device__ void copy_next(float* to, ptx::barrier& full, int lane) {
+    if (!by_box) {
+#pragma unroll
+      for (int i = 0; i < Count; i += 32) {
+        if (i + lane < Count) {
+          ptx::copy_word(to + i + lane, from + (i + lane) * scales.stride,
+                         i + lane < inside);
+        }
+      }
+    } else if (lane == 0) {
+      ptx::copy_box(to, map, full, first, group, 0);
+    }
+    from += scales.k_stride, ++group;
+  }
+};
+
+/// Brings the scales, by one warp.
 template <class Shape, class Scaling, bool Grouped>
 __device__ void copy_scales(const gemm_job& job,
                             const gemm_shared<Shape>& shared) {
   constexpr int b_rows = Scaling::b_rows;
+  // A small tile would wait for boxes longer than for words.
+  constexpr bool boxes = Shape::m >= 128;
   const int lane = static_cast<int>(threadIdx.x % 32);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
-  const auto start = [&](const gemm_scales& from, int matrix, int first) {
-    return from.data + matrix * from.matrix_stride +
-           (first + lane) * from.stride + t.k_begin / Shape::k * from.k_stride;
-  };
-  const auto copy = [&](const float* from, std::int64_t stride, int count,
-                        int inside, float* to) {
-    for (int i = lane; i < count; i += 32, from += 32 * stride) {
-      ptx::copy_word(to + i, from, i < inside);
-    }
-  };
-  const auto pass = [&] {  // a stage without scales
-    ptx::wait(shared.free()[at.stage], at.parity ^ 1);
-    ptx::arrive(shared.full()[at.stage]);
-    at.advance();
-  };
   while (schedule.next(job, t)) {
-    if constexpr (b_rows == 0) {
-      for (int k = t.k_begin; k < t.k_end; k += Shape::k) pass();
-    } else {
-      const int column = t.column / b_rows;
-      const int columns = (job.n + b_rows - 1) / b_rows - column;
-      const float* a = start(job.a_scales, t.a_matrix, t.row);
-      const float* b = start(job.b_scales, t.b_matrix, column);
-      for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
-        ptx::wait(shared.free()[at.stage], at.parity ^ 1);
-        copy(a, job.a_scales.stride, Shape::m, t.row_end - t.row,
-             shared.a_scales(at.stage));
-        copy(b, job.b_scales.stride, (Shape::n - 1) / b_rows + 1, columns,
-             shared.b_scales(at.stage));
-        ptx::arrive_after_copies(shared.full()[at.stage]);
-        a += job.a_scales.k_stride, b += job.b_scales.k_stride;
-      }
+    const int group = t.k_begin / Shape::k;
+    scale_copier<Shape::m> a(job.a_scales, job.a_scale_map,
+                             boxes && job.a_scale_boxes, t.a_matrix, job.m,
+                             t.row, t.row_end, group);
+    scale_copier<(Shape::n - 1) / b_rows + 1> b(
+        job.b_scales, job.b_scale_map, boxes && job.b_scale_boxes, t.b_matrix,
+        job.n, t.column / b_rows, (job.n - 1) / b_rows + 1, group);
+    for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
+      ptx::wait(shared.free()[at.stage], at.parity ^ 1);
+      auto& full = shared.full()[at.stage];
+      if (boxes && lane == 0) ptx::expect(full, a.bytes() + b.bytes());
+      a.copy_next(shared.a_scales(at.stage), full, lane);
+      b.copy_next(shared.b_scales(at.stage), full, lane);
+      ptx::arrive_after_copies(full);
     }
-    if constexpr (Shape::takes_c) {
-      if (!job.c_by_boxes) continue;
-      for (int j = 0; j < Shape::n; j += Shape::c_columns) pass();
+    if (!job.c_by_boxes) continue;
+    for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+      ptx::wait(shared.free()[at.stage], at.parity ^ 1);
+      ptx::arrive(shared.full()[at.stage]);
     }
   }
 }
 
 /// The stage may be written again: by a warp that has read all it needs.
-template <class Shape>
-__device__ void free_stage(ptx::barrier& free) {
+__device__ inline void free_stage(ptx::barrier& free) {
   __syncwarp();
-  const unsigned lane = threadIdx.x % 32;
-  if constexpr (Shape::cluster > 1) {
-    if (lane < Shape::cluster) ptx::arrive_at(free, lane);
-  } else if (lane == 0) {
-    ptx::arrive(free);
-  }
+  if (threadIdx.x % 32 == 0) ptx::arrive(free);
 }
 
 }  // namespace detail

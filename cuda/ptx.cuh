@@ -1,6 +1,6 @@
 // Defines the PTX that kernels need and C++ has no words for, each instruction
 // once: barriers in shared memory, the tensor memory accelerator's copies,
-// clusters, and the warp group's fences. wgmma itself: wgmma.cuh.
+// and the warp group's fences. wgmma itself: wgmma.cuh.
 //
 // Source: PTX ISA 9.0.
 
@@ -30,7 +30,7 @@ __device__ inline void initialize(barrier& b, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(&b)),
                "r"(arrivals));
 }
-/// Makes fresh barriers known to the copy engine and to the cluster.
+/// Makes fresh barriers known to the copy engine.
 __device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -45,6 +45,14 @@ __device__ inline void wait(barrier& b, unsigned parity) {
       "r"(parity)
       : "memory");
 }
+/// Announces bytes that the copy engine is to bring, before this thread
+/// arrives.
+__device__ inline void expect(barrier& b, unsigned bytes) {
+  asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
+                   address_of(&b)),
+               "r"(bytes)
+               : "memory");
+}
 /// Arrives and announces bytes that the copy engine is to bring.
 __device__ inline void arrive_expecting(barrier& b, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
@@ -55,16 +63,6 @@ __device__ inline void arrive_expecting(barrier& b, unsigned bytes) {
 __device__ inline void arrive(barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(&b))
                : "memory");
-}
-/// Arrives at the same barrier of block `rank` of the cluster.
-__device__ inline void arrive_at(barrier& b, unsigned rank) {
-  asm volatile(
-      "{\n.reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(
-          address_of(&b)),
-      "r"(rank)
-      : "memory");
 }
 /// Arrives once this thread's copies by copy_word have landed.
 __device__ inline void arrive_after_copies(barrier& b) {
@@ -91,20 +89,6 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
       "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
-/// The same for every block of the cluster whose bit is set, at the same place
-/// and barrier of each.
-__device__ inline void copy_box_to(std::uint16_t blocks, void* to,
-                                   const CUtensorMap& map, barrier& b,
-                                   int column, int row, int matrix) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::"
-      "bytes.multicast::cluster [%0], [%1, {%3, %4, %6}], [%2], %5;" ::"r"(
-          address_of(to)),
-      "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "h"(blocks),
-      "r"(matrix)
-      : "memory");
-}
-
 /// Copies a box from shared memory to its place in a matrix; rows outside
 /// are left out, and along a row whole pieces of 16 bytes. Shared memory may be
 /// written again after `wait_for_stores`, by the same thread.
@@ -146,19 +130,6 @@ __device__ inline void load_matrices(std::uint32_t (&word)[4],
       : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
       : "r"(from)
       : "memory");
-}
-
-__device__ inline unsigned rank_in_cluster() {
-  unsigned rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-__device__ inline void synchronize_cluster() {
-  __syncwarp();
-  asm volatile(
-      "barrier.cluster.arrive.release.aligned;\n"
-      "barrier.cluster.wait.acquire.aligned;" ::
-          : "memory");
 }
 
 /// Registers of each thread of this warp group, from here on.

@@ -269,7 +269,7 @@ verdict check_experts(const effort& e) {
   };
   using enum gemm_groups;
   for (const bool is_even : {true, false}) {
-    if (is_even) {  // clusters, whose second block may have no rows
+    if (is_even) {  // tiles of 256 rows, half of which may be empty
       hold(forward, first_rows, 7, 129, 4000, 300, true);
       hold(forward, first_rows, 7, 256, 4000, 300, false);
       hold(forward, rows, 7, 401, 4000, 300, true);  // begins anywhere
