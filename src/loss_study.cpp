@@ -199,6 +199,7 @@ void check(const loss_options& o) {
        "steps of a fork: use 1 to 256");
   need(o.stress_steps >= 1 && o.stress_steps <= o.fork_steps,
        "steps under stress: use 1 to those of a fork");
+  need(o.threads >= 0 && o.threads <= 1024, "threads: use 1 to 1024");
   need(!o.stress_exponents.empty(), "injected outliers: name an exponent");
   for (const int k : o.stress_exponents) {
     need(k >= 1 && k <= 24, "exponents of injected outliers: use 1 to 24");
@@ -212,7 +213,7 @@ const std::vector<loss_size>& loss_sizes() {
   static const std::vector<loss_size> sizes = [] {
     std::vector<loss_size> all{
         {"smoke", "a second: every part, too small to mean anything", {}},
-        {"quick", "half a minute: a look, three checkpoints", {}},
+        {"quick", "half a minute: a look, few and short forks", {}},
         {"full", "minutes: width 128", {}},
         {"wide", "width 256: K is two promotion intervals", {}}};
     loss_options& smoke = all[0].options;
@@ -222,10 +223,10 @@ const std::vector<loss_size>& loss_sizes() {
     smoke.batches = 1;
     loss_options& quick = all[1].options;
     quick.length = 64;
-    quick.checkpoints = 3;
-    quick.every = 40;
-    quick.batches = 2;
-    quick.fork_steps = quick.stress_steps = 16;
+    quick.checkpoints = 5;
+    quick.every = 30;
+    quick.batches = 1;
+    quick.fork_steps = quick.stress_steps = 8;
     all[2].options.stress_exponents = {10, 15, 20};
     all[3].options.width = 256;
     all[3].options.fork_steps = 16;

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <set>
 
 #include "progress.hpp"
 
@@ -109,7 +109,7 @@ loss_options options_of(const loss_request& q) {
     throw input_error("--loss-size '" + q.size + "': use one of" + names);
   }
   loss_options o = found->options;
-  if (q.width != 0) o.width = q.width;
+  if (q.width) o.width = *q.width;
   o.seed = q.seed;
   o.threads = q.threads;
   return o;
@@ -167,6 +167,13 @@ void add_loss_options(CLI::App& measure, loss_request& q) {
   auto* loss = measure.add_flag(
       "--loss", q.wanted,
       "the loss study instead: a small model trained beside BF16");
+  const std::set<std::string> common{"--help", "--out", "--json",
+                                     "--reference"};
+  for (auto* option : measure.get_options()) {
+    if (option != loss && common.count(option->get_name()) == 0) {
+      loss->excludes(option);
+    }
+  }
   const auto add = [&](const char* name, auto& value, const std::string& what) {
     measure.add_option(name, value, what)->needs(loss);
   };

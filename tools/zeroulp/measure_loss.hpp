@@ -4,19 +4,22 @@
 #define ZEROULP_TOOLS_MEASURE_LOSS_HPP_
 
 #include <filesystem>
+#include <optional>
 
 #include "loss_study.hpp"
 #include "program.hpp"
 
 namespace zeroulp::program {
 
-/// The files of a result, without those of its state.
+/// The files of a result; changes are relative, not in percent.
 ///
-///   gap.csv        arm, step, loss_change, gradient_l2, gradient_cosine, ...
-///   gradients.csv  the same by parameter
-///   forks.csv      arm, mean, low90, high90, within, ...
+///   gap.csv        at each checkpoint: loss, gradients, tokens rerouted
+///   gradients.csv  the same of each gradient
+///   forks.csv      the interval of an arm, and whether it lies within the
+///                  bound, beyond it, or neither (undecided)
 ///   stress.csv     the same by exponent of the injected outliers
-///   loss.json      all of it, the options and the verdicts
+///   loss.json      options, intervals with the gap of each checkpoint,
+///                  verdicts
 void add_loss_files(const loss_options& options, const loss_result& result,
                     output_set& files);
 
@@ -25,16 +28,17 @@ json to_json(const loss_options& options, const loss_result& result);
 /// True iff every verdict held.
 bool all_held(const loss_result& result);
 
-/// Adds --loss and its options to `measure`. Where --loss is given, the
-/// callback of the command must be this one.
 struct loss_request {
   bool wanted = false;
   std::string size = "full";
-  std::int64_t width = 0;  ///< 0: the size's
+  std::optional<std::int64_t> width;  ///< instead of the size's
   std::uint64_t seed = 1;
   int threads = 0;
   bool as_json = false;
 };
+/// Adds --loss and its options to `measure`; of those that are there already
+/// --loss goes with --out, --json and --reference. Where `wanted`, the command
+/// is run_measure_loss.
 void add_loss_options(CLI::App& measure, loss_request& request);
 
 /// Runs the study, keeps its state in `out`/state, writes the files to `out`
