@@ -174,19 +174,26 @@ void add_loss_options(CLI::App& measure, loss_request& q) {
       loss->excludes(option);
     }
   }
-  const auto add = [&](const char* name, auto& value, const std::string& what) {
-    measure.add_option(name, value, what)->needs(loss);
-  };
   std::string sizes;
   for (const auto& s : loss_sizes()) {
     sizes +=
         fmt::format("{}{} ({})", sizes.empty() ? "" : ", ", s.name, s.what);
   }
-  add("--loss-size", q.size, sizes);
-  add("--loss-width", q.width, "of its model: 128, 256, 384 or 512");
-  add("--loss-seed", q.seed, "of its weights and data");
-  add("--loss-threads", q.threads,
-      "that it uses; the bits do not depend on it");
+  measure.add_option("--loss-size", q.size, sizes)
+      ->capture_default_str()
+      ->needs(loss);
+  measure
+      .add_option("--loss-width", q.width,
+                  "of its model, not the size's: 128, 256, 384 or 512")
+      ->needs(loss);
+  measure.add_option("--loss-seed", q.seed, "of its weights and data")
+      ->capture_default_str()
+      ->needs(loss);
+  measure
+      .add_option("--loss-threads", q.threads,
+                  "that it uses, 0 for all; the bits do not depend on it")
+      ->capture_default_str()
+      ->needs(loss);
 }
 
 int run_measure_loss(const loss_request& q, const std::filesystem::path& out) {
