@@ -26,8 +26,8 @@
 // stand in weights, activations and gradients, and exact arithmetic and BF16
 // compute the same as without, so a gap is the scales' doing. What they are
 // not: an outlier among the 128 elements that share a scale, from which no tile
-// or block can keep the rest. E4M3 spans nearly 2^18 from its least subnormal to
-// its maximum and absorbs smaller ones: at 2^10 and 2^15 (`full`) every arm
+// or block can keep the rest. E4M3 spans nearly 2^18 from its least subnormal
+// to its maximum and absorbs smaller ones: at 2^10 and 2^15 (`full`) every arm
 // stays within the bound.
 //
 // Intervals are 90 %, Student's t over checkpoints. The numbers are a function
