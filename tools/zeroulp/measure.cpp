@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "measure_loss.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "study.hpp"
@@ -22,6 +23,7 @@ struct measure_request {
   std::string dtype;
   std::string out = "measure";
   bool as_json = false;
+  loss_request loss;
 };
 
 std::string percent(double fraction) {
@@ -410,7 +412,7 @@ void run_measure(measure_request q) {
 
 }  // namespace
 
-void add_measure(CLI::App& app, outcome&) {
+void add_measure(CLI::App& app, outcome& out) {
   auto* sub =
       add_command(app, "measure",
                   "What 14 bits do to a GEMM, and what promotion does about it",
@@ -430,7 +432,12 @@ void add_measure(CLI::App& app, outcome&) {
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);
   add_reference(sub);
-  sub->callback([q] { run_measure(*q); });
+  add_loss_options(*sub, q->loss);
+  sub->callback([q, &out] {
+    if (!q->loss.wanted) return run_measure(*q);
+    q->loss.as_json = q->as_json;
+    out.status = run_measure_loss(q->loss, q->out);
+  });
 }
 
 }  // namespace zeroulp::program

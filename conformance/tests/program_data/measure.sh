@@ -34,3 +34,48 @@ refuses measure_refuses_negative_k 'use 1 to' measure --k -5 --out bad
 refuses measure_refuses_odd_intervals "'33'" measure --interval 33 --out bad
 refuses measure_refuses_text "'many'|many" measure --k many --out bad
 holds refused_measures_write_nothing test ! -e bad
+
+# measure --loss: what is ended by kill -9 goes on, with the same bits.
+
+small_loss="measure --loss --loss-size smoke"
+small_files="gap.csv gradients.csv forks.csv stress.csv loss.json"
+run 1 $small_loss --out whole
+verdict measure_loss_fails_where_a_verdict_does "$reason"
+holds measure_loss_prints_verdicts grep -q '^FAILED full_recipe_within' .out
+holds measure_loss_json_parses python3 -c \
+  'import json; assert len(json.load(open("whole/loss.json"))["forks"]) == 8'
+for attempt in 1 2 3 4 5; do
+  rm -rf torn
+  "$program" $small_loss --loss-threads 1 --out torn >.out 2>.err &
+  torn=$!
+  while kill -0 $torn 2>/dev/null &&
+    [ "$(ls torn/state 2>/dev/null | wc -l)" -lt 6 ]; do
+    sleep 0.01
+  done
+  kill -9 $torn 2>/dev/null
+  wait $torn 2>/dev/null
+  [ -e torn/loss.json ] || break
+done
+find torn -name '.zeroulp-*' -delete  # a killed process may leave one
+holds measure_loss_was_ended test ! -e torn/loss.json -a -e torn/state/fork.0.bf16
+cp -r torn damaged
+printf x >>damaged/state/fork.0.bf16
+refuses measure_loss_refuses_damaged_state 'fork.0.bf16: damaged' \
+  $small_loss --out damaged
+refuses measure_loss_refuses_state_of_other_options 'other options' \
+  $small_loss --loss-seed 2 --out torn
+holds refused_losses_write_nothing test ! -e torn/loss.json
+run 1 $small_loss --loss-threads 3 --out torn
+verdict measure_loss_goes_on "$reason"
+for file in $small_files; do
+  holds "measure_loss_goes_on_to_the_same_$file" cmp "whole/$file" "torn/$file"
+done
+refuses measure_loss_refuses_unknown_sizes 'use one of smoke' \
+  measure --loss --loss-size huge --out bad
+refuses measure_loss_refuses_odd_widths 'use 128' \
+  measure --loss --loss-width 100 --out bad
+refuses measure_loss_refuses_matrices 'excludes' \
+  measure --loss --a x.npy --out bad
+refuses measure_refuses_loss_options_alone 'requires' \
+  measure --loss-seed 2 --out bad
+holds refused_loss_studies_write_nothing test ! -e bad
