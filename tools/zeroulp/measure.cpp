@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "measure_questions.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "study.hpp"
@@ -410,12 +411,13 @@ void run_measure(measure_request q) {
 
 }  // namespace
 
-void add_measure(CLI::App& app, outcome&) {
+void add_measure(CLI::App& app, outcome& out) {
   auto* sub =
       add_command(app, "measure",
                   "What 14 bits do to a GEMM, and what promotion does about it",
                   "zeroulp measure --a x.npy --b w.npy --out report");
   auto q = std::make_shared<measure_request>();
+  auto questions = std::make_shared<questions_request>();
   q->intervals = {"none", "128", "256", "512", "1024"};
   sub->add_option("--a", q->a, "your own matrix, m x k: float32, float16 .npy");
   sub->add_option("--b", q->b, "your own matrix, n x k");
@@ -429,8 +431,14 @@ void add_measure(CLI::App& app, outcome&) {
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);
+  add_questions(sub, *questions);
   add_reference(sub);
-  sub->callback([q] { run_measure(*q); });
+  sub->callback([q, questions, &out] {
+    if (!questions->asks()) return run_measure(*q);
+    questions->out = q->out;
+    questions->as_json = q->as_json;
+    out.status = run_questions(*questions);
+  });
 }
 
 }  // namespace zeroulp::program
