@@ -232,7 +232,8 @@ verdict judge_bits(const answer& a) {
       }
     }
     found = found && !least.empty() && std::stoi(least) > 13;
-    says += fmt::format(" {} fraction bits for {} ({} %)", least, name,
+    says += fmt::format("{} {} fraction bits for {} ({} %)",
+                        says.back() == ')' ? " and" : "", least, name,
                         percent(goal));
   }
   return {found, says + ", K = 4096."};

@@ -123,7 +123,7 @@ std::string key_of(const cell& c, std::span<const std::string_view> use) {
 }
 
 constexpr std::string_view input_fields[] = {
-    "pass",    "m",       "n",     "k",      "values",
+    "shape",   "pass",    "m",     "n",      "k",   "values",
     "a.input", "b.input", "shift", "smooth", "seed"};
 
 struct drawn {

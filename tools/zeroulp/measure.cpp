@@ -433,8 +433,23 @@ void add_measure(CLI::App& app, outcome& out) {
   sub->add_flag("--json", q->as_json);
   add_questions(sub, *questions);
   add_reference(sub);
-  sub->callback([q, questions, &out] {
-    if (!questions->asks()) return run_measure(*q);
+  sub->callback([q, questions, sub, &out] {
+    if (!questions->asks()) {
+      for (const char* name : {"--with", "--throughput"}) {
+        if (sub->count(name) == 0) continue;
+        throw input_error(
+            fmt::format("{} goes with --preset, --question or --cells", name));
+      }
+      return run_measure(*q);
+    }
+    for (const char* name : {"--a", "--b", "--dtype", "--m", "--n", "--k",
+                             "--interval", "--seed"}) {
+      if (sub->count(name) == 0) continue;
+      throw input_error(fmt::format(
+          "{} is of the table alone: with --preset, --question and --cells use "
+          "--with, such as --with k=4096 m=256",
+          name));
+    }
     questions->out = q->out;
     questions->as_json = q->as_json;
     out.status = run_questions(*questions);

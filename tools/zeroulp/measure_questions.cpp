@@ -108,7 +108,9 @@ void run_cells(std::vector<asked>& all) {
       done += work_of(c.value);
       show(done, total, one.what.name);
     }
-    if (one.what.judge != nullptr) one.judged = judge(one.what, one.given);
+    if (one.what.judge == nullptr) continue;
+    one.judged = judge(one.what, one.given);
+    one.figure = render_svg(to_plot(one.what, one.given));
   }
 }
 
@@ -157,7 +159,7 @@ int run_questions(const questions_request& q) {
   std::vector<asked> all;
   const auto ask = [&](const question& one) {
     answer given{cells_of(one, p, settings), throughput};
-    all.push_back({one, std::move(given), {}});
+    all.push_back({one, std::move(given), {}, {}});
   };
   if (!q.cells.empty()) ask(question_of_cells(q));
   for (const auto& name : q.names) ask(study::find_question(name));
@@ -171,6 +173,9 @@ int run_questions(const questions_request& q) {
   files.add("study.csv", to_csv(cells_table(all)));
   files.add("study.json", to_text(result));
   files.add("measure.html", questions_page(run, all));
+  for (const auto& one : all) {
+    if (one.figure) files.add(one.what.name + ".svg", standalone(*one.figure));
+  }
   files.commit();
   int status = 0;
   for (const auto& one : all) {

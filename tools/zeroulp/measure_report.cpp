@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace zeroulp::program {
@@ -31,8 +32,8 @@ json cells_json(const asked& one) {
     if (!c.series.empty()) x["series"] = c.series;
     if (c.impossible) x["impossible"] = *c.impossible;
     if (c.given) {
-      for (const auto& m : study::metrics()) {
-        x["metrics"][m.name] = number(m.of(*c.given));
+      for (const auto& m : one.what.metrics) {
+        x[m] = number(study::find_metric(m).of(*c.given));
       }
     }
     cells.push_back(std::move(x));
@@ -129,6 +130,16 @@ std::string to_text(const asked& one) {
   return text + fmt::format("{}: {}\n\n", mark(*one.judged), one.judged->says);
 }
 
+std::string standalone(std::string svg) {
+  // An image has the reader's colours only if it asks for them.
+  const auto at = svg.find('>');
+  svg.insert(at + 1,
+             "\n<style>svg { color: #1b1e23; background: #ffffff; } @media "
+             "(prefers-color-scheme: dark) { svg { color: #e6e8ec; background: "
+             "#15171b; } }</style>");
+  return svg + "\n";
+}
+
 std::string questions_page(const study_run& run,
                            const std::vector<asked>& all) {
   html_page page("FP8 GEMMs: where the error comes from");
@@ -150,9 +161,9 @@ std::string questions_page(const study_run& run,
     }
     page.add_paragraph(
         fmt::format("{}: {}", mark(*one.judged), one.judged->says));
-    const auto p = to_plot(one.what, one.given);
-    if (const auto svg = render_svg(p)) {
-      page.add_figure(p, one.what.caption, svg);
+    if (one.figure) {
+      page.add_figure(to_plot(one.what, one.given), one.what.caption,
+                      one.figure);
     } else {
       page.add_paragraph(one.what.caption +
                          " No plot: gnuplot was not found or failed.");

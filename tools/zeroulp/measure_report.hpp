@@ -17,6 +17,7 @@ struct asked {
   study::question what;
   study::answer given;
   std::optional<study::verdict> judged;
+  std::optional<std::string> figure;  ///< an <svg> element, by gnuplot
 };
 
 struct study_run {
@@ -31,6 +32,8 @@ table cells_table(const std::vector<asked>& all);
 json to_json(const study_run& run, const std::vector<asked>& all);
 /// A question's table and verdict.
 std::string to_text(const asked& one);
+/// A figure as a file of its own, light and dark.
+std::string standalone(std::string svg);
 std::string questions_page(const study_run& run, const std::vector<asked>& all);
 
 }  // namespace zeroulp::program
