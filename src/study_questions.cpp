@@ -148,8 +148,8 @@ plot to_plot(const question& q, const answer& a) {
   plot p;
   p.title = q.asks;
   p.x_label = q.rows.name;
-  p.y_label = "%";
-  p.log_x = p.log_y = true;
+  p.y_label = (q.drawn == 1 ? q.metrics[0] : std::string("magnitude")) + ", %";
+  p.log_x = true;
   const auto rows = a.rows();
   for (const auto& row : rows) {
     const auto x = number_in(row);
@@ -176,6 +176,14 @@ plot to_plot(const question& q, const answer& a) {
       p.curves.push_back(std::move(curve));
     }
   }
+  double least = HUGE_VAL, most = 0;
+  for (const auto& curve : p.curves) {
+    for (const auto& [x, y] : curve.points) {
+      if (y > 0) least = std::min(least, y);
+      if (y > 0) most = std::max(most, y);
+    }
+  }
+  p.log_y = most > 20 * least;
   return p;
 }
 

@@ -57,8 +57,8 @@ struct answer {
 };
 
 struct verdict {
-  bool holds;
-  std::string says;
+  bool held;
+  std::string text;
 };
 
 struct question {

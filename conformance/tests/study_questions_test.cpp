@@ -113,12 +113,12 @@ answer fill(const question& q, Value value) {
 
 TEST(StudyQuestions, EveryVerdictCanFail) {
   for (const auto& q : questions()) {
-    EXPECT_FALSE(judge(q, {}).holds) << q.name;
-    EXPECT_FALSE(judge(q, {cells_of(q, find_preset("quick")), {}}).holds);
-    const bool constant = judge(q, fill(q, [](double) { return 0.5; })).holds;
-    const bool growing = judge(q, fill(q, [](double i) { return i; })).holds;
+    EXPECT_FALSE(judge(q, {}).held) << q.name;
+    EXPECT_FALSE(judge(q, {cells_of(q, find_preset("quick")), {}}).held);
+    const bool constant = judge(q, fill(q, [](double) { return 0.5; })).held;
+    const bool growing = judge(q, fill(q, [](double i) { return i; })).held;
     const bool shrinking =
-        judge(q, fill(q, [](double i) { return 1 / i; })).holds;
+        judge(q, fill(q, [](double i) { return 1 / i; })).held;
     if (q.name == "combinations") continue;  // below
     EXPECT_FALSE(constant && growing && shrinking) << q.name;
   }
@@ -127,7 +127,7 @@ TEST(StudyQuestions, EveryVerdictCanFail) {
 TEST(StudyQuestions, ScalesAlongKWithoutPromotionAreMarked) {
   const auto& q = find_question("combinations");
   auto a = fill(q, [](double i) { return i; });
-  EXPECT_TRUE(judge(q, a).holds);
+  EXPECT_TRUE(judge(q, a).held);
   std::size_t marked = 0;
   for (const auto& c : a.cells) {
     const bool along_k = c.value.a.group.k > 0 || c.value.b.group.k > 0;
@@ -143,7 +143,7 @@ TEST(StudyQuestions, ScalesAlongKWithoutPromotionAreMarked) {
     c.impossible.reset();
     c.given = result{};
   }
-  EXPECT_FALSE(judge(q, a).holds);
+  EXPECT_FALSE(judge(q, a).held);
 }
 
 // A cheap one, run: the H200 had these figures at 1024 x 1024.
@@ -153,7 +153,7 @@ TEST(StudyQuestions, SameSignSumsAreBiased) {
   runner run;
   for (auto& c : a.cells) c.given = run.run(c.value);
   const auto v = judge(q, a);
-  EXPECT_TRUE(v.holds) << v.says;
+  EXPECT_TRUE(v.held) << v.text;
   EXPECT_NEAR(a.at("U(0,1)", "unpromoted", "accumulation.bias"), -0.06598,
               0.002);
   EXPECT_NEAR(a.at("N(0.5,1)", "unpromoted", "accumulation.bias"), -0.00671,

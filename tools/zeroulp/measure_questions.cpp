@@ -119,8 +119,10 @@ json read_loss(const std::string& out) {
   std::ifstream in(out + "/loss.json");
   if (!in) return nullptr;
   auto loss = json::parse(in, nullptr, false);
-  if (loss.is_discarded()) {
-    throw input_error(out + "/loss.json: no JSON: remove it or run again");
+  if (!loss.is_object()) {
+    throw input_error(out +
+                      "/loss.json: no JSON object: remove it or run "
+                      "measure --loss again");
   }
   return loss;
 }
@@ -172,14 +174,20 @@ int run_questions(const questions_request& q) {
   output_set files(q.out);
   files.add("study.csv", to_csv(cells_table(all)));
   files.add("study.json", to_text(result));
-  files.add("measure.html", questions_page(run, all));
+  try {
+    files.add("measure.html", questions_page(run, all));
+  } catch (const json::exception&) {
+    throw input_error(q.out +
+                      "/loss.json: not what measure --loss writes: "
+                      "remove it or run that again");
+  }
   for (const auto& one : all) {
     if (one.figure) files.add(one.what.name + ".svg", standalone(*one.figure));
   }
   files.commit();
   int status = 0;
   for (const auto& one : all) {
-    if (one.judged && !one.judged->holds) status = 1;
+    if (one.judged && !one.judged->held) status = 1;
   }
   if (q.as_json) {
     print_json(result);

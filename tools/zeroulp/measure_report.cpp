@@ -21,9 +21,7 @@ json number(double value) {
   return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
 }
 
-std::string mark(const study::verdict& v) {
-  return v.holds ? "holds" : "DOES NOT HOLD";
-}
+std::string mark(const study::verdict& v) { return v.held ? "held" : "FAILED"; }
 
 json cells_json(const asked& one) {
   json cells = json::array();
@@ -69,6 +67,46 @@ void add_reasons(const asked& one, html_page& page) {
   for (const auto& why : said) page.add_paragraph("Impossible: " + why + ".");
 }
 
+std::string percent_of(const json& of, const char* name) {
+  const auto found = of.find(name);
+  return found != of.end() && found->is_number()
+             ? study::percent(found->get<double>())
+             : "-";
+}
+
+/// What loss.json says: its verdicts and the interval of each arm.
+void add_loss(const json& loss, html_page& page) {
+  page.add_heading("From GEMM to loss");
+  if (loss.is_null()) {
+    page.add_paragraph("Absent: zeroulp measure --loss writes loss.json.");
+    return;
+  }
+  const auto list = [&](const char* name) {
+    return loss.value(name, json::array());
+  };
+  for (const auto& v : list("verdicts")) {
+    page.add_paragraph(fmt::format("{}: {}",
+                                   v.value("held", false) ? "held" : "FAILED",
+                                   v.value("text", std::string())));
+  }
+  for (const auto& [name, caption] :
+       {std::pair("same_state", "The same state"),
+        std::pair("forks", "Paired forks"),
+        std::pair("stress", "Injected outliers")}) {
+    table t{{"arm", "exponent", "mean", "low90", "high90"}, {}};
+    for (const auto& one : list(name)) {
+      t.rows.push_back({one.value("arm", std::string()),
+                        one.contains("exponent") ? one["exponent"].dump() : "-",
+                        percent_of(one, "mean"), percent_of(one, "low90"),
+                        percent_of(one, "high90")});
+    }
+    if (t.rows.empty()) continue;
+    page.add_table(t, fmt::format("{}: relative change of the loss beside BF16,"
+                                  " percent, with its 90 % interval.",
+                                  caption));
+  }
+}
+
 table throughput_table(const study::answer& a) {
   table t{{"interval", "TFLOP/s"}, {}};
   for (const auto& [interval, tflops] : a.throughput) {
@@ -108,7 +146,7 @@ json to_json(const study_run& run, const std::vector<asked>& all) {
       q["command"] = command_of(run, one);
       q["caption"] = one.what.caption;
       q["metrics"] = one.what.metrics;
-      q["verdict"] = {{"holds", one.judged->holds}, {"says", one.judged->says}};
+      q["verdict"] = {{"held", one.judged->held}, {"text", one.judged->text}};
     }
     q["cells"] = cells_json(one);
     questions.push_back(std::move(q));
@@ -127,7 +165,7 @@ std::string to_text(const asked& one) {
   auto text = fmt::format("{}: {}, {} in percent\n", one.what.name,
                           one.what.asks, one.what.metrics[0]);
   text += to_text(to_table(one.what, one.given, one.what.metrics[0]));
-  return text + fmt::format("{}: {}\n\n", mark(*one.judged), one.judged->says);
+  return text + fmt::format("{}: {}\n\n", mark(*one.judged), one.judged->text);
 }
 
 std::string standalone(std::string svg) {
@@ -160,7 +198,7 @@ std::string questions_page(const study_run& run,
       continue;
     }
     page.add_paragraph(
-        fmt::format("{}: {}", mark(*one.judged), one.judged->says));
+        fmt::format("{}: {}", mark(*one.judged), one.judged->text));
     if (one.figure) {
       page.add_figure(to_plot(one.what, one.given), one.what.caption,
                       one.figure);
@@ -178,12 +216,7 @@ std::string questions_page(const study_run& run,
     }
     page.add_paragraph("Made by: " + command_of(run, one));
   }
-  page.add_heading("From GEMM to loss");
-  if (run.loss.is_null()) {
-    page.add_paragraph("Absent: zeroulp measure --loss writes loss.json.");
-  } else {
-    page.add_paragraph("As loss.json has it: " + run.loss.dump());
-  }
+  add_loss(run.loss, page);
   return page.str();
 }
 

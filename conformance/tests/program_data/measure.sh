@@ -37,7 +37,7 @@ holds refused_measures_write_nothing test ! -e bad
 
 # Its questions.
 small='--with m=32 n=32'
-shows measure_answers_a_question 'holds: Without promotion' \
+shows measure_answers_a_question 'held: Without promotion' \
   measure --question combinations $small k=512 --out q
 holds measure_csv_has_a_row_a_cell python3 - q/study.csv <<'EOF'
 import csv, sys
@@ -54,7 +54,7 @@ holds measure_verdicts_are_json python3 - q/study.json <<'EOF'
 import json, sys
 study = json.load(open(sys.argv[1]))
 (q,) = study["questions"]
-assert q["verdict"]["holds"] is True and q["verdict"]["says"]
+assert q["verdict"]["held"] is True and q["verdict"]["text"]
 assert q["command"].startswith("zeroulp measure --preset quick --question comb")
 assert study["throughput_tflops"] == study["loss"] == "absent"
 EOF
@@ -91,16 +91,24 @@ shows measure_marks_impossible_cells 'interval=none +impossible' \
   measure --cells interval=128,none m=8 n=8 k=128 --out c
 run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
-holds measure_says_which_verdict_failed grep -q '"holds": false' f/study.json
+holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
 printf 'interval,tflops\n32,700\n128,1283.5\nnone,1341\n' >t.csv
 run 0 measure --question interval --with m=32 n=32 --throughput t.csv --out t
 verdict measure_reads_a_throughput "$reason"
 holds measure_shows_the_throughput grep -q '128: 1284 TFLOP/s' t/study.json
-echo '{"gap": 0.1}' >t/loss.json
+echo '{"verdicts": [{"held": true, "text": "within"}],
+  "forks": [{"arm": "full", "mean": 0.001, "low90": 0, "high90": 0.002}]}' \
+  >t/loss.json
 run 0 measure --question combinations $small k=128 --out t
-holds measure_takes_the_loss_in grep -q '"gap": 0.1' t/study.json
+holds measure_takes_the_loss_in grep -q '"arm": "full"' t/study.json
+holds measure_page_shows_the_loss grep -q 'held: within' t/measure.html
+holds measure_page_shows_its_intervals grep -q 'full</td>.*0.2</td>' \
+  t/measure.html
 echo '{' >t/loss.json
 refuses measure_refuses_a_broken_loss 'loss.json' \
+  measure --question combinations $small k=128 --out t
+echo '{"verdicts": [3]}' >t/loss.json
+refuses measure_refuses_another_loss 'loss.json' \
   measure --question combinations $small k=128 --out t
 refuses measure_refuses_an_unknown_question 'error_vs_k' \
   measure --question why --out bad
