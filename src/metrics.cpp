@@ -128,8 +128,10 @@ error_metrics error_accumulator::result() const {
                         std::max(x, 1e-3L * rms));
     sum_relative.add(relative[i]);
   }
-  m.mean_relative = static_cast<double>(sum_relative.value() / size);
   std::sort(relative.begin(), relative.end());
+  m.mean_relative = std::isinf(relative.back())
+                        ? infinity
+                        : static_cast<double>(sum_relative.value() / size);
   for (std::size_t q = 0; q < error_quantiles.size(); ++q) {
     const auto rank = static_cast<std::size_t>(
         std::ceil(error_quantiles[q] * static_cast<double>(n)));
