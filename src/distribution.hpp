@@ -7,25 +7,37 @@
 #define ZEROULP_SRC_DISTRIBUTION_HPP_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace zeroulp {
 
-/// mean + spread * z, with z from N(0, 1), or uniform in (-1, 1).
+/// What a number is made of; z, z1, z2 are from N(0, 1).
+enum class law : std::uint8_t {
+  normal,     ///< mean + spread * z
+  uniform,    ///< mean + spread * u, u uniform in (-1, 1)
+  lognormal,  ///< exp(mean + spread * z): one sign
+  swiglu,     ///< silu(g) * u, g = mean + spread * z1, u = mean + spread * z2
+};
+
 struct distribution {
-  const char* name;
-  bool normal;
+  law kind;
   double mean;
   double spread;
 };
 
-/// The inputs of the study, named as in the report.
+/// The inputs of the study's table.
 inline constexpr distribution named_distributions[] = {
-    {"N(0,1)", true, 0, 1},
-    {"U(0,1)", false, 0.5, 0.5},
-    {"U(-1,1)", false, 0, 1},
-    {"N(0.5,1)", true, 0.5, 1},
+    {law::normal, 0, 1},
+    {law::uniform, 0.5, 0.5},
+    {law::uniform, 0, 1},
+    {law::normal, 0.5, 1},
 };
+
+/// N(mean,spread), U(low,high), lognormal(spread) or swiglu(spread).
+std::string name_of(const distribution& d);
+/// Reads such a name. Throws input_error.
+distribution parse_distribution(std::string_view text);
 
 /// Returns the 64 random bits of (seed, index).
 std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index);

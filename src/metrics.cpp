@@ -77,7 +77,7 @@ error_metrics error_accumulator::result() const {
   m.nonfinite_mismatches = mismatches_;
   if (mismatches_ != 0) {
     m.frobenius = m.max_over_max = m.max_over_mean = m.max_over_rms = nan;
-    m.bias = m.sqnr_db = m.one_minus_cosine = nan;
+    m.bias = m.sqnr_db = m.one_minus_cosine = m.mean_relative = nan;
     m.quantiles.fill(nan);
     return m;
   }
@@ -121,12 +121,17 @@ error_metrics error_accumulator::result() const {
   }
 
   std::vector<double> relative(n);
+  compensated_sum sum_relative;
   for (std::size_t i = 0; i < n; ++i) {
     const long double x = std::fabs(static_cast<long double>(exact_[i]));
     relative[i] = ratio(std::fabs(static_cast<long double>(errors_[i])),
                         std::max(x, 1e-3L * rms));
+    sum_relative.add(relative[i]);
   }
   std::sort(relative.begin(), relative.end());
+  m.mean_relative = std::isinf(relative.back())
+                        ? infinity
+                        : static_cast<double>(sum_relative.value() / size);
   for (std::size_t q = 0; q < error_quantiles.size(); ++q) {
     const auto rank = static_cast<std::size_t>(
         std::ceil(error_quantiles[q] * static_cast<double>(n)));

@@ -72,16 +72,24 @@ std::vector<std::pair<double, double>> visible(const plot& p, const series& s) {
   return result;
 }
 
+// True where the categories would run into each other on one line.
+bool crowded(const std::vector<std::string>& categories) {
+  std::size_t longest = 0;
+  for (const auto& c : categories) longest = std::max(longest, c.size());
+  return (longest + 2) * categories.size() > 80;
+}
+
 std::string preamble(const plot& p) {
-  std::string s =
+  std::string s = fmt::format(
       "set encoding utf8\n"
-      "set terminal svg size 760,460 dynamic noenhanced"
-      " font 'sans-serif,14' linewidth 1.4\n"
-      "set border 3 linecolor rgb 'black' linewidth 0.7\n"
-      "set tics nomirror out scale 0.6\n"
-      "set grid back linetype 1 linewidth 0.3 linecolor rgb '#8a8a8a'\n"
-      "set key outside below center horizontal Left reverse samplen 2"
-      " width 2 height 1\n";
+      "set terminal svg size 760,{} dynamic noenhanced"
+      " font 'sans-serif,14' linewidth 1.4\n",
+      crowded(p.categories) ? 560 : 460);
+  s += "set border 3 linecolor rgb 'black' linewidth 0.7\n"
+       "set tics nomirror out scale 0.6\n"
+       "set grid back linetype 1 linewidth 0.3 linecolor rgb '#8a8a8a'\n"
+       "set key outside below center horizontal Left reverse samplen 2"
+       " width 2 height 1\n";
   s += fmt::format("set title {} font 'sans-serif,16'\n", quoted(p.title));
   s += fmt::format("set xlabel {}\nset ylabel {}\n", quoted(p.x_label),
                    quoted(p.y_label));
@@ -129,13 +137,17 @@ std::string bars_script(const plot& p) {
   std::string s =
       "set style fill solid 0.9 noborder\nunset grid\n"
       "set grid ytics back linetype 1 linewidth 0.3"
-      " linecolor rgb '#8a8a8a'\nset xtics scale 0 (";
+      " linecolor rgb '#8a8a8a'\nset xtics scale 0 ";
+  if (crowded(p.categories)) {
+    s += "rotate by 30 right font 'sans-serif,11' ";
+  }
+  s += "(";
   for (std::size_t i = 0; i < p.categories.size(); ++i) {
     std::string label = p.categories[i];
     replace(label, "%", "%%");  // gnuplot takes it for a format
     s += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(label), i);
   }
-  s += fmt::format(")\nset xrange [-0.6:{}]\n",
+  s += fmt::format(")\nset rmargin 3\nset xrange [-0.6:{}]\n",
                    static_cast<double>(p.categories.size()) - 0.4);
   const double width = 0.8 / static_cast<double>(p.curves.size());
   std::string draw;

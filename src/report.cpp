@@ -35,6 +35,12 @@ th, td { padding: .3rem .75rem; text-align: left; white-space: nowrap;
 tbody tr:last-child td { border-bottom: 0; }
 thead th { background: var(--box); }
 .n { text-align: right; font-variant-numeric: tabular-nums; }
+@media print { :root { color-scheme: light; --paper: #ffffff; --ink: #000000;
+  --rule: #b0b0b0; --soft: #333333; --box: #f3f3f3; }
+  body { max-width: none; padding: 0; font-size: .8rem; }
+  h2 { break-after: avoid; } figure { break-inside: avoid; }
+  .box { overflow: visible; } .plot svg { min-width: 0; }
+  th, td { white-space: normal; padding: .15rem .4rem; } }
 )";
 
 const std::string& cell(const std::vector<std::string>& row, std::size_t i) {

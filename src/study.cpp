@@ -85,7 +85,7 @@ std::vector<study_cell> run_study(const study_request& q,
       const auto part =
           run_study({e4m3, matrix_view<const std::uint8_t>(a.data(), q.m, k)},
                     {e4m3, matrix_view<const std::uint8_t>(b.data(), q.n, k)},
-                    d.name, q.intervals, [&](double now, double) {
+                    name_of(d), q.intervals, [&](double now, double) {
                       done = now;
                       progress(before + now, total);
                     });

@@ -76,6 +76,9 @@ TEST(ErrorMetrics, AgreeWithEigen) {
           relative.push_back(static_cast<double>(
               std::fabs(e[i]) / std::max(std::fabs(x[i]), 1e-3L * rms)));
         }
+        long double mean = 0;
+        for (const double r : relative) mean += r / static_cast<double>(n);
+        expect_close(m.mean_relative, mean, 1e-14);
         std::sort(relative.begin(), relative.end());
         for (std::size_t q = 0; q < error_quantiles.size(); ++q) {
           const auto least = error_quantiles[q] * n;
@@ -144,8 +147,9 @@ TEST(ErrorMetrics, DefineTheCaseWithoutError) {
 
 TEST(ErrorMetrics, DefineTheCaseWhereTheExactIsZero) {
   const error_metrics m = measure({0, 0, 1}, {0, 0, 0});
-  for (const double v : {m.frobenius, m.max_over_max, m.max_over_mean,
-                         m.max_over_rms, m.quantiles.back(), -m.sqnr_db}) {
+  for (const double v :
+       {m.frobenius, m.max_over_max, m.max_over_mean, m.max_over_rms,
+        m.quantiles.back(), m.mean_relative, -m.sqnr_db}) {
     EXPECT_EQ(v, inf);
   }
   EXPECT_TRUE(std::isnan(m.bias));
@@ -167,7 +171,7 @@ TEST(ErrorMetrics, CountElementsThatAreNotFinite) {
     EXPECT_EQ(m.nonfinite_mismatches, 1U);
     for (const double v :
          {m.frobenius, m.max_over_max, m.max_over_mean, m.max_over_rms, m.bias,
-          m.sqnr_db, m.one_minus_cosine, m.quantiles[0]}) {
+          m.sqnr_db, m.one_minus_cosine, m.mean_relative, m.quantiles[0]}) {
       EXPECT_TRUE(std::isnan(v));
     }
   }

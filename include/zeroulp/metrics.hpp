@@ -7,6 +7,7 @@
 //   bias             = sum(e x) / sum(x x): slope through the origin - 1
 //   sqnr_db          = 10 log10(sum(x x) / sum(e e))
 //   one_minus_cosine = 1 - sum((x+e) x) / (||x+e|| ||x||), without cancelling
+//   mean_relative    = mean of |e| / max(|x|, 1e-3 rms x)
 //   quantile p       = the ceil(p n)-th smallest |e| / max(|x|, 1e-3 rms x)
 // Values are fractions, not percent. Source: SPEC, error measures.
 // Left out: NaN payloads, except that `ulp_histogram` counts them.
@@ -43,6 +44,7 @@ struct error_metrics {
   double bias = 0;
   double sqnr_db = 0;
   double one_minus_cosine = 0;
+  double mean_relative = 0;
   std::array<double, error_quantiles.size()> quantiles = {};
   std::size_t count = 0;  ///< all elements, of every kind
   std::size_t nonfinite_matches = 0;

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "measure_loss.hpp"
+#include "measure_questions.hpp"
 #include "program.hpp"
 #include "progress.hpp"
 #include "study.hpp"
@@ -418,6 +419,7 @@ void add_measure(CLI::App& app, outcome& out) {
                   "What 14 bits do to a GEMM, and what promotion does about it",
                   "zeroulp measure --a x.npy --b w.npy --out report");
   auto q = std::make_shared<measure_request>();
+  auto questions = std::make_shared<questions_request>();
   q->intervals = {"none", "128", "256", "512", "1024"};
   sub->add_option("--a", q->a, "your own matrix, m x k: float32, float16 .npy");
   sub->add_option("--b", q->b, "your own matrix, n x k");
@@ -431,12 +433,34 @@ void add_measure(CLI::App& app, outcome& out) {
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);
+  add_questions(sub, *questions);
   add_reference(sub);
   add_loss_options(*sub, q->loss);
-  sub->callback([q, &out] {
-    if (!q->loss.wanted) return run_measure(*q);
-    q->loss.as_json = q->as_json;
-    out.status = run_measure_loss(q->loss, q->out);
+  sub->callback([q, questions, sub, &out] {
+    const auto refuse = [&](std::initializer_list<const char*> names,
+                            const char* why) {
+      for (const char* name : names) {
+        if (sub->count(name) > 0)
+          throw input_error(fmt::format(fmt::runtime(why), name));
+      }
+    };
+    if (questions->asks()) {
+      refuse({"--a", "--b", "--dtype", "--m", "--n", "--k", "--interval",
+              "--seed"},
+             "{} is of the table alone: with --preset, --question and --cells "
+             "use --with, such as --with k=4096 m=256");
+    } else {
+      refuse({"--with", "--throughput"},
+             "{} goes with --preset, --question or --cells");
+    }
+    q->loss.as_json = questions->as_json = q->as_json;
+    questions->out = q->out;
+    if (q->loss.wanted) out.status = run_measure_loss(q->loss, q->out);
+    if (questions->asks()) {
+      out.status = std::max(out.status, run_questions(*questions));
+    } else if (!q->loss.wanted) {
+      run_measure(*q);
+    }
   });
 }
 

@@ -79,3 +79,103 @@ refuses measure_loss_refuses_matrices 'excludes' \
 refuses measure_refuses_loss_options_alone 'requires' \
   measure --loss-seed 2 --out bad
 holds refused_loss_studies_write_nothing test ! -e bad
+
+# Its questions.
+small='--with m=32 n=32'
+shows measure_answers_a_question 'held: Without promotion' \
+  measure --question combinations $small k=512 --out q
+holds measure_csv_has_a_row_a_cell python3 - q/study.csv <<'EOF'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert len(rows) == 30, len(rows)
+marked = [r for r in rows if r["impossible"]]
+assert len(marked) == 12, len(marked)
+for r in rows:
+    assert r["question"] == "combinations" and r["k"] == "512"
+    assert (r["total.frobenius"] == "") == (r["impossible"] != "")
+assert {r["interval"] for r in rows} == {"32", "64", "128", "512", "none"}
+EOF
+holds measure_verdicts_are_json python3 - q/study.json <<'EOF'
+import json, sys
+study = json.load(open(sys.argv[1]))
+(q,) = study["questions"]
+assert q["verdict"]["held"] is True and q["verdict"]["text"]
+assert q["command"].startswith("zeroulp measure --preset quick --question comb")
+assert study["throughput_tflops"] == study["loss"] == "absent"
+EOF
+holds measure_page_is_well_formed python3 - q/measure.html <<'EOF'
+import html.parser, sys
+class page(html.parser.HTMLParser):
+    open, seen = [], []
+    def handle_starttag(self, tag, attributes):
+        self.seen.append(tag)
+        if tag != "meta": self.open.append(tag)
+    def handle_startendtag(self, tag, attributes): self.seen.append(tag)
+    def handle_endtag(self, tag): assert self.open.pop() == tag, tag
+text = open(sys.argv[1]).read()
+p = page()
+p.feed(text)
+assert not p.open and "table" in p.seen
+assert "@media print" in text and "prefers-color-scheme" in text
+assert "Impossible: scales along K need promotion" in text
+assert "--question combinations" in text
+EOF
+holds measure_page_of_questions_is_self_contained sh -c \
+  '! grep -qE "src=|<link|<script|@import|(href|url)[^>]*https?:" q/measure.html'
+if command -v gnuplot >/dev/null; then
+  holds measure_figures_are_xml python3 -c \
+    'import xml.dom.minidom as x; x.parse("q/combinations.svg")'
+fi
+cp q/study.csv first.csv
+run 0 measure --question combinations $small k=512 --out q --reference
+holds measure_question_has_the_definitions_bits cmp first.csv q/study.csv
+shows measure_runs_cells_of_ones_own 'k=96 a.input=U\(0,1\) +[0-9.]+' \
+  measure --cells 'k=64,96' 'a.input=N(0,1),U(0,1)' m=8 n=8 --out c
+is measure_cells_have_a_row_each 5 "$(wc -l <c/study.csv)"
+shows measure_marks_impossible_cells 'interval=none +impossible' \
+  measure --cells interval=128,none m=8 n=8 k=128 --out c
+run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
+verdict measure_says_1_where_a_verdict_fails "$reason"
+holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
+printf 'interval,tflops\n32,700\n128,1283.5\nnone,1341\n' >t.csv
+run 0 measure --question interval --with m=32 n=32 --throughput t.csv --out t
+verdict measure_reads_a_throughput "$reason"
+holds measure_shows_the_throughput grep -q '128: 1284 TFLOP/s' t/study.json
+echo '{"verdicts": [{"held": true, "text": "within"}],
+  "forks": [{"arm": "full", "mean": 0.001, "low90": 0, "high90": 0.002}]}' \
+  >t/loss.json
+run 0 measure --question combinations $small k=128 --out t
+holds measure_takes_the_loss_in grep -q '"arm": "full"' t/study.json
+holds measure_page_shows_the_loss grep -q 'held: within' t/measure.html
+holds measure_page_shows_its_intervals grep -q 'full</td>.*0.2</td>' \
+  t/measure.html
+echo '{' >t/loss.json
+refuses measure_refuses_a_broken_loss 'loss.json' \
+  measure --question combinations $small k=128 --out t
+echo '{"verdicts": [3]}' >t/loss.json
+refuses measure_refuses_another_loss 'loss.json' \
+  measure --question combinations $small k=128 --out t
+refuses measure_refuses_an_unknown_question 'error_vs_k' \
+  measure --question why --out bad
+refuses measure_refuses_an_unknown_preset 'quick full' \
+  measure --preset slow --out bad
+refuses measure_refuses_an_unknown_field 'no field' \
+  measure --cells kk=3 --out bad
+refuses measure_refuses_a_field_without_value 'FIELD=VALUE' \
+  measure --cells k --out bad
+refuses measure_refuses_a_bad_value 'k=0' measure --cells k=0 --out bad
+refuses measure_refuses_a_bad_with 'FIELD=VALUE' \
+  measure --question interval --with m --out bad
+refuses measure_refuses_cells_and_questions 'without --question' \
+  measure --cells k=64 --question interval --out bad
+refuses measure_refuses_the_tables_options 'with k=4096' \
+  measure --preset quick --m 8 --out bad
+refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
+printf '128;3\n' >bad.csv
+refuses measure_refuses_a_bad_throughput 'line 1' \
+  measure --question interval --throughput bad.csv --out bad
+refuses measure_refuses_a_missing_throughput 'cannot be read' \
+  measure --question interval --throughput none.csv --out bad
+refuses measure_refuses_cells_beyond_memory memory \
+  measure --cells m=16384 n=16384 k=1048576 --out bad
+holds refused_questions_write_nothing test ! -e bad

@@ -1,0 +1,176 @@
+// The questions of the study: their cells, and verdicts that can fail.
+
+#include "study_questions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::study {
+namespace {
+
+TEST(StudyQuestions, HaveNamesMetricsAndCellsInEveryPreset) {
+  std::set<std::string> names;
+  for (const auto& q : questions()) {
+    EXPECT_TRUE(names.insert(q.name).second) << q.name;
+    EXPECT_GE(q.drawn, 1U) << q.name;
+    EXPECT_LE(q.drawn, q.metrics.size()) << q.name;
+    EXPECT_FALSE(q.caption.empty()) << q.name;
+    for (const auto& m : q.metrics) EXPECT_EQ(find_metric(m).name, m);
+    for (const auto& p : presets) {
+      std::set<std::string> seen;
+      const auto cells = cells_of(q, p);
+      EXPECT_GE(cells.size(), 8U) << q.name;
+      for (const auto& c : cells) {
+        EXPECT_TRUE(seen.insert(c.row + "|" + c.series).second) << q.name;
+        EXPECT_LE(c.value.k, p.most_k);
+      }
+    }
+  }
+  EXPECT_THROW(find_question("no_such"), input_error);
+  EXPECT_THROW(find_preset("slow"), input_error);
+  EXPECT_THROW(find_metric("frobenius"), input_error);
+}
+
+// Every axis of the study has its values.
+TEST(StudyQuestions, CoverTheAxes) {
+  std::set<std::string> seen;
+  for (const auto& q : questions()) {
+    for (const auto& c : cells_of(q, find_preset("full"))) {
+      for (const auto& f : fields()) {
+        seen.insert(std::string(f.name) + "=" + f.get(c.value));
+      }
+    }
+  }
+  for (const char* value : {"k=128",
+                            "k=65536",
+                            "interval=32",
+                            "interval=4096",
+                            "interval=none",
+                            "acc=hopper",
+                            "acc=f8",
+                            "acc=f25",
+                            "acc=f34",
+                            "acc=fp32",
+                            "acc=exact",
+                            "a.group=tensor",
+                            "a.group=row",
+                            "a.group=1x128",
+                            "a.group=128x128",
+                            "a.group=1x32",
+                            "a.timing=delayed16",
+                            "a.timing=delayed1024",
+                            "a.timing=average",
+                            "a.scale=raw",
+                            "a.scale=fp32",
+                            "a.scale=pow2",
+                            "a.scale=pow2_down",
+                            "a.scale=pow2_nearest",
+                            "a.scale=ocp",
+                            "a.format=e5m2",
+                            "a.format=e5m6",
+                            "a.format=bf16",
+                            "a.format=int8",
+                            "amax_floor=0",
+                            "amax_floor=1e-12",
+                            "amax_floor=1e-4",
+                            "a.input=N(2,1)",
+                            "a.input=U(0,1)",
+                            "a.input=lognormal(1)",
+                            "a.input=N(0,1)+channels(100)",
+                            "a.input=N(0,1)+tokens(1000)",
+                            "a.input=N(0,1)+single(100000)",
+                            "a.input=swiglu(1)",
+                            "a.input=N(0,1e-09)",
+                            "smooth=yes",
+                            "shape=kv_b.fprop",
+                            "shape=dense_up.dgrad",
+                            "shape=attention_out.wgrad"}) {
+    EXPECT_EQ(seen.count(value), 1U) << value;
+  }
+}
+
+/// An answer whose cells give `value(i)` for every metric.
+template <class Value>
+answer fill(const question& q, Value value) {
+  answer a{cells_of(q, find_preset("quick")), {}};
+  double i = 0;
+  for (auto& c : a.cells) {
+    if (c.impossible) continue;
+    const double x = value(++i);
+    result r;
+    for (auto* part : {&r.total, &r.accumulation, &r.quantization}) {
+      part->frobenius = part->max_over_mean = part->bias = x;
+      part->quantiles.fill(x);
+    }
+    r.saturated = r.zeroed = r.changed = x;
+    c.given = r;
+  }
+  return a;
+}
+
+TEST(StudyQuestions, EveryVerdictCanFail) {
+  for (const auto& q : questions()) {
+    EXPECT_FALSE(judge(q, {}).held) << q.name;
+    EXPECT_FALSE(judge(q, {cells_of(q, find_preset("quick")), {}}).held);
+    const bool constant = judge(q, fill(q, [](double) { return 0.5; })).held;
+    const bool growing = judge(q, fill(q, [](double i) { return i; })).held;
+    const bool shrinking =
+        judge(q, fill(q, [](double i) { return 1 / i; })).held;
+    if (q.name == "combinations") continue;  // below
+    EXPECT_FALSE(constant && growing && shrinking) << q.name;
+  }
+}
+
+TEST(StudyQuestions, ScalesAlongKWithoutPromotionAreMarked) {
+  const auto& q = find_question("combinations");
+  auto a = fill(q, [](double i) { return i; });
+  EXPECT_TRUE(judge(q, a).held);
+  std::size_t marked = 0;
+  for (const auto& c : a.cells) {
+    const bool along_k = c.value.a.group.k > 0 || c.value.b.group.k > 0;
+    const bool longer =
+        c.value.interval == 0 || c.value.interval > c.value.a.group.k;
+    EXPECT_EQ(c.impossible.has_value(), along_k && longer) << c.series;
+    marked += c.impossible ? 1 : 0;
+  }
+  EXPECT_EQ(marked, 12U);
+  EXPECT_NE(to_csv(to_table(q, a, "total.frobenius")).find("impossible"),
+            std::string::npos);
+  for (auto& c : a.cells) {  // as if a kernel had made them up
+    c.impossible.reset();
+    c.given = result{};
+  }
+  EXPECT_FALSE(judge(q, a).held);
+}
+
+// A cheap one, run: the H200 had these figures at 1024 x 1024.
+TEST(StudyQuestions, SameSignSumsAreBiased) {
+  const auto& q = find_question("same_sign_bias");
+  answer a{cells_of(q, find_preset("quick"), "m=64 n=64"), {}};
+  runner run;
+  for (auto& c : a.cells) c.given = run.run(c.value);
+  const auto v = judge(q, a);
+  EXPECT_TRUE(v.held) << v.text;
+  EXPECT_NEAR(a.at("U(0,1)", "unpromoted", "accumulation.bias"), -0.06598,
+              0.002);
+  EXPECT_NEAR(a.at("N(0.5,1)", "unpromoted", "accumulation.bias"), -0.00671,
+              0.0007);
+  const auto p = to_plot(q, a);
+  EXPECT_EQ(p.kind, plot_kind::bars);
+  EXPECT_EQ(p.curves.size(), 2U);
+  EXPECT_EQ(p.categories.size(), 7U);
+  for (const auto& [x, y] : p.curves[0].points) EXPECT_GT(y, 0);
+}
+
+TEST(StudyQuestions, AxesSplitOutsideOfParentheses) {
+  const auto x = over("input", "N(0,1),U(-1,1)+tokens(10)");
+  ASSERT_EQ(x.arms.size(), 2U);
+  EXPECT_EQ(x.arms[1].label, "U(-1,1)+tokens(10)");
+  EXPECT_EQ(x.arms[1].settings, "input=U(-1,1)+tokens(10)");
+}
+
+}  // namespace
+}  // namespace zeroulp::study

@@ -1,0 +1,204 @@
+#include "measure_questions.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <fstream>
+
+#include "measure_report.hpp"
+#include "progress.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+using study::answer;
+using study::cell;
+using study::question;
+
+/// What a cell holds while it runs.
+void require_cell_memory(const cell& c) {
+  const auto m = static_cast<double>(c.m), n = static_cast<double>(c.n),
+             k = static_cast<double>(c.k);
+  const double history =
+      c.a.when.history > 0 || c.b.when.history > 0 ? 4096 : 0;
+  require_memory(24 * (m + n + history) * k + 64 * m * n);
+}
+
+std::map<std::string, double> read_throughput(const std::string& file) {
+  std::map<std::string, double> all;
+  if (file.empty()) return all;
+  std::ifstream in(file);
+  if (!in) throw input_error(file + ": cannot be read");
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    if (line.empty() || line[0] == '#' || line == "interval,tflops") continue;
+    const auto comma = line.find(',');
+    double value = 0;
+    const auto* begin = line.data() + (comma + 1);
+    const auto* end = line.data() + line.size();
+    const bool good = comma != std::string::npos && comma > 0 &&
+                      std::from_chars(begin, end, value).ptr == end &&
+                      begin != end && value > 0 && std::isfinite(value);
+    if (!good) {
+      throw input_error(
+          fmt::format("{}: line {}: use interval,tflops, such as 128,1283.5",
+                      file, number));
+    }
+    all[line.substr(0, comma)] = value;
+  }
+  if (all.empty()) throw input_error(file + ": no line with interval,tflops");
+  return all;
+}
+
+/// The question that --cells asks: the product of its axes.
+question question_of_cells(const questions_request& q) {
+  question made{"cells", "Cells", "",     {"cell", {{"", ""}}}, {"", {}}, {},
+                0,       "",      nullptr};
+  for (const auto& text : q.cells) {
+    const auto equals = text.find('=');
+    const auto values = equals == std::string::npos
+                            ? std::vector<std::string>{}
+                            : study::split(text.substr(equals + 1), ',');
+    if (values.empty()) {
+      throw input_error(fmt::format("--cells {}: use FIELD=VALUE,...", text));
+    }
+    std::vector<study::arm> all;
+    for (const auto& arm : made.rows.arms) {
+      for (const auto& value : values) {
+        const auto one = text.substr(0, equals) + "=" + value;
+        const bool shown = values.size() > 1;
+        const auto space = arm.label.empty() || !shown ? "" : " ";
+        all.push_back({arm.label + space + (shown ? one : ""),
+                       arm.settings + (arm.settings.empty() ? "" : " ") + one});
+      }
+    }
+    if (all.size() > 100000) {
+      throw input_error("--cells: more than 100000 cells");
+    }
+    made.rows.arms = std::move(all);
+  }
+  made.metrics = {"total.frobenius", "quantization.frobenius",
+                  "accumulation.frobenius", "accumulation.bias",
+                  "accumulation.max_over_mean"};
+  return made;
+}
+
+double work_of(const cell& c) {
+  const auto m = static_cast<double>(c.m), n = static_cast<double>(c.n),
+             k = static_cast<double>(c.k);
+  return k * (m * n + 1000 * (m + n));
+}
+
+void run_cells(std::vector<asked>& all) {
+  double total = 0, done = 0;
+  for (const auto& one : all) {
+    for (const auto& c : one.given.cells) {
+      if (c.impossible) continue;
+      total += work_of(c.value);
+      require_cell_memory(c.value);
+    }
+  }
+  const auto show = make_progress();
+  study::runner runner;
+  for (auto& one : all) {
+    for (auto& c : one.given.cells) {
+      if (c.impossible) continue;
+      c.given = runner.run(c.value);
+      done += work_of(c.value);
+      show(done, total, one.what.name);
+    }
+    if (one.what.judge == nullptr) continue;
+    one.judged = judge(one.what, one.given);
+    one.figure = render_svg(to_plot(one.what, one.given));
+  }
+}
+
+/// A file of the output directory that another run may have left.
+json read_loss(const std::string& out) {
+  std::ifstream in(out + "/loss.json");
+  if (!in) return nullptr;
+  auto loss = json::parse(in, nullptr, false);
+  if (!loss.is_object()) {
+    throw input_error(out +
+                      "/loss.json: no JSON object: remove it or run "
+                      "measure --loss again");
+  }
+  return loss;
+}
+
+}  // namespace
+
+void add_questions(CLI::App* command, questions_request& q) {
+  std::string known;
+  for (const auto& one : study::questions()) {
+    known += (known.empty() ? "" : ", ") + one.name;
+  }
+  command->add_option("--preset", q.preset,
+                      "every question: quick (a minute) or full (ten)");
+  command->add_option("--question", q.names,
+                      "some of " + known + "; of the preset quick if not full");
+  command->add_option("--cells", q.cells,
+                      "cells of your own: FIELD=VALUE,... an axis each, such "
+                      "as k=1024,4096 a.input=N(0,1),U(0,1)");
+  command->add_option("--with", q.with, "FIELD=VALUE for every cell of them");
+  command->add_option("--throughput", q.throughput,
+                      "CSV interval,tflops, recorded on a GPU: beside the "
+                      "error against the interval");
+}
+
+int run_questions(const questions_request& q) {
+  if (!q.cells.empty() && !(q.names.empty() && q.preset.empty())) {
+    throw input_error(
+        "--cells asks for cells of your own: without --question "
+        "and --preset");
+  }
+  study::preset p = study::find_preset(q.preset.empty() ? "quick" : q.preset);
+  if (!q.cells.empty()) p.most_k = std::ptrdiff_t{1} << 40;
+  std::string settings;
+  for (const auto& text : q.with) settings += text + " ";
+  const auto throughput = read_throughput(q.throughput);
+  std::vector<asked> all;
+  const auto ask = [&](const question& one) {
+    answer given{cells_of(one, p, settings), throughput};
+    all.push_back({one, std::move(given), {}, {}});
+  };
+  if (!q.cells.empty()) ask(question_of_cells(q));
+  for (const auto& name : q.names) ask(study::find_question(name));
+  if (all.empty()) {
+    for (const auto& one : study::questions()) ask(one);
+  }
+  const study_run run{p.name, settings, read_loss(q.out)};
+  run_cells(all);
+  const auto result = to_json(run, all);
+  output_set files(q.out);
+  files.add("study.csv", to_csv(cells_table(all)));
+  files.add("study.json", to_text(result));
+  try {
+    files.add("measure.html", questions_page(run, all));
+  } catch (const json::exception&) {
+    throw input_error(q.out +
+                      "/loss.json: not what measure --loss writes: "
+                      "remove it or run that again");
+  }
+  for (const auto& one : all) {
+    if (one.figure) files.add(one.what.name + ".svg", standalone(*one.figure));
+  }
+  files.commit();
+  int status = 0;
+  for (const auto& one : all) {
+    if (one.judged && !one.judged->held) status = 1;
+  }
+  if (q.as_json) {
+    print_json(result);
+    return status;
+  }
+  for (const auto& one : all) print(to_text(one));
+  print(
+      fmt::format("Written: {0}/study.csv, {0}/study.json, "
+                  "{0}/measure.html\n",
+                  q.out));
+  return status;
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,36 @@
+// Defines what `zeroulp measure` does when it is asked questions: it runs their
+// cells and writes study.csv, study.json and measure.html.
+
+#ifndef ZEROULP_TOOLS_MEASURE_QUESTIONS_HPP_
+#define ZEROULP_TOOLS_MEASURE_QUESTIONS_HPP_
+
+#include <string>
+#include <vector>
+
+#include "program.hpp"
+
+namespace zeroulp::program {
+
+struct questions_request {
+  std::string preset;
+  std::vector<std::string> names;  ///< empty: all
+  std::vector<std::string> cells;  ///< FIELD=V1,V2,...: an axis each
+  std::vector<std::string> with;   ///< FIELD=VALUE, for every cell
+  std::string throughput;          ///< CSV: interval,tflops
+  std::string out;
+  bool as_json = false;
+
+  bool asks() const {
+    return !preset.empty() || !names.empty() || !cells.empty();
+  }
+};
+
+/// Adds the options that fill it in.
+void add_questions(CLI::App* command, questions_request& q);
+
+/// Returns the exit status: 1 if a verdict does not hold.
+int run_questions(const questions_request& q);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_MEASURE_QUESTIONS_HPP_
