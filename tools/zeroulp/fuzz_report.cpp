@@ -19,7 +19,8 @@ std::string shape_of(const matrix& x) {
 
 /// An element for a person: hexadecimal, and what that is.
 std::string show(format f, std::uint64_t code) {
-  return f == integer ? fmt::format("{:x}", code) : describe(f, code);
+  const bool number = !(f == integer || f == row_word);
+  return number ? describe(f, code) : fmt::format("{:x}", code);
 }
 
 std::string distance_text(const difference& d) {
