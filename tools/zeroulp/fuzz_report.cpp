@@ -37,16 +37,16 @@ std::string distance_text(const difference& d) {
 /// Up to so many different elements of an operand are printed.
 constexpr int most_shown = 64;
 
+constexpr std::size_t most_causes = 5;
+
+}  // namespace
+
 std::string replay_command(target t, const sides& s, const std::string& token) {
   const std::string left =
       s.left == "core" ? "" : fmt::format(" --reference {}", s.left);
   return fmt::format("zeroulp fuzz {}{} --against {} --replay {}",
                      info_of(t).name, left, s.right, token);
 }
-
-constexpr std::size_t most_causes = 5;
-
-}  // namespace
 
 std::string inputs_text(const problem& p) {
   std::string text = fmt::format("  settings  {}\n", to_text(p.with, p.what));
