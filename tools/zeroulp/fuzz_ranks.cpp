@@ -198,7 +198,7 @@ std::vector<std::string> ranks::distribute(const std::vector<case_range>& todo,
   std::set<int> busy;
   for (int i = 1; i < count_; ++i) busy.insert(i);
   std::future<block_record> own;
-  auto longest = std::chrono::duration<double>(1);
+  auto longest = std::chrono::duration<double>(0.25);
   auto began = clock::now();
   const auto take = [&](const block_record& r, int rank) {
     if (plan.take(r, rank, apart)) done(r);
@@ -239,7 +239,7 @@ std::vector<std::string> ranks::distribute(const std::vector<case_range>& todo,
   }
   if (own.valid()) take(own.get(), 0);
   // A rank that is not lost comes back from a block that others have done.
-  const auto patience = 4 * longest + std::chrono::seconds(2);
+  const auto patience = 4 * longest + std::chrono::seconds(1);
   const auto end = clock::now();
   while (!busy.empty() && clock::now() - end < patience) serve_one();
   for (const int rank : idle) send_range(rank, {});

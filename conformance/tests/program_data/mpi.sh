@@ -1,11 +1,13 @@
 # fuzz --mpi: one campaign over ranks, one of them killed. Sourced by
 # campaign.sh, with its whole.jsonl.
 
+mpi_options=
 ranks() {  # ranks COUNT ARGUMENT...: the program under mpirun
   local count=$1
   shift
-  timeout 120 mpirun --allow-run-as-root --oversubscribe -n "$count" \
-    "$program" "$@"
+  # shellcheck disable=SC2086
+  timeout 120 mpirun $mpi_options --allow-run-as-root --oversubscribe \
+    -n "$count" "$program" "$@"
 }
 # The same records, in any order.
 same_records() { cmp <(tail -n +2 "$1" | sort) <(tail -n +2 "$2" | sort); }
@@ -46,3 +48,17 @@ ranks 4 $campaign --mpi --journal lost.jsonl --threads 1 --json >.out 2>.err
 is fuzz_mpi_goes_on_status 0 $?
 is fuzz_mpi_goes_on "$whole" "$(digest_in .out)"
 holds fuzz_mpi_loses_nothing same_records whole.jsonl lost.jsonl
+
+# Where the launcher lets the others live, they do the lost rank's work.
+if mpirun --allow-run-as-root --enable-recovery -n 1 true 2>/dev/null; then
+  mpi_options=--enable-recovery
+  ranks 4 $campaign --mpi --journal left.jsonl --threads 1 --json >.out 2>.err &
+  job=$!
+  kill_a_rank left.jsonl
+  is fuzz_mpi_kills_another_rank 0 $?
+  wait $job
+  is fuzz_mpi_without_a_rank_status 0 $?
+  is fuzz_mpi_without_a_rank "$whole" "$(digest_in .out)"
+  holds fuzz_mpi_without_a_rank_loses_nothing same_records whole.jsonl \
+    left.jsonl
+fi
