@@ -24,14 +24,11 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings&) { return ""; }
 
-/// Four rows of x a slot.
-std::vector<operand_spec> operands_of(const settings& s) {
-  std::vector<operand_spec> all{{"x", bf16, {'k', 1}, {'n', 1}},
-                                {"slots", row_word, {'m', 1}, {'k', 4}}};
-  if (s.sum != combine_rule::bf16_pair) {
-    all.push_back({"weights", fp32, {'m', 1}, {'k', 4}, true});
-  }
-  return all;
+/// Four rows of x a slot. A pair has no weights: nobody looks at them.
+std::vector<operand_spec> operands_of(const settings&) {
+  return {{"x", bf16, {'k', 1}, {'n', 1}},
+          {"slots", row_word, {'m', 1}, {'k', 4}},
+          {"weights", fp32, {'m', 1}, {'k', 4}, true}};
 }
 
 void fill(problem& p, int by, counter_rng& rng) {
@@ -81,7 +78,7 @@ std::string clauses(const problem&, std::string_view output) {
 enum family { contributions, sums, positions };
 
 bool has_weights(const problem& p) {
-  return p.in.size() > 2 && p.in[2].rows > 0;
+  return p.in[2].rows > 0 && p.with.sum != combine_rule::bf16_pair;
 }
 
 const bin_table& table() {
