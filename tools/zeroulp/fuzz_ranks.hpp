@@ -50,8 +50,8 @@ class ranks {
   int rank_ = 0;
   int count_ = 1;
   int status_ = 2;  ///< until something better is known
-  bool lost_ = false;
-  bool parted_ = false;  ///< left as one should
+  [[maybe_unused]] bool lost_ = false;
+  [[maybe_unused]] bool parted_ = false;  ///< left as one should
 };
 
 }  // namespace zeroulp::program
