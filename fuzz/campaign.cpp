@@ -38,25 +38,8 @@ std::uint64_t digest_of(std::uint64_t index, const problem& p,
   return mix64(hash);
 }
 
-/// What one thread, or one block, adds to the whole.
-void join(campaign_result& all, const campaign_result& part) {
-  all.cases += part.cases;
-  all.elements += part.elements;
-  all.digest += part.digest;
-  all.mismatches += part.mismatches;
-  if (part.first_mismatch) {
-    all.first_mismatch =
-        std::min(all.first_mismatch.value_or(*part.first_mismatch),
-                 *part.first_mismatch);
-  }
-  for (std::size_t i = 0; i < part.bins.size(); ++i) {
-    all.bins[i] += part.bins[i];
-  }
-}
-
 /// One case.
-void run_case(const campaign& c, std::uint64_t number, campaign_result& part) {
-  const std::uint64_t index = c.first + number * c.stride;
+void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
   const problem p = generate(c.what, c.profile, c.seed, index, c.pinned);
   const outputs left = run(c.left, p);
   const outputs right = run(c.right, p);
@@ -64,7 +47,7 @@ void run_case(const campaign& c, std::uint64_t number, campaign_result& part) {
   for (const matrix& x : left) part.elements += x.words.size();
   part.elements -= left.back().name == std::string_view("guards") ? 1 : 0;
   part.digest += digest_of(index, p, left);
-  if (number < covered) {
+  if (index < covered) {
     info_of(c.what).cover(p, left, part.bins);
   }
   if (same(left, right)) return;
@@ -90,7 +73,9 @@ class schedule {
       campaign_result part;
       part.bins.resize(result_.bins.size());
       const auto end = std::min(begin + block_size, campaign_.cases);
-      for (auto n = begin; n < end; ++n) run_case(campaign_, n, part);
+      for (auto n = begin; n < end; ++n) {
+        run_case(campaign_, campaign_.first + n, part);
+      }
       finish_block(block, std::move(part));
     }
   } catch (...) {
@@ -141,6 +126,21 @@ class schedule {
 
 bool same(const outputs& x, const outputs& y) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end());
+}
+
+void join(campaign_result& all, const campaign_result& part) {
+  all.cases += part.cases;
+  all.elements += part.elements;
+  all.digest += part.digest;
+  all.mismatches += part.mismatches;
+  if (part.first_mismatch) {
+    all.first_mismatch =
+        std::min(all.first_mismatch.value_or(*part.first_mismatch),
+                 *part.first_mismatch);
+  }
+  for (std::size_t i = 0; i < part.bins.size(); ++i) {
+    all.bins[i] += part.bins[i];
+  }
 }
 
 campaign_result run(const campaign& c, const on_progress& progress) {

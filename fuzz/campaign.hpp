@@ -10,14 +10,13 @@
 
 namespace zeroulp::fuzz {
 
-/// Case numbers first, first + stride, ...
+/// `cases` cases from number `first` on.
 struct campaign {
   target what = target::encode;
   int profile = -1;
   std::uint64_t seed = 1;
   std::uint64_t cases = 20000;
   std::uint64_t first = 0;
-  std::uint64_t stride = 1;
   double seconds = 0;       ///< end when this time is over; 0: never
   int threads = 0;          ///< 0: all cores
   bool keep_going = false;  ///< count every mismatch; else end at the first
@@ -33,7 +32,7 @@ struct campaign_result {
   std::uint64_t digest = 0;
   std::uint64_t mismatches = 0;                 ///< cases
   std::optional<std::uint64_t> first_mismatch;  ///< the lowest case number
-  std::vector<std::uint64_t> bins;  ///< of the first `covered` cases
+  std::vector<std::uint64_t> bins;  ///< of case numbers below `covered`
   double seconds = 0;
 };
 
@@ -42,6 +41,9 @@ inline constexpr std::uint64_t covered = 20000;
 
 /// What is done so far: cases and elements.
 using on_progress = std::function<void(std::uint64_t, std::uint64_t)>;
+
+/// Adds what other cases of the same campaign gave.
+void join(campaign_result& all, const campaign_result& part);
 
 /// Runs a campaign. `progress` is called from one thread, now and then.
 campaign_result run(const campaign& c, const on_progress& progress = {});

@@ -72,7 +72,7 @@ std::vector<cause> name_causes(const problem& p, const opponent& right,
   return causes;
 }
 
-finding investigate(const problem& p, const opponent& left,
+problem shrink_case(const problem& p, const opponent& left,
                     const opponent& right, const pins& pinned) {
   const auto differs = [&](const problem& q) {
     if (pinned) {  // what a user fixed stays
@@ -82,9 +82,14 @@ finding investigate(const problem& p, const opponent& left,
     }
     return !same(run(left, q), run(right, q));
   };
+  return shrink(p, differs);
+}
+
+finding investigate(const problem& p, const opponent& left,
+                    const opponent& right, const pins& pinned) {
   finding f;
   f.found = p;
-  f.shrunk = shrink(p, differs);
+  f.shrunk = shrink_case(p, left, right, pinned);
   f.where = *first_difference(run(left, f.shrunk), run(right, f.shrunk));
   f.clauses = info_of(p.what).clauses(f.shrunk, f.where.output);
   f.token = to_token(f.shrunk);

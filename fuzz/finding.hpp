@@ -47,6 +47,11 @@ std::vector<cause> name_causes(const problem& p, const opponent& right,
                                std::uint64_t seed, int more,
                                const pins& pinned = {});
 
+/// Returns a small case on which the two differ, as they do on `p`. What is
+/// pinned stays.
+problem shrink_case(const problem& p, const opponent& left,
+                    const opponent& right, const pins& pinned = {});
+
 /// Shrinks a case on which the two differ, and explains it. If `left` is not
 /// the core, causes are not looked for.
 finding investigate(const problem& p, const opponent& left,

@@ -35,9 +35,21 @@ bool is_core(const implementation& i, target t) {
     case target::retile:
       return same(&table::retile);
     case target::gemm:
+      return same(&table::gemm);
+    case target::swiglu:
+      return same(&table::swiglu_forward, &table::swiglu_backward);
+    case target::adamw:
+      return same(&table::adamw);
+    case target::dispatch:
+      return same(&table::dispatch);
+    case target::combine:
       break;
   }
-  return same(&table::gemm);
+  return same(&table::combine);
+}
+
+bool has_convention(target t) {
+  return t == target::quantize || t == target::swiglu || t == target::dispatch;
 }
 
 opponent of(implementation i, std::string what) {
@@ -145,7 +157,7 @@ opponent oracle_opponent() {
 opponent parse_opponent(std::string_view name, target t) {
   opponent o = find(name);
   const bool changes =
-      (name.starts_with("convention:") && t == target::quantize) ||
+      (name.starts_with("convention:") && has_convention(t)) ||
       (name.starts_with("recipe:") && t == target::gemm) ||
       (name.starts_with("path:") && (t == target::step || t == target::gemm));
   if (name != "core" && !changes && is_core(o.table, t)) {
@@ -157,7 +169,7 @@ opponent parse_opponent(std::string_view name, target t) {
 
 std::vector<opponent> fingerprints(target t) {
   std::vector<opponent> all = mutants_of(t);
-  if (t == target::quantize) {
+  if (has_convention(t)) {
     for (const auto& c : named_conventions) all.push_back(by_convention(c));
   }
   if (t == target::gemm) {

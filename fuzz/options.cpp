@@ -33,6 +33,10 @@ constexpr word<promotion> promotions[] = {
     {"one_then_other", promotion::one_then_other}};
 constexpr word<epilogue> epilogues[] = {{"store", epilogue::store},
                                         {"accumulate", epilogue::accumulate}};
+constexpr word<combine_rule> sums[] = {
+    {"fp32_slots", combine_rule::fp32_slots},
+    {"bf16_hops", combine_rule::bf16_hops},
+    {"bf16_pair", combine_rule::bf16_pair}};
 constexpr word<placement> placements[] = {{"dense", placement::dense},
                                           {"padded", placement::padded},
                                           {"transposed", placement::transposed},
@@ -71,6 +75,10 @@ T parse_whole(std::string_view text, T low, T high, int base = 10) {
 
 std::uint32_t parse_bits(std::string_view text) {
   return parse_whole<std::uint32_t>(text, 0, 0xffffffff, 16);
+}
+
+std::uint64_t parse_bits64(std::string_view text) {
+  return parse_whole<std::uint64_t>(text, 0, ~std::uint64_t{0}, 16);
 }
 
 /// Elements along M or N and along K; 0: all.
@@ -238,6 +246,47 @@ std::vector<option> make_options() {
 }
 , WRITE { return name_of(s.gemm.output); }
 , { "fp32" }
+}
+, {"value", "format of what swiglu computes",
+   READ{s.value = parse_format(text);
+}
+, WRITE { return name_of(s.value); }
+, { "fp32", "bf16" }
+}
+, {"gradient", "format of dh", READ{s.gradient = parse_format(text);
+}
+, WRITE { return name_of(s.gradient); }
+, { "fp32", "bf16" }
+}
+, {"out_to", "format of what is quantized of the values",
+   READ{s.out_to = parse_format(text);
+}
+, WRITE { return name_of(s.out_to); }
+, { "e4m3" }
+}
+, {"out_scale", "kind of its scales",
+   READ{s.out_scale = parse_scale_kind(text);
+}
+, WRITE { return std::string(name_of(s.out_scale)); }
+, { "fp32", "pow2" }
+}
+, {"random_seed", "seed of stochastic rounding, hexadecimal",
+   READ{s.random_seed = parse_bits64(text);
+}
+, WRITE { return fmt::format("{:x}", s.random_seed); }
+, { "0", "1" }
+}
+, {"first_index", "index of the first element, hexadecimal",
+   READ{s.first_index = parse_bits64(text);
+}
+, WRITE { return fmt::format("{:x}", s.first_index); }
+, { "0", "1" }
+}
+, {"sum", "order and roundings of a sum",
+   READ{s.sum = value_in(sums, text, s.sum);
+}
+, WRITE { return name_in(sums, s.sum); }
+, { "fp32_slots", "bf16_hops" }
 }
 , {"place", "how matrices lie in their buffers",
    READ{s.place = value_in(placements, text, s.place);

@@ -41,8 +41,12 @@ enum class target : std::uint8_t {
   pack,      ///< 12-bit codes to bytes and back
   retile,
   gemm,
+  swiglu,  ///< forward and backward, with what is quantized around it
+  adamw,
+  dispatch,
+  combine,
 };
-inline constexpr int target_count = 8;
+inline constexpr int target_count = 12;
 
 /// Everything about a case but its numbers. A target uses some of it: those of
 /// its `options` (options.hpp).
@@ -65,6 +69,13 @@ struct settings {
   std::int32_t tile = 128;
   /// Its accumulator is that of `unit`: see recipe_of.
   recipe gemm = named_recipes[4].value;
+  format value = bf16;     ///< of what swiglu computes, before it is quantized
+  format gradient = bf16;  ///< of dh
+  format out_to = e4m3;    ///< of what swiglu quantizes of `value`
+  scale_kind out_scale = scale_kind::float32;
+  std::uint64_t random_seed = 0;  ///< of stochastic rounding, adamw's
+  std::uint64_t first_index = 0;  ///< of adamw's first element
+  combine_rule sum = combine_rule::fp32_slots;
   placement place = placement::dense;  ///< of every matrix in its buffer
 };
 
@@ -80,6 +91,9 @@ struct axis {
 
 /// A format for words that are no codes: integers.
 inline constexpr format integer{0, 0, 0, specials::finite};
+
+/// A format for words that name a row: 0 none, w row (w - 1) mod the rows.
+inline constexpr format row_word{0, 8, 0, specials::scale};
 
 struct operand_spec {
   const char* name;
@@ -194,8 +208,12 @@ target_info quantize_info();
 target_info pack_info();
 target_info retile_info();
 target_info gemm_info();
+target_info swiglu_info();
+target_info adamw_info();
+target_info dispatch_info();
+target_info combine_info();
 
-// What implementations are asked, in run.cpp.
+// What implementations are asked, in run.cpp and run_training.cpp.
 outputs run_encode(const implementation&, const problem&);
 outputs run_decode(const implementation&, const problem&);
 outputs run_arith(const implementation&, const problem&);
@@ -204,6 +222,10 @@ outputs run_quantize(const implementation&, const problem&);
 outputs run_pack(const implementation&, const problem&);
 outputs run_retile(const implementation&, const problem&);
 outputs run_gemm(const implementation&, const problem&);
+outputs run_swiglu(const implementation&, const problem&);
+outputs run_adamw(const implementation&, const problem&);
+outputs run_dispatch(const implementation&, const problem&);
+outputs run_combine(const implementation&, const problem&);
 
 }  // namespace zeroulp::fuzz
 

@@ -3,6 +3,7 @@
 #
 #   tools/install.sh         what the program needs
 #   tools/install.sh test    what the tests need besides
+#   tools/install.sh mpi     what -DZEROULP_MPI=ON needs besides
 set -euo pipefail
 
 packages=(
@@ -15,6 +16,7 @@ if [[ ${1-} == test ]]; then
     librapidcheck-dev python3 python3-numpy pkg-config
   )
 fi
+[[ ${1-} != mpi ]] || packages+=(libopenmpi-dev openmpi-bin)
 
 if ! command -v apt-get dpkg-query >/dev/null; then
   echo "install.sh: no apt-get here; taking for granted: ${packages[*]}" >&2

@@ -6,6 +6,7 @@
 #include "conformance/checks/implementation.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/engine.hpp"
+#include "zeroulp/training.hpp"
 
 namespace zeroulp::conformance {
 namespace {
@@ -57,6 +58,40 @@ std::uint64_t step_one(const path& p, const std::uint64_t* a,
   return d;
 }
 
+engine::quantized_view to_engine(const quantized_out& q) {
+  return {q.codes, q.scales};
+}
+engine::const_quantized_view to_engine(const quantized_in& q) {
+  return {q.codes, q.scales};
+}
+
+void set_training(implementation& i) {
+  i.swiglu_forward = [](const swiglu_layer& layer, codes_in g, codes_in u,
+                        codes_out h, quantized_out h_out, quantized_out g_cache,
+                        quantized_out u_cache) {
+    engine::swiglu_forward(layer, g, u, h, to_engine(h_out), to_engine(g_cache),
+                           to_engine(u_cache));
+  };
+  i.swiglu_backward = [](const swiglu_layer& layer, format from, codes_in dh,
+                         quantized_in g, quantized_in u, codes_out h,
+                         codes_out dg, codes_out du, quantized_out dg_out,
+                         quantized_out du_out) {
+    engine::swiglu_backward(layer, from, dh, to_engine(g), to_engine(u), h, dg,
+                            du, to_engine(dg_out), to_engine(du_out));
+  };
+  i.adamw = [](const adamw_step& step, codes_in g, codes_out m, codes_out v,
+               codes_out w,
+               codes_out copy) { engine::adamw(step, g, m, v, w, copy); };
+  i.combine = [](combine_rule rule, codes_in x, slots_in slots,
+                 codes_in weights, codes_out out) {
+    engine::combine(rule, x, slots, weights, out);
+  };
+  i.dispatch = [](const quantizer& q, codes_in x, slots_in rows,
+                  codes_out codes, codes_out scales) {
+    engine::dispatch(q, x, rows, codes, scales);
+  };
+}
+
 }  // namespace
 
 implementation engine_implementation() {
@@ -86,6 +121,7 @@ implementation engine_implementation() {
               const gemm_operand<std::uint32_t>& b, codes_in c, codes_out d) {
     engine::gemm(r, {a.f, a.codes}, a.scales, {b.f, b.codes}, b.scales, c, d);
   };
+  set_training(i);
   return i;
 }
 

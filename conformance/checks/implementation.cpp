@@ -75,6 +75,21 @@ implementation core_implementation() {
       [](std::uint32_t x, std::uint32_t s) {
         return approximate_quotient(x, s);
       },
+      [](const swiglu_layer& layer, codes_in g, codes_in u, codes_out h,
+         quantized_out h_out, quantized_out g_cache, quantized_out u_cache) {
+        swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
+      },
+      [](const swiglu_layer& layer, format from, codes_in dh, quantized_in g,
+         quantized_in u, codes_out h, codes_out dg, codes_out du,
+         quantized_out dg_out, quantized_out du_out) {
+        swiglu_backward(layer, from, dh, g, u, h, dg, du, dg_out, du_out);
+      },
+      [](const adamw_step& step, codes_in g, codes_out m, codes_out v,
+         codes_out w, codes_out copy) { adamw(step, g, m, v, w, copy); },
+      [](combine_rule rule, codes_in x, slots_in slots, codes_in weights,
+         codes_out out) { combine(rule, x, slots, weights, out); },
+      [](const quantizer& q, codes_in x, slots_in rows, codes_out codes,
+         codes_out scales) { dispatch(q, x, rows, codes, scales); },
   };
 }
 

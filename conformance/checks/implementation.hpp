@@ -14,6 +14,7 @@
 #include "zeroulp/core/path.hpp"
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/core/retile.hpp"
+#include "zeroulp/core/training_matrices.hpp"
 
 namespace zeroulp::conformance {
 
@@ -32,6 +33,9 @@ using codes_in = matrix_view<const std::uint32_t>;
 using codes_out = matrix_view<std::uint32_t>;
 using bytes_in = matrix_view<const std::uint8_t>;
 using bytes_out = matrix_view<std::uint8_t>;
+using slots_in = matrix_view<const std::int32_t>;
+using quantized_out = quantized_matrix<std::uint32_t>;
+using quantized_in = quantized_matrix<const std::uint32_t, const std::uint32_t>;
 
 /// What the suite calls. Every pointer is set.
 struct implementation {
@@ -66,6 +70,19 @@ struct implementation {
                const gemm_operand<std::uint32_t>& b, codes_in c, codes_out d);
   /// FP32 bits; PTX div.full.
   std::uint32_t (*approximate_quotient)(std::uint32_t x, std::uint32_t s);
+  void (*swiglu_forward)(const swiglu_layer&, codes_in g, codes_in u,
+                         codes_out h, quantized_out h_out,
+                         quantized_out g_cache, quantized_out u_cache);
+  void (*swiglu_backward)(const swiglu_layer&, format from, codes_in dh,
+                          quantized_in g_cache, quantized_in u_cache,
+                          codes_out h, codes_out dg, codes_out du,
+                          quantized_out dg_out, quantized_out du_out);
+  void (*adamw)(const adamw_step&, codes_in g, codes_out m, codes_out v,
+                codes_out w, codes_out copy);
+  void (*combine)(combine_rule, codes_in x, slots_in slots, codes_in weights,
+                  codes_out out);
+  void (*dispatch)(const quantizer&, codes_in x, slots_in rows, codes_out codes,
+                   codes_out scales);
 };
 
 /// The core, as the headers define it.

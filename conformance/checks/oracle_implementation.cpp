@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "conformance/checks/implementation.hpp"
+#include "conformance/checks/oracle_parts.hpp"
 #include "conformance/oracles/gemm_oracle.hpp"
 #include "conformance/oracles/layout_oracle.hpp"
 #include "conformance/oracles/mpfr_oracle.hpp"
@@ -14,24 +15,6 @@ namespace zeroulp::conformance {
 namespace {
 
 using oracle::grid;
-
-template <class T>
-grid to_grid(matrix_view<const T> v) {
-  grid g(v.rows, v.cols);
-  for (std::ptrdiff_t i = 0; i < v.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < v.cols; ++j) g(i, j) = v(i, j);
-  }
-  return g;
-}
-
-template <class T>
-void from_grid(const grid& g, matrix_view<T> v) {
-  for (std::ptrdiff_t i = 0; i < v.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < v.cols; ++j) {
-      v(i, j) = static_cast<T>(g(i, j));
-    }
-  }
-}
 
 unpacked decode_exactly(format f, std::uint64_t code) {
   const auto x = oracle::value_of(f, code);
@@ -142,6 +125,7 @@ implementation oracle_implementation() {
   i.unpack = unpack_by_oracle;
   i.retile = retile_by_oracle;
   i.gemm = oracle::promoted_gemm;
+  set_oracle_training(i);
   return i;
 }
 

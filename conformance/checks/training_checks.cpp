@@ -184,14 +184,17 @@ std::vector<training_check> training_check_list() {
 
 check_list training_checks() {
   check_list all;
-  for (const training_functions& t : {core_training(), engine_training()}) {
-    for (const training_check& c : training_check_list()) {
-      const std::string of = t.name == "core" ? "OfTheCore" : "OfTheEngine";
-      all.push_back({c.name + of, c.clauses, c.oracle, c.level,
-                     [t, run = c.run](const implementation&, const effort& e) {
-                       return run(t, e);
-                     }});
-    }
+  for (const training_check& c : training_check_list()) {
+    all.push_back({c.name + "OfTheCore", c.clauses, c.oracle, c.level,
+                   [run = c.run](const implementation& i, const effort& e) {
+                     return run(training_of(i), e);
+                   }});
+  }
+  for (const training_check& c : training_check_list()) {
+    all.push_back({c.name + "OfTheEngine", c.clauses, c.oracle, c.level,
+                   [run = c.run](const implementation&, const effort& e) {
+                     return run(engine_training(), e);
+                   }});
   }
   return all;
 }

@@ -14,9 +14,6 @@
 namespace zeroulp::conformance {
 
 using engine::elementary;
-using slots_in = matrix_view<const std::int32_t>;
-using quantized_out = quantized_matrix<std::uint32_t>;
-using quantized_in = quantized_matrix<const std::uint32_t, const std::uint32_t>;
 
 /// What the checks call. Every function is set.
 struct training_functions {
@@ -47,6 +44,8 @@ struct training_functions {
 };
 
 training_functions core_training();
+/// The core's, but for what is in the table of `i`.
+training_functions training_of(const implementation& i);
 training_functions engine_training();
 
 /// A check of the training path.
@@ -58,8 +57,8 @@ struct training_check {
   std::function<verdict(const training_functions&, const effort&)> run;
 };
 
-/// Every one of them: registry.hpp's training_checks() runs each on the core
-/// and on the engine.
+/// Every one of them: registry.hpp's training_checks() runs each on the
+/// implementation that it is given, and on the engine.
 std::vector<training_check> training_check_list();
 
 }  // namespace zeroulp::conformance

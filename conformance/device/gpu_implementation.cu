@@ -9,6 +9,7 @@
 #include "conformance/device/device.hpp"
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_parts.hpp"
+#include "conformance/device/gpu_training.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/names.hpp"
 
@@ -145,6 +146,24 @@ void keep_to_gemm(fuzz::settings& s) {
   }
 }
 
+void keep_to_training(fuzz::target t, fuzz::settings& s) {
+  if (t == fuzz::target::swiglu) {
+    s.to = kernel_format(s.to);
+    s.out_to = kernel_format(s.out_to);
+    s.group = kernel_group(s.group);
+  } else if (t == fuzz::target::adamw) {
+    if (s.from == fp16) s.from = bf16;
+    if (!(s.to == fp32)) s.to = bf16;
+    if (s.round.mode != rounding::stochastic) {
+      s.round.mode = rounding::nearest_even;
+    }
+  } else if (t == fuzz::target::dispatch) {
+    s.from = bf16;
+    s.to = kernel_format(s.to);
+    s.group = {1, 128};
+  }
+}
+
 }  // namespace
 
 void keep_to_kernels(fuzz::target t, fuzz::settings& s) {
@@ -157,6 +176,8 @@ void keep_to_kernels(fuzz::target t, fuzz::settings& s) {
     s.tile = 128;
   } else if (t == fuzz::target::gemm) {
     keep_to_gemm(s);
+  } else {
+    keep_to_training(t, s);
   }
 }
 
@@ -169,6 +190,7 @@ implementation gpu_implementation() {
   i.pack = pack_on_gpu;
   i.unpack = unpack_on_gpu;
   i.gemm = gemm_on_gpu;
+  set_gpu_training(i);
   return i;
 }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "conformance/device/device.hpp"
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_training.hpp"
 #include "cuda/arithmetic.cuh"
@@ -207,14 +208,17 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
 
 }  // namespace
 
+void set_gpu_training(implementation& i) {
+  i.swiglu_forward = swiglu_forward_on_gpu;
+  i.swiglu_backward = swiglu_backward_on_gpu;
+  set_gpu_state(i);
+}
+
 training_functions gpu_training() {
-  training_functions f = core_training();
-  f.name = "gpu";
+  training_functions f = training_of(gpu_implementation());
   f.apply = apply_on_gpu;
-  f.swiglu_forward = swiglu_forward_on_gpu;
-  f.swiglu_backward = swiglu_backward_on_gpu;
   f.rms_norm = rms_norm_on_gpu;
-  fill_gpu_state(f);
+  f.factors = factors_on_gpu;
   return f;
 }
 

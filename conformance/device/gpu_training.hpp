@@ -9,8 +9,11 @@
 
 namespace zeroulp::conformance::device {
 
-/// Sets adamw, factors, combine and dispatch.
-void fill_gpu_state(training_functions& f);
+adamw_factors factors_on_gpu(const adamw_settings& s);
+/// Sets adamw, combine and dispatch.
+void set_gpu_state(implementation& i);
+/// Sets every function of the training path.
+void set_gpu_training(implementation& i);
 
 training_functions gpu_training();
 

@@ -12,6 +12,7 @@ namespace {
 void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                   codes_out w, codes_out copy) {
   if (step.moment.bits() < 16) return engine::adamw(step, g, m, v, w, copy);
+  if (g.rows == 0 || g.cols == 0) return;
   counter_rng rng(step.seed, step.first);
   const int moment = bytes_of(step.moment);
   const placed_matrix at_g(g, bytes_of(step.gradient), rng);
@@ -39,15 +40,6 @@ void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
 
 __global__ void compute_factors(adamw_settings s, adamw_factors* out) {
   *out = make_adamw_factors(s);
-}
-
-adamw_factors factors_on_gpu(const adamw_settings& s) {
-  const device_buffer<adamw_factors> factors(1);
-  compute_factors<<<1, 1>>>(s, factors.data());
-  finish_kernel();
-  adamw_factors result{};
-  factors.copy_to(&result, 1);
-  return result;
 }
 
 word_matrix words_of(slots_in x) {
@@ -78,6 +70,7 @@ counter_rng ways_of(slots_in rows, std::ptrdiff_t cols) {
 
 void combine_on_gpu(combine_rule rule, codes_in x, slots_in slots,
                     codes_in weights, codes_out out) {
+  if (out.rows == 0 || out.cols == 0) return;
   counter_rng rng = ways_of(slots, x.cols);
   const placed_matrix at_x(x, 2, rng);
   const placed_matrix at_slots(words_of(slots).view(), 4, rng);
@@ -100,6 +93,7 @@ void dispatch_on_gpu(const quantizer& q, codes_in x, slots_in rows,
   if (!(q.from == bf16 && has_kernel(q.to) && q.group == group_shape{1, 128})) {
     return engine::dispatch(q, x, rows, codes, scales);
   }
+  if (codes.rows == 0 || codes.cols == 0) return;
   counter_rng rng = ways_of(rows, x.cols);
   const placed_matrix at_x(x, 2, rng);
   const placed_matrix at_rows(words_of(rows).view(), 4, rng);
@@ -113,11 +107,19 @@ void dispatch_on_gpu(const quantizer& q, codes_in x, slots_in rows,
 
 }  // namespace
 
-void fill_gpu_state(training_functions& f) {
-  f.adamw = adamw_on_gpu;
-  f.factors = factors_on_gpu;
-  f.combine = combine_on_gpu;
-  f.dispatch = dispatch_on_gpu;
+adamw_factors factors_on_gpu(const adamw_settings& s) {
+  const device_buffer<adamw_factors> factors(1);
+  compute_factors<<<1, 1>>>(s, factors.data());
+  finish_kernel();
+  adamw_factors result{};
+  factors.copy_to(&result, 1);
+  return result;
+}
+
+void set_gpu_state(implementation& i) {
+  i.adamw = adamw_on_gpu;
+  i.combine = combine_on_gpu;
+  i.dispatch = dispatch_on_gpu;
 }
 
 }  // namespace zeroulp::conformance::device

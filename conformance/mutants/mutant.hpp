@@ -28,6 +28,7 @@ mutant_list arithmetic_mutants();
 mutant_list step_mutants();
 mutant_list gemm_mutants();
 mutant_list quantizer_mutants();
+mutant_list training_mutants();
 
 /// Every mutant, in the order of the subjects, which begin their names:
 /// step.c_last.

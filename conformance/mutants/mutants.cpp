@@ -18,6 +18,7 @@ mutant_list all_mutants() {
   add("step", step_mutants());
   add("quantizer", quantizer_mutants());
   add("gemm", gemm_mutants());
+  add("training", training_mutants());
   return all;
 }
 

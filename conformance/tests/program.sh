@@ -111,7 +111,7 @@ is() {
 }
 
 for part in convert catalog step tensor gemm measure vectors conform fuzz \
-  identify bench refuse; do
+  campaign identify bench refuse; do
   . "$here/program_data/$part.sh"
 done
 echo "program: $passed passed, $failed failed"

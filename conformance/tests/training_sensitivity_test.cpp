@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/checks/training_functions.hpp"
+#include "conformance/mutants/mutant.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance {
@@ -63,56 +64,6 @@ struct fault {
 
 core_fp32::number number(std::uint32_t bits) { return {bits}; }
 
-std::uint32_t in_bf16(core_fp32::number x) {
-  return static_cast<std::uint32_t>(
-      recode(fp32, x.value, bf16, {}, cuda_nosat));
-}
-
-/// SwiGLU's values alone, by another expression.
-template <class Value>
-void replace_swiglu(training_functions& t, Value value) {
-  t.swiglu_forward = [value](const swiglu_layer& layer, codes_in g, codes_in u,
-                             codes_out h, quantized_out h_out,
-                             quantized_out g_cache, quantized_out u_cache) {
-    swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
-    for (std::ptrdiff_t i = 0; i < h.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < h.cols; ++j) {
-        const auto x = value(number(as_fp32(layer.cache.from, g(i, j))),
-                             number(as_fp32(layer.cache.from, u(i, j))));
-        h(i, j) = static_cast<std::uint32_t>(
-            recode(fp32, x.value, layer.out.from, {}, cuda_nosat));
-      }
-    }
-  };
-}
-
-template <class Value>
-void replace_dg(training_functions& t, Value value) {
-  t.swiglu_backward = [value](const swiglu_layer& layer, format from,
-                              codes_in dh, quantized_in g, quantized_in u,
-                              codes_out h, codes_out dg, codes_out du,
-                              quantized_out dg_out, quantized_out du_out) {
-    swiglu_backward(layer, from, dh, g, u, h, dg, du, dg_out, du_out);
-    std::vector<std::uint32_t> numbers[2];
-    for (auto& x : numbers) {
-      x.resize(static_cast<std::size_t>(dh.rows * dh.cols));
-    }
-    const quantizer& q = layer.cache;
-    const codes_out at_g(numbers[0].data(), dh.rows, dh.cols);
-    const codes_out at_u(numbers[1].data(), dh.rows, dh.cols);
-    dequantize(q.to, q.group, g.codes, g.scales, at_g);
-    dequantize(q.to, q.group, u.codes, u.scales, at_u);
-    for (std::ptrdiff_t i = 0; i < dh.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < dh.cols; ++j) {
-        const auto x = value(number(at_g(i, j)), number(at_u(i, j)),
-                             number(as_fp32(from, dh(i, j))));
-        dg(i, j) = static_cast<std::uint32_t>(
-            recode(fp32, x.value, layer.out.from, {}, cuda_nosat));
-      }
-    }
-  };
-}
-
 /// RMSNorm's factors alone, from another sum of squares.
 template <class Sum>
 void replace_rms(training_functions& t, Sum sum) {
@@ -154,51 +105,6 @@ A::number in_lanes(const std::vector<A::number>& row, std::size_t run,
     }
   }
   return p[0];
-}
-
-/// AdamW's weights alone, by another expression.
-template <class Update>
-void replace_adamw(training_functions& t, Update update) {
-  t.adamw = [update](const adamw_step& step, codes_in g, codes_out m,
-                     codes_out v, codes_out w, codes_out copy) {
-    std::vector<std::uint32_t> weights;
-    for (std::ptrdiff_t i = 0; i < g.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < g.cols; ++j) {
-        const adamw_state<A> old{number(as_fp32(step.moment, m(i, j))),
-                                 number(as_fp32(step.moment, v(i, j))),
-                                 number(w(i, j))};
-        weights.push_back(
-            update(step.factors, old, number(as_fp32(step.gradient, g(i, j))))
-                .value);
-      }
-    }
-    adamw(step, g, m, v, w, copy);
-    for (std::ptrdiff_t i = 0; i < g.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < g.cols; ++j) {
-        w(i, j) = weights[static_cast<std::size_t>(i * g.cols + j)];
-      }
-    }
-  };
-}
-
-template <class Sum>
-void replace_combine(training_functions& t, Sum sum) {
-  t.combine = [sum](combine_rule rule, codes_in x, slots_in slots,
-                    codes_in weights, codes_out out) {
-    combine(rule, x, slots, weights, out);
-    if (weights.data != nullptr) return;
-    for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
-        std::vector<A::number> terms;
-        for (std::ptrdiff_t s = 0; s < slots.cols; ++s) {
-          if (slots(i, s) >= 0) {
-            terms.push_back(number(as_fp32(bf16, x(slots(i, s), j))));
-          }
-        }
-        if (!terms.empty()) out(i, j) = in_bf16(sum(rule, terms));
-      }
-    }
-  };
 }
 
 A::number one() { return {fp32_one}; }
@@ -247,33 +153,6 @@ const std::vector<fault>& faults() {
            return f == elementary::exp && x == 0x42af0000 ? y - 0x100 : y;
          });
        }},
-      {"h = g (sigmoid(g) u)",
-       {"SwigluForward"},
-       [](auto& t) {
-         replace_swiglu(t, [](A::number g, A::number u) {
-           return A::multiply(g, A::multiply(sigmoid<A>(g), u));
-         });
-       }},
-      {"dg = dh (u slope)",
-       {"SwigluBackward"},
-       [](auto& t) {
-         replace_dg(t, [](A::number g, A::number u, A::number dh) {
-           const auto s = sigmoid<A>(g);
-           const auto slope =
-               A::multiply(s, A::fma(g, A::subtract(one(), s), one()));
-           return A::multiply(dh, A::multiply(u, slope));
-         });
-       }},
-      {"slope = s + silu (1 - s)",
-       {"SwigluBackward"},
-       [](auto& t) {
-         replace_dg(t, [](A::number g, A::number u, A::number dh) {
-           const auto s = sigmoid<A>(g);
-           const auto slope =
-               A::fma(A::multiply(g, s), A::subtract(one(), s), s);
-           return A::multiply(A::multiply(dh, u), slope);
-         });
-       }},
       {"squares are summed in order",
        {"RmsNorm"},
        [](auto& t) { replace_rms(t, in_order); }},
@@ -288,40 +167,6 @@ const std::vector<fault>& faults() {
        [](auto& t) {
          replace_rms(t, [](const auto& row) { return in_lanes(row, 8, true); });
        }},
-      {"eps is added under the fma",
-       {"AdamwSteps"},
-       [](auto& t) {
-         replace_adamw(t, [](const adamw_factors& f, const adamw_state<A>& old,
-                             A::number g) {
-           const auto next = adamw_update<A>(f, old, g);
-           const auto denominator =
-               A::fma(A::square_root(next.v), {f.inverse_sqrt_bias2}, {f.eps});
-           const auto decayed = A::fma(A::negate({f.decay}), old.w, old.w);
-           return A::fma(A::negate({f.step}), A::divide(next.m, denominator),
-                         decayed);
-         });
-       }},
-      {"decay after the step",
-       {"AdamwSteps"},
-       [](auto& t) {
-         replace_adamw(t, [](const adamw_factors& f, const adamw_state<A>& old,
-                             A::number g) {
-           auto without = f;
-           without.decay = 0;
-           const auto w = adamw_update<A>(without, old, g).w;
-           return A::fma(A::negate({f.decay}), old.w, w);
-         });
-       }},
-      {"one seed's bits for both moments",
-       {"AdamwSteps"},
-       [](auto& t) {
-         t.adamw = [](const adamw_step& step, codes_in g, codes_out m,
-                      codes_out v, codes_out w, codes_out copy) {
-           auto other = step;
-           other.seed += golden;  // of the next element
-           adamw(other, g, m, v, w, copy);
-         };
-       }},
       {"beta^t without squaring",
        {"AdamwFactors"},
        [](auto& t) {
@@ -329,50 +174,6 @@ const std::vector<fault>& faults() {
            auto f = make_adamw_factors(s);
            f.step ^= s.t > 2 && s.t < 1000 ? 1u : 0u;
            return f;
-         };
-       }},
-      {"contributions in reverse",
-       {"CombinedTokens"},
-       [](auto& t) {
-         replace_combine(t, [](combine_rule rule, const auto& terms) {
-           auto c = no_contribution<A>();
-           for (auto i = terms.size(); i-- > 0;) {
-             c = contribute<A>(rule, c, terms[i]);
-           }
-           return c.sum;
-         });
-       }},
-      {"hops are not rounded",
-       {"CombinedTokens"},
-       [](auto& t) {
-         replace_combine(t, [](combine_rule, const auto& terms) {
-           auto c = no_contribution<A>();
-           for (const auto& x : terms) {
-             c = contribute<A>(combine_rule::fp32_slots, c, x);
-           }
-           return c.sum;
-         });
-       }},
-      {"the first contribution is added to +0",
-       {"CombinedTokens"},
-       [](auto& t) {
-         replace_combine(t, [](combine_rule rule, const auto& terms) {
-           combined<A> c{{0}, true};
-           for (const auto& x : terms) c = contribute<A>(rule, c, x);
-           return c.sum;
-         });
-       }},
-      {"an empty row has scale 0",
-       {"DispatchedRows"},
-       [](auto& t) {
-         t.dispatch = [](const quantizer& q, codes_in x, slots_in rows,
-                         codes_out codes, codes_out scales) {
-           dispatch(q, x, rows, codes, scales);
-           for (std::ptrdiff_t i = 0; i < scales.rows; ++i) {
-             for (std::ptrdiff_t j = 0; j < scales.cols; ++j) {
-               if (rows(i, 0) < 0) scales(i, j) = 0;
-             }
-           }
          };
        }},
   };
@@ -394,6 +195,17 @@ TEST(TrainingChecks, SeeEveryFault) {
       }
       EXPECT_TRUE(there) << by;
     }
+  }
+}
+
+TEST(TrainingChecks, SeeEveryMutant) {
+  for (const mutant& m : training_mutants()) {
+    std::uint64_t failures = 0;
+    for (const training_check& c : training_check_list()) {
+      if (c.name.find("Elementary") != std::string::npos) continue;
+      failures += c.run(training_of(m.table), {0, 1, true}).failures;
+    }
+    EXPECT_GT(failures, 0u) << m.name;
   }
 }
 

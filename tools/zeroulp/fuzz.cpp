@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <vector>
@@ -13,7 +14,10 @@
 #include "progress.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/options.hpp"
+#include "fuzz/shard.hpp"
 #include "fuzz/token.hpp"
+#include "fuzz_journal.hpp"
+#include "fuzz_ranks.hpp"
 #include "fuzz_report.hpp"
 #include "silicon.hpp"
 #endif
@@ -32,6 +36,8 @@ struct fuzz_request {
   std::string left = "core";
   std::string right = "oracle";
   std::string shard;
+  std::string journal;
+  std::uint64_t block = std::uint64_t{1} << 20;
   std::optional<std::string> token;
   std::string recipe;
   /// Settings by name, as text; empty: drawn.
@@ -42,6 +48,7 @@ struct fuzz_request {
   int threads = 0;
   bool keep_going = false;
   bool show_bins = false;
+  bool mpi = false;
   bool as_json = false;
 };
 
@@ -68,24 +75,15 @@ pins pins_of(const fuzz_request& q) {
 
 sides sides_of(const fuzz_request& q) { return {q.left, q.right}; }
 
-/// Takes "I/N" apart: case numbers I, I + N, ...
-void parse_shard(const std::string& text, campaign& c) {
-  if (text.empty()) return;
-  const auto slash = text.find('/');
-  const auto whole = [&](const std::string& part) -> std::uint64_t {
-    if (part.empty() || part.size() > 9 ||
-        part.find_first_not_of("0123456789") != std::string::npos) {
-      throw input_error(
-          fmt::format("--shard '{}': use I/N with 0 <= I < N", text));
-    }
-    return std::stoull(part);
-  };
-  c.first = whole(text.substr(0, slash));
-  c.stride = whole(slash == std::string::npos ? "" : text.substr(slash + 1));
-  if (c.first >= c.stride) {
-    throw input_error(
-        fmt::format("--shard '{}': use I/N with 0 <= I < N", text));
+/// The shard that the user or a launcher asks for. A launcher's is said.
+shard find_shard(const fuzz_request& q) {
+  if (!q.shard.empty()) return parse_shard(q.shard);
+  const shard s = shard_of([](const char* name) { return std::getenv(name); });
+  if (!s.from.empty()) {
+    fmt::print(stderr, "zeroulp: shard {}/{}, as {} say\n", s.index, s.count,
+               s.from);
   }
+  return s;
 }
 
 campaign campaign_of(const fuzz_request& q) {
@@ -115,7 +113,6 @@ campaign campaign_of(const fuzz_request& q) {
       for (const auto& pin : parts) pin(s);
     };
   }
-  parse_shard(q.shard, c);
   return c;
 }
 
@@ -148,46 +145,6 @@ void replay(const fuzz_request& q, outcome& out) {
                     info_of(p.what).clauses(p, where->output)));
 }
 
-struct bin_hits {
-  std::string name;
-  std::uint64_t count;
-};
-
-std::vector<bin_hits> hits_of(const campaign& c, const campaign_result& r) {
-  std::vector<bin_hits> hits;
-  const auto names = info_of(c.what).bins();
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    hits.push_back({names[i], r.bins[i]});
-  }
-  return hits;
-}
-
-std::string coverage_text(const std::vector<bin_hits>& hits, bool all) {
-  std::size_t empty = 0;
-  const bin_hits* least = nullptr;
-  for (const auto& h : hits) {
-    empty += h.count == 0 ? 1 : 0;
-    if (least == nullptr || h.count < least->count) least = &h;
-  }
-  std::string text = fmt::format("coverage: {} of {} bins hit",
-                                 hits.size() - empty, hits.size());
-  if (least != nullptr) {
-    text += fmt::format("; least: {}, {} times", least->name, least->count);
-  }
-  text += "\n";
-  if (!all) return text;
-  table t{{"bin", "hits"}, {}};
-  for (const auto& h : hits)
-    t.rows.push_back({h.name, std::to_string(h.count)});
-  return text + to_text(t);
-}
-
-std::string rate_text(const campaign_result& r) {
-  return fmt::format("{} elements in {:.2f} s, {:.2f} million a second",
-                     r.elements, r.seconds,
-                     static_cast<double>(r.elements) / r.seconds / 1e6);
-}
-
 on_progress progress_of(const fuzz_request& q, const campaign& c) {
   using clock = std::chrono::steady_clock;
   return [show = make_progress(), start = clock::now(), q, c](
@@ -203,49 +160,153 @@ on_progress progress_of(const fuzz_request& q, const campaign& c) {
   };
 }
 
-void run_fuzz(const fuzz_request& q, outcome& out) {
-  if (q.token) return replay(q, out);
-  const campaign c = campaign_of(q);
-  const campaign_result r = run(c, progress_of(q, c));
+/// What says which campaign it is, in journals and reports.
+json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
+               const case_range& range) {
+  json options = json::object();
+  for (const auto& [name, text] : q.fixed) {
+    if (!text.empty()) options[name] = text;
+  }
+  if (!q.recipe.empty()) options["recipe"] = q.recipe;
+  return {{"zeroulp_journal", 1},
+          {"version", ZEROULP_VERSION},
+          {"target", info_of(q.what).name},
+          {"left", q.left},
+          {"right", q.right},
+          {"profile", q.profile},
+          {"generator", generator_version},
+          {"seed", q.seed},
+          {"options", options},
+          {"cases", cases},
+          {"block", q.block},
+          {"shard", {{"index", s.index}, {"count", s.count}, {"by", s.from}}},
+          {"first", range.first},
+          {"count", range.count}};
+}
+
+/// What the journal lacks, cut into blocks.
+std::vector<case_range> left_of(const fuzz_request& q, const campaign& c,
+                                const journal& log) {
+  std::vector<case_range> done;
+  for (const auto& r : log.records()) done.push_back(r.range);
+  return left_of(case_range{c.first, c.cases}, done, q.block);
+}
+
+/// Has the ranks do what the journal lacks.
+std::vector<std::string> run_ranks(const fuzz_request& q, const campaign& c,
+                                   ranks& all, journal& log) {
+  std::uint64_t cases = 0;
+  const auto show = make_progress();
+  for (const auto& r : log.records()) cases += r.range.count;
+  return all.distribute(
+      left_of(q, c, log),
+      [&c](const case_range& range) { return run_block(c, range, 0); },
+      [&](const block_record& r) {
+        log.add(r);
+        cases += r.range.count;
+        show(static_cast<double>(cases), static_cast<double>(c.cases), "");
+      });
+}
+
+/// Runs what the journal lacks, block by block; returns how much of it is left
+/// when the time is over.
+std::uint64_t run_journal(const fuzz_request& q, const campaign& c,
+                          journal& log) {
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  const auto time_left = [&] {
+    const std::chrono::duration<double> gone = clock::now() - start;
+    return q.seconds.value_or(0) - gone.count();
+  };
+  std::uint64_t cases = 0;
+  for (const auto& r : log.records()) cases += r.range.count;
+  const auto show = make_progress();
+  for (const auto& range : left_of(q, c, log)) {
+    const double seconds = time_left();
+    if (q.seconds && seconds <= 0) break;
+    const auto r = run_block(c, range, q.seconds ? seconds : 0);
+    if (r.range.count > 0) log.add(r);
+    cases += r.range.count;
+    show(static_cast<double>(cases), static_cast<double>(c.cases), "");
+  }
+  return c.cases - cases;
+}
+
+/// Shows what was found; sets the exit status.
+void show_report(const fuzz_request& q, const campaign& c,
+                 const campaign_report& report, std::uint64_t left,
+                 const std::vector<std::string>& apart, outcome& out) {
+  const campaign_result& r = report.result;
+  out.status = r.mismatches > 0 || !apart.empty() ? 1 : 0;
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(
         generate(c.what, c.profile, c.seed, *r.first_mismatch, c.pinned),
         c.left, c.right, c.pinned);
   }
-  out.status = r.mismatches > 0 ? 1 : 0;
-  const auto hits = hits_of(c, r);
   if (q.as_json) {
-    json bins = json::object();
-    for (const auto& h : hits) bins[h.name] = h.count;
-    json j{{"target", info_of(c.what).name},
-           {"left", q.left},
-           {"right", q.right},
-           {"profile", q.profile},
-           {"generator", generator_version},
-           {"seed", c.seed},
-           {"cases", r.cases},
-           {"elements", r.elements},
-           {"seconds", r.seconds},
-           {"digest", fmt::format("{:016x}", r.digest)},
-           {"mismatches", r.mismatches},
-           {"bins", bins}};
-    if (found) {
-      j["case"] = *r.first_mismatch;
-      j["finding"] = finding_json(*found, sides_of(q));
-    }
+    json j = to_json(report);
+    if (!q.journal.empty()) j["left"] = left;
+    if (q.mpi) j["disagreements"] = apart;
+    if (found) j["finding"] = finding_json(*found, sides_of(q));
     return print_json(j);
   }
-  print(fmt::format("{}: {} against {}, {} cases, seed {}, profile {}\n",
-                    info_of(c.what).name, q.left, q.right, r.cases, c.seed,
-                    q.profile));
-  print(fmt::format("{}; digest {:016x}\n", rate_text(r), r.digest));
-  print(coverage_text(hits, q.show_bins));
-  if (!found) return print("held: no mismatch\n");
-  print(fmt::format(
-      "MISMATCH in case {}{}, ", *r.first_mismatch,
-      c.keep_going ? fmt::format(" and {} more", r.mismatches - 1) : ""));
-  print(finding_text(*found, sides_of(q)));
+  print(to_text(report, q.show_bins));
+  if (left > 0) {
+    print(fmt::format("{} cases are left: the same command goes on\n", left));
+  }
+  for (const auto& line : apart) print(fmt::format("DISAGREE: {}\n", line));
+  if (found) {
+    print(fmt::format(
+        "MISMATCH in case {}{}, ", *r.first_mismatch,
+        r.mismatches > 1 ? fmt::format(" and {} more", r.mismatches - 1) : ""));
+    print(finding_text(*found, sides_of(q)));
+  } else if (apart.empty()) {
+    print("held: no mismatch\n");
+  }
+}
+
+/// One campaign over the ranks of MPI.
+void run_mpi(const fuzz_request& q, outcome& out) {
+  if (q.journal.empty()) throw input_error("--mpi needs --journal FILE");
+  ranks all;  // takes a GPU before anybody asks for one
+  try {
+    const campaign c = campaign_of(q);
+    if (!all.is_first()) {
+      return all.serve(
+          [&c](const case_range& range) { return run_block(c, range, 0); });
+    }
+    const case_range whole{0, c.cases};
+    const json header = header_of(q, c.cases, {}, whole);
+    journal log(q.journal, header);
+    const auto apart = run_ranks(q, c, all, log);
+    show_report(q, c, report_of(header, log.records()), 0, apart, out);
+    all.set_status(out.status);
+  } catch (const std::exception& e) {
+    // The end of `all` ends the job, before anybody else can say why.
+    fmt::print(stderr, "zeroulp: {}\n", e.what());
+    throw;
+  }
+}
+
+void run_fuzz(const fuzz_request& q, outcome& out) {
+  if (q.token) return replay(q, out);
+  if (q.mpi) return run_mpi(q, out);
+  campaign c = campaign_of(q);
+  const std::uint64_t cases = c.cases;
+  const shard s = find_shard(q);
+  const case_range mine = part_of(s, {0, cases});
+  c.first = mine.first;
+  c.cases = mine.count;
+  const json header = header_of(q, cases, s, mine);
+  campaign_report report{header, {}, {}};
+  if (q.journal.empty()) {
+    report.result = run(c, progress_of(q, c));
+    return show_report(q, c, report, 0, {}, out);
+  }
+  journal log(q.journal, header);
+  const std::uint64_t left = run_journal(q, c, log);
+  show_report(q, c, report_of(header, log.records()), left, {}, out);
 }
 
 /// "a_group" is --a-group.
@@ -279,7 +340,18 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
       ->capture_default_str();
   sub->add_option("--threads", q->threads, "0: all cores")
       ->check(CLI::Range(0, 1024));
-  sub->add_option("--shard", q->shard, "I/N: cases I, I + N, ...");
+  sub->add_option(
+      "--shard", q->shard,
+      "I/N: the I-th of N parts; by default as MPI, Slurm or GoogleTest say");
+  sub->add_option("--journal", q->journal,
+                  "a file that says what is done: a run that was killed goes "
+                  "on; every mismatch is counted");
+  sub->add_option("--block", q->block, "cases of a line of the journal")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
+      ->capture_default_str();
+  auto* mpi = sub->add_flag(
+      "--mpi", q->mpi, "spread over the ranks of mpirun, one journal for all");
+  mpi->excludes("--shard")->excludes("--seconds");
   sub->add_option("--replay", q->token, "the case that a finding named");
   sub->add_flag("--keep-going", q->keep_going,
                 "count every mismatch, not the first alone");
@@ -316,6 +388,7 @@ void add_fuzz(CLI::App& app, outcome& out) {
   }
   add_fuzz_mutants(*fuzz, out);
   add_fuzz_conventions(*fuzz, out);
+  add_fuzz_merge(*fuzz, out);
 }
 
 #else

@@ -19,7 +19,8 @@ std::string shape_of(const matrix& x) {
 
 /// An element for a person: hexadecimal, and what that is.
 std::string show(format f, std::uint64_t code) {
-  return f == integer ? fmt::format("{:x}", code) : describe(f, code);
+  const bool number = !(f == integer || f == row_word);
+  return number ? describe(f, code) : fmt::format("{:x}", code);
 }
 
 std::string distance_text(const difference& d) {
@@ -36,16 +37,16 @@ std::string distance_text(const difference& d) {
 /// Up to so many different elements of an operand are printed.
 constexpr int most_shown = 64;
 
+constexpr std::size_t most_causes = 5;
+
+}  // namespace
+
 std::string replay_command(target t, const sides& s, const std::string& token) {
   const std::string left =
       s.left == "core" ? "" : fmt::format(" --reference {}", s.left);
   return fmt::format("zeroulp fuzz {}{} --against {} --replay {}",
                      info_of(t).name, left, s.right, token);
 }
-
-constexpr std::size_t most_causes = 5;
-
-}  // namespace
 
 std::string inputs_text(const problem& p) {
   std::string text = fmt::format("  settings  {}\n", to_text(p.with, p.what));

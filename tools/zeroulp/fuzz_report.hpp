@@ -5,8 +5,10 @@
 #define ZEROULP_TOOLS_FUZZ_REPORT_HPP_
 
 #include <string>
+#include <vector>
 
 #include "fuzz/finding.hpp"
+#include "fuzz_journal.hpp"
 #include "program.hpp"
 
 namespace zeroulp::program {
@@ -16,6 +18,26 @@ struct sides {
   std::string left;
   std::string right;
 };
+
+/// The command that replays a token.
+std::string replay_command(fuzz::target t, const sides& s,
+                           const std::string& token);
+
+/// A campaign, or as much of it as is done.
+struct campaign_report {
+  json header;  ///< which campaign: what a journal begins with
+  fuzz::campaign_result result;
+  std::vector<block_record> mismatching;  ///< blocks of a journal
+};
+
+/// What the records of a campaign make together.
+campaign_report report_of(const json& header,
+                          const std::vector<block_record>& records);
+
+/// Counts, digest, coverage (`all_bins`: every bin), and of a journal the
+/// cases that differ.
+std::string to_text(const campaign_report& r, bool all_bins);
+json to_json(const campaign_report& r);
 
 /// Input elements of a problem.
 std::size_t size_of(const fuzz::problem& p);

@@ -43,6 +43,7 @@ void add_conform(CLI::App& app, outcome& out);
 void add_fuzz(CLI::App& app, outcome& out);
 void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
 void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
+void add_fuzz_merge(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
 void add_bench(CLI::App& app, outcome& out);
 

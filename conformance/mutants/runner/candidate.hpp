@@ -21,6 +21,7 @@ enum class subject {
   retile,
   gemm,
   cases,
+  training,
 };
 
 struct candidate {

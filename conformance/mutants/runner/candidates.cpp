@@ -34,7 +34,7 @@ candidate_list hand_written_candidates() {
   const std::map<std::string, subject> subjects = {
       {"conversion", subject::convert}, {"arithmetic", subject::arithmetic},
       {"step", subject::step},          {"quantizer", subject::quantize},
-      {"gemm", subject::gemm},
+      {"gemm", subject::gemm},          {"training", subject::training},
   };
   candidate_list all;
   for (const auto& m : all_mutants()) {
@@ -88,8 +88,8 @@ std::vector<timed_check> every_check() {
   add(gemm_checks(), subject::gemm);
   add(case_checks(), subject::cases);
   add(vector_checks(), subject::step);
-  // The training path is none of an implementation's.
-  if (all.size() + training_checks().size() != all_checks().size()) {
+  add(training_checks(), subject::training);
+  if (all.size() != all_checks().size()) {
     throw std::logic_error("a list of the registry is missing here");
   }
   return all;

@@ -90,6 +90,9 @@ void set_limit(int what, double value) {
     const auto& timed = checks[static_cast<std::size_t>(i)];
     const auto& check = timed.value;
     if (check.level > options.level) continue;
+    // What these take long to see of other mutants, those' own checks see.
+    const bool is_training = timed.list == subject::training;
+    if (is_training && c.first != subject::training) continue;
     if (options.level == 0) {
       if (c.generated >= 0 && !timed.reaches[place]) continue;
       spent += timed.seconds;

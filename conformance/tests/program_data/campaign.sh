@@ -1,0 +1,149 @@
+# fuzz campaigns: shards, journals that survive kill -9, their merge, MPI. No
+# clause of SPEC: the promises of README.md.
+
+campaign="fuzz arith --cases 6001 --seed 3"
+digest_in() { sed -n 's/.*"digest": "\([0-9a-f]\{16\}\)".*/\1/p' "$1" | head -n 1; }
+run 0 $campaign --json
+whole=$(digest_in .out)
+
+# Shards, as launchers ask for them.
+variables='OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE
+  SLURM_PROCID SLURM_NTASKS GTEST_SHARD_INDEX GTEST_TOTAL_SHARDS'
+# shellcheck disable=SC2086
+unset $variables
+run 0 $campaign --shard 1/3 --json
+third=$(digest_in .out)
+holds fuzz_json_has_the_shard grep -q '"by": "--shard"' .out
+for pair in OMPI_COMM_WORLD_RANK,OMPI_COMM_WORLD_SIZE PMI_RANK,PMI_SIZE \
+  SLURM_PROCID,SLURM_NTASKS GTEST_SHARD_INDEX,GTEST_TOTAL_SHARDS; do
+  env "${pair%,*}=1" "${pair#*,}=3" "$program" $campaign --json >.out 2>.err
+  is "fuzz_shard_of_${pair%,*}" "$third" "$(digest_in .out)"
+  holds "fuzz_says_${pair%,*}" grep -q "shard 1/3, as ${pair%,*}, ${pair#*,}" \
+    .err
+  export "${pair%,*}=1"
+  refuses "fuzz_without_${pair#*,}" "${pair#*,} is not" $campaign
+  unset "${pair%,*}"
+done
+export PMI_RANK=0 PMI_SIZE=2 SLURM_PROCID=1 SLURM_NTASKS=2
+refuses fuzz_launchers_that_disagree 'say shard 0/2, but .* say 1/2' $campaign
+run 0 $campaign --shard 1/3 --json
+is fuzz_shard_before_launchers "$third" "$(digest_in .out)"
+unset PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS
+
+# A journal, without interruption and with kills at random moments.
+campaign="$campaign --block 100"
+run 0 $campaign --journal whole.jsonl --json
+is fuzz_journal_has_the_digest "$whole" "$(digest_in .out)"
+is fuzz_journal_has_every_block 62 "$(wc -l <whole.jsonl)"
+cp whole.jsonl again.jsonl
+run 0 $campaign --journal whole.jsonl --json
+is fuzz_journal_is_done "$whole" "$(digest_in .out)"
+holds fuzz_journal_does_nothing_twice cmp whole.jsonl again.jsonl
+kills=0
+for ((round = 0; round < 60; ++round)); do
+  "$program" $campaign --journal killed.jsonl >.out 2>.err &
+  victim=$!
+  sleep "0.0$((RANDOM % 80 + 10))"
+  kill -9 $victim 2>/dev/null && kills=$((kills + 1))
+  wait $victim 2>/dev/null && break
+done
+[ $kills -gt 2 ] || echo "# only $kills kills"
+run 0 $campaign --journal killed.jsonl --json
+is fuzz_journal_after_kills "$whole" "$(digest_in .out)"
+holds fuzz_journal_of_kills_is_the_same cmp whole.jsonl killed.jsonl
+size=$(stat -c %s whole.jsonl)
+for cut in 1 40 "$((size - 200))" "$((size - 1))" "$size"; do
+  cp whole.jsonl torn.jsonl
+  truncate -s -"$cut" torn.jsonl
+  run 0 $campaign --journal torn.jsonl
+  holds "fuzz_journal_torn_by_$cut" cmp whole.jsonl torn.jsonl
+done
+run 0 $campaign --journal seconds.jsonl --seconds 0.05 --json
+run 0 $campaign --journal seconds.jsonl --seconds 60 --json
+is fuzz_journal_in_two_times "$whole" "$(digest_in .out)"
+
+refuses fuzz_journal_of_another_campaign 'seed is 3, not 4: use another' \
+  fuzz arith --cases 6001 --block 100 --seed 4 --journal whole.jsonl
+echo 'a letter' >letter.txt
+refuses fuzz_journal_that_is_none 'letter.txt: line 1 is no header' \
+  $campaign --journal letter.txt
+is fuzz_journal_leaves_other_files 'a letter' "$(cat letter.txt)"
+refuses fuzz_journal_in_no_folder 'cannot be written' \
+  $campaign --journal nowhere/x.jsonl
+sed '3s/"digest"/"digits"/' whole.jsonl >broken.jsonl
+refuses fuzz_journal_with_a_broken_line 'broken.jsonl: line 3' \
+  $campaign --journal broken.jsonl
+sed 3p whole.jsonl >twice.jsonl
+refuses fuzz_journal_with_a_line_twice 'done twice' fuzz merge twice.jsonl
+flock whole.jsonl sleep 5 &
+holder=$!
+sleep 0.2
+refuses fuzz_journal_of_two_writers 'another process' \
+  $campaign --journal whole.jsonl
+kill $holder 2>/dev/null
+
+# Shards and their merge.
+for i in 0 1 2; do run 0 $campaign --shard $i/3 --journal shard$i.jsonl; done
+run 0 fuzz merge shard2.jsonl shard0.jsonl shard1.jsonl --json
+is fuzz_merge_holds '' "$reason"
+is fuzz_merge_has_the_digest "$whole" "$(digest_in .out)"
+shows fuzz_merge_says_so '^held: no mismatch' \
+  fuzz merge shard0.jsonl shard1.jsonl shard2.jsonl
+refuses fuzz_merge_without_a_shard \
+  'cases 2000 to 3999 are missing: no file is to have them' \
+  fuzz merge shard0.jsonl shard2.jsonl
+head -n 8 shard1.jsonl >short.jsonl
+refuses fuzz_merge_of_an_unfinished_shard \
+  'cases 2700 to 3999 are missing: short.jsonl is to have them' \
+  fuzz merge shard0.jsonl short.jsonl shard2.jsonl
+refuses fuzz_merge_of_a_shard_twice \
+  'cases 2000 to 2099 are in shard1.jsonl and in shard1.jsonl' \
+  fuzz merge shard0.jsonl shard1.jsonl shard2.jsonl shard1.jsonl
+cp shard1.jsonl machine2.jsonl
+shows fuzz_merge_of_replicas '^held' fuzz merge --replicated \
+  shard0.jsonl shard1.jsonl shard2.jsonl machine2.jsonl
+run 0 fuzz arith --cases 6001 --seed 3 --block 70 --journal seventy.jsonl
+refuses fuzz_merge_of_other_blocks 'cannot be compared' \
+  fuzz merge --replicated whole.jsonl seventy.jsonl
+sed -i '4s/"digest":"./"digest":"x/; 4s/"x/"0/' machine2.jsonl
+sed -i '4s/"elements":\([0-9]*\)/"elements":1\1/' machine2.jsonl
+run 1 fuzz merge --replicated shard0.jsonl shard1.jsonl shard2.jsonl \
+  machine2.jsonl
+is fuzz_merge_of_machines_that_disagree '' "$reason"
+holds fuzz_merge_says_who_disagrees grep -q \
+  'DISAGREE on cases 2200 to 2299: shard1.jsonl has .*, machine2.jsonl' .out
+run 0 fuzz arith --cases 6001 --seed 4 --shard 1/3 --journal other.jsonl
+refuses fuzz_merge_of_other_campaigns 'another campaign.*seed is 4, not 3' \
+  fuzz merge shard0.jsonl other.jsonl shard2.jsonl
+refuses fuzz_merge_of_nothing 'FILE' fuzz merge
+refuses fuzz_merge_of_no_journal 'is no file' fuzz merge nowhere.jsonl
+
+# What differs comes with its token, one a block, through the merge.
+wrong="fuzz combine --against mutant:training.combine_in_reverse --cases 300"
+for i in 0 1; do
+  run 1 $wrong --block 50 --shard $i/2 --journal wrong$i.jsonl
+done
+run 1 fuzz merge wrong0.jsonl wrong1.jsonl
+is fuzz_merge_of_mismatches '' "$reason"
+replay=$(sed -n 's/^ *zeroulp \(fuzz combine .*--replay .*\)/\1/p' .out |
+  tail -n 1)
+# shellcheck disable=SC2086
+run 1 $replay
+is fuzz_merge_names_a_replay '' "$reason"
+run 1 $wrong --block 50 --journal wrong.jsonl --json
+count=$(sed -n 's/^  "mismatches": \([0-9]*\),/\1/p' .out)
+run 1 fuzz merge wrong0.jsonl wrong1.jsonl --json
+is fuzz_merge_counts_mismatches "$count" \
+  "$(sed -n 's/^  "mismatches": \([0-9]*\),/\1/p' .out)"
+
+# MPI, where the program was built with it and there is a launcher.
+refuses fuzz_mpi_needs_a_journal '--mpi needs --journal|no MPI' $campaign --mpi
+if "$program" $campaign --mpi --journal ranks.jsonl 2>&1 | grep -q 'no MPI'; then
+  refuses fuzz_mpi_is_left_out 'build with -DZEROULP_MPI=ON' \
+    $campaign --mpi --journal ranks.jsonl
+  echo "# fuzz --mpi: this build has no MPI"
+elif ! command -v mpirun >/dev/null; then
+  echo "# fuzz --mpi: no mpirun here"
+else
+  . "$here/program_data/mpi.sh"
+fi

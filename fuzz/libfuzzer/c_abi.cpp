@@ -1,0 +1,558 @@
+// Fuzzes the C ABI: the first byte says which function, the rest its arguments:
+// names and structs with hostile members, matrices of any shape and stride,
+// NULL, memory that is not there.
+//
+// Whatever is asked, there is a status: a refusal has one line of text and has
+// written nothing, and no call writes beside the elements of its outputs or
+// changes an input. Buffers are as large as their elements, so that
+// AddressSanitizer sees the rest.
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "fuzz/libfuzzer/contract.hpp"
+#include "zeroulp/random.hpp"
+#include "zeroulp/zeroulp.h"
+
+namespace zeroulp::fuzz {
+namespace {
+
+/// The bytes of an input, one after the other; then zeros.
+class source {
+ public:
+  source(const std::uint8_t* data, std::size_t size)
+      : at_(data), end_(data + size) {}
+
+  std::uint32_t byte() { return at_ == end_ ? 0 : *at_++; }
+  std::uint32_t below(std::uint32_t n) { return byte() % n; }
+  /// Returns true for one byte in `n`, and never when there is no input left.
+  bool rarely(std::uint32_t n) { return byte() % n == n - 1; }
+  std::uint32_t word() {
+    std::uint32_t w = 0;
+    for (int i = 0; i < 4; ++i) w = w << 8 | byte();
+    return w;
+  }
+  /// A small number, or one that few expect.
+  std::int64_t number() {
+    constexpr std::int64_t odd[] = {-1,        0,         1,         2,
+                                    3,         127,       128,       129,
+                                    255,       256,       INT32_MAX, INT32_MIN,
+                                    INT64_MAX, INT64_MIN, 1LL << 32, 1LL << 31,
+                                    1LL << 62, 65536,     -128,      -32768};
+    const auto b = byte();
+    return b < 200 ? b % 40 : odd[b % std::size(odd)];
+  }
+  std::int32_t small() { return static_cast<std::int32_t>(number()); }
+  std::string text() {
+    std::string t;
+    for (auto n = below(24); n > 0; --n) t += static_cast<char>(byte());
+    return t;
+  }
+
+ private:
+  const std::uint8_t* at_;
+  const std::uint8_t* end_;
+};
+
+/// Memory that a matrix lies in, and what was there.
+struct memory {
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::uint8_t> before;
+  zeroulp_matrix view{};
+  bool is_output = false;
+};
+
+/// Makes the arguments of one call, and checks it.
+class arguments {
+ public:
+  explicit arguments(source& s) : s_(s) {}
+
+  source& bytes() { return s_; }
+  int extent() { return static_cast<int>(s_.below(s_.rarely(8) ? 150 : 9)); }
+
+  const zeroulp_const_matrix* in(std::int64_t m, std::int64_t n,
+                                 int bytes = 4) {
+    memory* const x = make(m, n, bytes, false);
+    if (x == nullptr) return nullptr;
+    const zeroulp_matrix& v = x->view;
+    inputs_.push_back(
+        {v.data, v.rows, v.cols, v.row_stride, v.col_stride, v.element_bytes});
+    return &inputs_.back();
+  }
+  const zeroulp_matrix* out(std::int64_t m, std::int64_t n, int bytes = 4) {
+    memory* const x = make(m, n, bytes, true);
+    return x == nullptr ? nullptr : &x->view;
+  }
+  zeroulp_matrix out_value(std::int64_t m, std::int64_t n) {
+    const auto* const x = out(m, n);
+    return x == nullptr ? zeroulp_matrix{} : *x;
+  }
+  zeroulp_const_matrix in_value(std::int64_t m, std::int64_t n, int bytes = 4) {
+    const auto* const x = in(m, n, bytes);
+    return x == nullptr ? zeroulp_const_matrix{} : *x;
+  }
+
+  /// A struct of words, some of them changed.
+  template <class T>
+  const T* disturbed(T value) {
+    static_assert(sizeof(T) % 4 == 0);
+    for (auto n = s_.rarely(3) ? s_.below(3) : 0; n > 0; --n) {
+      const std::int32_t word = s_.small();
+      const auto at = s_.byte() % (sizeof(T) / 4);
+      std::memcpy(reinterpret_cast<char*>(&value) + 4 * at, &word, 4);
+    }
+    if (s_.rarely(32)) return nullptr;
+    auto& kept = kept_.emplace_back(sizeof(T) / 4 + 1);
+    std::memcpy(kept.data(), &value, sizeof(T));
+    return reinterpret_cast<const T*>(kept.data());
+  }
+
+  /// Checks what a call left behind.
+  void check(zeroulp_status status) const {
+    demand(status >= ZEROULP_OK && status <= ZEROULP_OUT_OF_MEMORY,
+           "a status is OK, or blames the arguments");
+    if (status != ZEROULP_OK) demand_one_line(zeroulp_last_error());
+    for (const memory& x : all_) {
+      auto now = x.bytes;
+      if (x.is_output && status == ZEROULP_OK) restore(x, now);
+      demand(now == x.before, "nothing but elements of outputs is written");
+    }
+  }
+
+ private:
+  /// Puts the elements back to what they were.
+  static void restore(const memory& x, std::vector<std::uint8_t>& now) {
+    const zeroulp_matrix& v = x.view;
+    if (v.data == nullptr) return;  // left out, whatever its shape
+    const auto* const base = static_cast<const std::uint8_t*>(v.data);
+    for (std::int64_t i = 0; i < v.rows; ++i) {
+      for (std::int64_t j = 0; j < v.cols; ++j) {
+        const auto at = static_cast<std::size_t>(
+            base - x.bytes.data() +
+            (i * v.row_stride + j * v.col_stride) * v.element_bytes);
+        std::copy_n(x.before.begin() + static_cast<std::ptrdiff_t>(at),
+                    v.element_bytes,
+                    now.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+    }
+  }
+
+  memory* make(std::int64_t m, std::int64_t n, int bytes, bool is_output) {
+    const auto kind = s_.byte();
+    if (kind == 255) return nullptr;
+    memory& x = all_.emplace_back();
+    x.is_output = is_output;
+    if (kind >= 245) {  // nothing is there, whatever it says
+      x.view = {nullptr,     s_.number(), s_.number(),
+                s_.number(), s_.number(), s_.rarely(4) ? s_.number() : bytes};
+      // Without elements a long side is allowed, and costs memory and time by
+      // the row: bounded here.
+      constexpr std::int64_t longest = 4096;
+      if (x.view.rows == 0) x.view.cols = std::min(x.view.cols, longest);
+      if (x.view.cols == 0) x.view.rows = std::min(x.view.rows, longest);
+      return &x;
+    }
+    if (kind >= 235) m = s_.below(12);
+    if (kind >= 225 && kind < 240) n = s_.below(12);
+    if (kind >= 215 && kind < 230) bytes = 1 << s_.below(4);
+    constexpr int gap = 3;
+    std::int64_t by_row = n;
+    std::int64_t by_col = 1;
+    switch (kind % 6) {
+      case 1:
+        by_row = n + gap;
+        break;
+      case 2:
+        by_row = 1;
+        by_col = m + gap;
+        break;
+      case 3:
+        by_row = 2 * n + gap;
+        by_col = 2;
+        break;
+      case 4:
+        by_row = -n - gap;
+        by_col = m > 1 ? -1 : 1;
+        break;
+      case 5:
+        if (!is_output) by_row = 0;
+        break;
+      default:
+        break;
+    }
+    const auto lowest = [](std::int64_t count, std::int64_t by) {
+      return count > 0 && by < 0 ? (count - 1) * by : 0;
+    };
+    const auto highest = [](std::int64_t count, std::int64_t by) {
+      return count > 0 && by > 0 ? (count - 1) * by : 0;
+    };
+    const std::int64_t low = lowest(m, by_row) + lowest(n, by_col);
+    const std::int64_t high = highest(m, by_row) + highest(n, by_col);
+    const bool any = m > 0 && n > 0;
+    const int odd = kind == 244 ? 1 : 0;  // not aligned
+    x.bytes.resize(
+        any ? static_cast<std::size_t>((high - low + 1) * bytes + odd) : 0);
+    counter_rng rng(kind, s_.byte());
+    for (auto& b : x.bytes) b = static_cast<std::uint8_t>(rng.next());
+    x.before = x.bytes;
+    x.view = {any ? x.bytes.data() + odd - low * bytes : nullptr,
+              m,
+              n,
+              by_row,
+              by_col,
+              bytes};
+    return &x;
+  }
+
+  source& s_;
+  std::deque<memory> all_;
+  std::deque<zeroulp_const_matrix> inputs_;
+  std::deque<std::vector<std::uint64_t>> kept_;
+};
+
+// Values by name, then disturbed.
+
+const char* name_in(source& s, std::int32_t table) {
+  std::int64_t count = 0;
+  while (zeroulp_name(table, count) != nullptr) ++count;
+  return zeroulp_name(table, s.byte() % count);
+}
+
+zeroulp_format format_of(const char* name) {
+  zeroulp_format f{};
+  zeroulp_format_from_name(name, &f);
+  return f;
+}
+zeroulp_format any_format(source& s) {
+  constexpr const char* common[] = {"e4m3", "bf16", "fp32", "e5m6"};
+  return format_of(s.rarely(3) ? name_in(s, ZEROULP_FORMATS)
+                               : common[s.below(4)]);
+}
+
+zeroulp_quantizer any_quantizer(source& s) {
+  constexpr const char* from[] = {"bf16", "fp32", "fp16"};
+  constexpr const char* groups[] = {"1x128",  "128x1", "128x128",
+                                    "tensor", "1x3",   "2x2"};
+  zeroulp_quantizer q{};
+  zeroulp_quantizer_from_names(
+      from[s.below(3)], s.rarely(3) ? name_in(s, ZEROULP_FORMATS) : "e4m3",
+      name_in(s, ZEROULP_CONVENTIONS), name_in(s, ZEROULP_SCALE_KINDS),
+      groups[s.below(6)], &q);
+  return q;
+}
+
+/// How many groups there are, as far as a group says.
+std::int64_t groups(std::int64_t length, std::int32_t by) {
+  return by <= 0 ? (length > 0 ? 1 : 0) : (length + by - 1) / by;
+}
+
+zeroulp_path any_path(source& s) {
+  zeroulp_path p{};
+  zeroulp_path_from_name(name_in(s, ZEROULP_PATHS), &p);
+  return p;
+}
+zeroulp_recipe any_recipe(source& s) {
+  zeroulp_recipe r{};
+  zeroulp_recipe_from_name(name_in(s, ZEROULP_RECIPES), &r);
+  return r;
+}
+
+/// So many dimensions; the sizes of what fits them.
+struct shape {
+  std::int64_t m, n, k;
+};
+
+using call = zeroulp_status (*)(arguments&, source&, const shape&);
+
+zeroulp_status call_names(arguments&, source& s, const shape&) {
+  const auto which = static_cast<std::int32_t>(s.below(9));
+  const std::int32_t table = s.small();
+  const std::string text = s.rarely(2) ? s.text() : name_in(s, which);
+  const char* const name = s.rarely(16) ? nullptr : text.c_str();
+  zeroulp_name(table, s.number());
+  std::int32_t value = 0;
+  zeroulp_quantizer q{};
+  zeroulp_path p{};
+  zeroulp_recipe r{};
+  std::vector<char> room(s.below(20));
+  switch (which) {
+    case 0:
+      return zeroulp_value_from_name(table, name, &value);
+    case 1:
+      return zeroulp_format_from_name(name, s.rarely(8) ? nullptr : &q.from);
+    case 2:
+      q.from = any_format(s);
+      q.from.bias = s.small();
+      return zeroulp_format_name(&q.from, room.data(), room.size());
+    case 3:
+      return zeroulp_policy_from_name(name, &q.how.conversion);
+    case 4:
+      return zeroulp_group_from_name(name, &q.group);
+    case 5:
+      return zeroulp_convention_from_name(name, &q.how);
+    case 6:
+      return zeroulp_path_from_name(name, &p);
+    case 7:
+      return zeroulp_recipe_from_name(name, &r);
+    default:
+      return zeroulp_quantizer_from_names(name, name, name, name, name, &q);
+  }
+}
+
+constexpr call calls[] = {
+    call_names,
+    [](arguments& a, source& s, const shape& x) {
+      const auto* from = a.disturbed(any_format(s));
+      const auto* to = a.disturbed(any_format(s));
+      zeroulp_policy how{};
+      zeroulp_policy_from_name(name_in(s, ZEROULP_POLICIES), &how);
+      const auto rounding = s.rarely(4) ? s.small() : 0;
+      return zeroulp_recode(from, a.in(x.m, x.n), to, a.out(x.m, x.n), rounding,
+                            s.rarely(3) ? a.disturbed(how) : nullptr,
+                            s.rarely(3) ? a.in(x.m, x.n) : nullptr);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto operation = s.small() % 7;
+      const auto rounding = s.small() % 8;
+      return zeroulp_arithmetic(operation, a.disturbed(any_format(s)),
+                                a.in(x.m, x.n), a.in(x.m, x.n), a.in(x.m, x.n),
+                                a.out(x.m, x.n), rounding, nullptr,
+                                s.rarely(3) ? a.in(x.m, x.n) : nullptr);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto q = any_quantizer(s);
+      const auto m = groups(x.m, q.group.rows);
+      const auto n = groups(x.n, q.group.cols);
+      const auto* z = a.disturbed(q);
+      switch (s.below(4)) {
+        case 0:
+          return zeroulp_quantize(z, a.in(x.m, x.n), a.out(x.m, x.n),
+                                  a.out(m, n));
+        case 1:
+          return zeroulp_quantize_by_amax(z, a.in(x.m, x.n), a.in(m, n),
+                                          a.out(x.m, x.n), a.out(m, n));
+        case 2:
+          return zeroulp_group_amaxes(z, a.in(x.m, x.n), a.out(m, n));
+        default:
+          return zeroulp_make_scales(z, a.in(m, n), a.out(m, n),
+                                     s.rarely(2) ? a.out(m, n) : nullptr);
+      }
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto q = any_quantizer(s);
+      return zeroulp_dequantize(
+          a.disturbed(q.to), a.disturbed(q.group), a.in(x.m, x.n),
+          a.in(groups(x.m, q.group.rows), groups(x.n, q.group.cols)),
+          a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const zeroulp_retiling r{
+          format_of("e5m6"), format_of("e4m3"), s.rarely(3) ? s.small() : 0,
+          s.rarely(2) ? 3 : 128, static_cast<std::int32_t>(s.below(2))};
+      return zeroulp_retile(a.disturbed(r), a.in(x.m, x.n),
+                            a.in(x.m, groups(x.n, r.tile)), a.out(x.n, x.m),
+                            a.out(x.n, groups(x.m, r.tile)));
+    },
+    [](arguments&, source& s, const shape& x) {
+      std::vector<std::uint32_t> history(static_cast<std::size_t>(x.m));
+      for (auto& h : history) h = s.word();
+      std::uint32_t amax = 0;
+      const bool none = s.rarely(8);
+      const auto count = none ? s.number() : x.m;
+      const auto current = s.word();
+      const auto rule = s.small();
+      return zeroulp_delayed_amax(none ? nullptr : history.data(), count,
+                                  current, rule, s.word(),
+                                  s.rarely(16) ? nullptr : &amax);
+    },
+    [](arguments&, source& s, const shape&) {
+      std::int64_t rows = 0;
+      std::int64_t cols = 0;
+      const auto what = s.small();
+      const auto mn = s.number();
+      if (s.rarely(2)) return zeroulp_packed_bytes(what, mn, &rows);
+      return zeroulp_layout_shape(what, mn, s.number(),
+                                  s.rarely(16) ? nullptr : &rows, &cols);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto layout =
+          s.rarely(8) ? s.small() : static_cast<std::int32_t>(s.below(4));
+      std::int64_t rows = 1;
+      std::int64_t cols = 1;
+      zeroulp_layout_shape(layout, x.m, x.n, &rows, &cols);
+      return s.rarely(2) ? zeroulp_read_scales(layout, a.in(rows, cols),
+                                               a.out(x.m, x.n))
+                         : zeroulp_lay_out_scales(layout, a.in(x.m, x.n),
+                                                  a.out(rows, cols));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto packing =
+          s.rarely(8) ? s.small() : static_cast<std::int32_t>(s.below(2));
+      std::int64_t width = 1;
+      zeroulp_packed_bytes(packing, x.n, &width);
+      return s.rarely(2) ? zeroulp_unpack(packing, a.in(x.m, width, 1),
+                                          a.out(x.m, x.n, 2))
+                         : zeroulp_pack(packing, a.in(x.m, x.n, 2),
+                                        a.out(x.m, width, 1));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      return zeroulp_step(a.disturbed(any_path(s)), a.in(x.m, x.k),
+                          a.in(x.m, x.k), s.rarely(2) ? nullptr : a.in(x.m, 1),
+                          a.out(x.m, 1));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto r = any_recipe(s);
+      const zeroulp_operand left{
+          format_of("e4m3"), a.in_value(x.m, x.k, 1),
+          s.rarely(2)
+              ? zeroulp_const_matrix{}
+              : a.in_value(groups(x.m, r.a.rows), groups(x.k, r.a.cols))};
+      const zeroulp_operand right{
+          format_of("e4m3"), a.in_value(x.n, x.k, 1),
+          s.rarely(2)
+              ? zeroulp_const_matrix{}
+              : a.in_value(groups(x.n, r.b.rows), groups(x.k, r.b.cols))};
+      const auto* c = s.rarely(2) ? nullptr : a.in(x.m, x.n);
+      return zeroulp_gemm(a.disturbed(r), &left, &right, c, a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto p = any_path(s);
+      const zeroulp_operand left{p.a, a.in_value(x.m, x.k), {}};
+      const zeroulp_operand right{p.b, a.in_value(x.n, x.k), {}};
+      if (s.rarely(4)) {
+        return zeroulp_exact_products(&left, &right, a.out(x.m, x.n, 8));
+      }
+      const auto* c = s.rarely(2) ? nullptr : a.in(x.m, x.n);
+      return zeroulp_multiply(a.disturbed(p), &left, &right, c,
+                              a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      zeroulp_comparison found{};
+      const auto* f = s.rarely(3) ? nullptr : a.disturbed(any_format(s));
+      return zeroulp_compare(f, a.in(x.m, x.n), a.in(x.m, x.n), &found);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      zeroulp_errors errors{};
+      return zeroulp_measure_errors(a.in(x.m, x.n, 8), a.in(x.m, x.n, 8),
+                                    s.rarely(2) ? nullptr : a.in(x.m, x.n, 8),
+                                    &errors);
+    },
+    [](arguments& a, source& s, const shape&) {
+      zeroulp_recipe out{};
+      return zeroulp_recipe_for_operands(
+          a.disturbed(any_recipe(s)), a.disturbed(any_format(s)),
+          a.disturbed(any_format(s)), s.rarely(16) ? nullptr : &out);
+    },
+    [](arguments&, source& s, const shape&) {
+      std::int32_t yes = 0;
+      zeroulp_simd_in_use(&yes);
+      return zeroulp_simd_is_supported(s.small(), s.rarely(8) ? nullptr : &yes);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      return zeroulp_apply(s.small() % 4, a.in(x.m, x.n), a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const zeroulp_swiglu layer{any_quantizer(s), any_quantizer(s)};
+      const auto& q = layer.out.group;
+      const auto& c = layer.cache.group;
+      const auto quantized = [&](const zeroulp_group& g) {
+        return zeroulp_quantized{
+            a.out_value(x.m, x.n),
+            a.out_value(groups(x.m, g.rows), groups(x.n, g.cols))};
+      };
+      const auto h = quantized(q);
+      const auto g = quantized(c);
+      const auto u = quantized(c);
+      return zeroulp_swiglu_forward(
+          a.disturbed(layer), a.in(x.m, x.n), a.in(x.m, x.n),
+          s.rarely(3) ? nullptr : a.out(x.m, x.n), s.rarely(3) ? nullptr : &h,
+          s.rarely(3) ? nullptr : &g, s.rarely(3) ? nullptr : &u);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const zeroulp_swiglu layer{any_quantizer(s), any_quantizer(s)};
+      const auto& q = layer.out.group;
+      const auto& c = layer.cache.group;
+      const auto cached = [&] {
+        return zeroulp_const_quantized{
+            a.in_value(x.m, x.n),
+            a.in_value(groups(x.m, c.rows), groups(x.n, c.cols))};
+      };
+      const auto g = cached();
+      const auto u = cached();
+      const zeroulp_quantized dg{
+          a.out_value(x.m, x.n),
+          a.out_value(groups(x.m, q.rows), groups(x.n, q.cols))};
+      return zeroulp_swiglu_backward(
+          a.disturbed(layer), a.disturbed(any_format(s)), a.in(x.m, x.n), &g,
+          &u, s.rarely(3) ? nullptr : a.out(x.m, x.n), a.out(x.m, x.n),
+          s.rarely(3) ? nullptr : a.out(x.m, x.n), s.rarely(3) ? nullptr : &dg,
+          nullptr);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const zeroulp_rms_layer layer{format_of("bf16"), format_of("fp32"),
+                                    s.word(), any_quantizer(s)};
+      const auto& q = layer.out.group;
+      const zeroulp_quantized y{
+          a.out_value(x.m, x.n),
+          a.out_value(groups(x.m, q.rows), groups(x.n, q.cols))};
+      return zeroulp_rms_norm(a.disturbed(layer), a.in(x.m, x.n), a.in(1, x.n),
+                              s.rarely(3) ? nullptr : a.out(x.m, x.n),
+                              s.rarely(3) ? nullptr : a.out(x.m, 1),
+                              s.rarely(3) ? nullptr : &y);
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto unit = [&s] { return static_cast<double>(s.byte()) / 250; };
+      const zeroulp_adamw_settings settings{unit(), unit(), unit(),
+                                            unit(), unit(), s.number()};
+      zeroulp_adamw_step step{{},
+                              any_format(s),
+                              any_format(s),
+                              static_cast<std::int32_t>(s.below(8))};
+      if (zeroulp_make_adamw_factors(&settings, &step.factors) != ZEROULP_OK) {
+        demand_one_line(zeroulp_last_error());
+      }
+      return zeroulp_adamw(a.disturbed(step), s.word(), s.word(),
+                           a.in(x.m, x.n), a.out(x.m, x.n), a.out(x.m, x.n),
+                           a.out(x.m, x.n),
+                           s.rarely(2) ? nullptr : a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      std::vector<std::int32_t> rows(static_cast<std::size_t>(x.m * x.k));
+      for (auto& r : rows) r = s.rarely(4) ? s.small() : -1;
+      const zeroulp_const_matrix slots{rows.data(), x.m, x.k, x.k, 1, 4};
+      if (s.rarely(2)) {
+        const zeroulp_const_matrix taken{rows.data(), x.m, 1, x.k, 1, 4};
+        const auto q = any_quantizer(s);
+        return zeroulp_dispatch(a.disturbed(q), a.in(4, x.n), &taken,
+                                a.out(x.m, x.n),
+                                a.out(x.m, groups(x.n, q.group.cols)));
+      }
+      return zeroulp_combine(s.small() % 4, a.in(4, x.n, 2), &slots,
+                             s.rarely(2) ? nullptr : a.in(x.m, x.k),
+                             a.out(x.m, x.n, 2));
+    },
+};
+
+void check(const std::uint8_t* data, std::size_t size) {
+  source s(data, size);
+  arguments a(s);
+  const call f = calls[s.byte() % std::size(calls)];
+  const shape x{a.extent(), a.extent(), a.extent()};
+  a.check(f(a, s, x));
+}
+
+}  // namespace
+}  // namespace zeroulp::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
+                                      std::size_t size) {
+  zeroulp::fuzz::check(data, size);
+  return 0;
+}

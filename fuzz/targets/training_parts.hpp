@@ -1,0 +1,105 @@
+// Defines what the rows of swiglu, adamw, dispatch and combine share: formats
+// and numbers of training, how numbers are called.
+
+#ifndef ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_
+#define ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_
+
+#include <string>
+
+#include "fuzz/targets/parts.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::fuzz {
+
+/// Returns fp32, bf16 or fp16; bf16 mostly.
+inline format draw_number_format(counter_rng& rng) {
+  constexpr format all[] = {bf16, bf16, bf16, fp32, fp32, fp16};
+  return one_of(all, rng);
+}
+
+inline bool is_number_format(format f) {
+  return f == fp32 || f == bf16 || f == fp16;
+}
+
+/// The index of such a format on number_axis.
+inline int number_index(format f) { return f == fp32 ? 0 : f == bf16 ? 1 : 2; }
+inline bin_axis number_axis(const char* name) {
+  return {name, {"fp32", "bf16", "fp16"}};
+}
+
+/// code_kind, the largest number being one more.
+inline int plain_kind(format f, std::uint64_t code) {
+  constexpr int plain[] = {0, 1, 2, 2, 3, 4};
+  return plain[static_cast<int>(code_kind_of(f, code))];
+}
+inline bin_axis plain_axis(const char* name) {
+  return {name, {"zero", "subnormal", "normal", "inf", "nan"}};
+}
+
+inline int sign_of(format f, std::uint64_t code) {
+  return (code & f.sign_mask()) != 0 ? 1 : 0;
+}
+
+/// Sets each word to a number of about 2^exponent, of either sign.
+inline void fill_about(matrix& x, int exponent, int spread, counter_rng& rng) {
+  for (auto& word : x.words) {
+    const int e = exponent + rng.between(-spread, spread);
+    word = with_any_sign(x.type, code_at(x.type, e, some_fraction(x.type, rng)),
+                         rng);
+  }
+}
+
+inline void fill_any(matrix& x, counter_rng& rng) {
+  for (auto& word : x.words) word = any_code(x.type, rng);
+}
+
+/// Replaces some codes by zeros, subnormals, the largest, Inf and NaN.
+inline void strew_kinds(matrix& x, std::uint32_t rarity, counter_rng& rng) {
+  for (auto& word : x.words) {
+    if (!rng.one_in(rarity)) continue;
+    word = code_of_kind(x.type, static_cast<code_kind>(rng.below(code_kinds)),
+                        rng);
+  }
+}
+
+/// Where x, FP32 bits, lies between the codes of `f`.
+inline position position_in(format f, std::uint32_t x) {
+  const auto fine = recode(fp32, x, refined(f), {}, keep_specials);
+  return position_of(f, fine, (x & 0x7fffffff) != 0);
+}
+
+/// A dimension of groups: whole, cut short, or all of it.
+inline int group_edge(std::int32_t group, std::ptrdiff_t length) {
+  return group == 0 ? 2 : length % group != 0 ? 1 : 0;
+}
+inline bin_axis group_axis(const char* name) {
+  return {name, {"whole", "partial", "all"}};
+}
+
+inline bin_axis convention_axis() {
+  bin_axis names{"convention", {}};
+  for (const auto& row : named_conventions) names.values.push_back(row.name);
+  return names;
+}
+inline int convention_index(const settings& s) {
+  int index = 0;
+  for (const auto& row : named_conventions) {
+    if (std::string_view(row.name) == s.how.name) break;
+    ++index;
+  }
+  return index;
+}
+
+/// Why nothing is quantized so, or "".
+inline std::string refuse_quantizer(format from, format to) {
+  if (!is_number_format(from)) {
+    return "numbers are of fp32, bf16 or fp16, not " + name_of(from);
+  }
+  if (is_quantizable(to)) return "";
+  return "no quantizing to " + name_of(to) +
+         ": it needs a sign, at most 32 bits, and a largest number within FP32";
+}
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_

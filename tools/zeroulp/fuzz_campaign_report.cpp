@@ -1,0 +1,145 @@
+// How a campaign is shown: counts, digest, coverage, and the cases that differ.
+
+#ifdef ZEROULP_HAVE_CONFORMANCE
+#include <fmt/format.h>
+
+#include "fuzz_report.hpp"
+
+namespace zeroulp::program {
+
+using namespace fuzz;
+
+namespace {
+
+struct bin_hits {
+  std::string name;
+  std::uint64_t count;
+};
+
+target target_of(const json& header) {
+  return parse_target(header.value("target", ""));
+}
+
+sides sides_of(const json& header) {
+  return {header.value("left", ""), header.value("right", "")};
+}
+
+std::vector<bin_hits> hits_of(const campaign_report& r) {
+  std::vector<bin_hits> hits;
+  const auto names = info_of(target_of(r.header)).bins();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    hits.push_back({names[i], r.result.bins[i]});
+  }
+  return hits;
+}
+
+std::string coverage_text(const std::vector<bin_hits>& hits, bool all) {
+  std::size_t empty = 0;
+  const bin_hits* least = nullptr;
+  for (const auto& h : hits) {
+    empty += h.count == 0 ? 1 : 0;
+    if (least == nullptr || h.count < least->count) least = &h;
+  }
+  std::string text = fmt::format("coverage: {} of {} bins hit",
+                                 hits.size() - empty, hits.size());
+  if (least != nullptr) {
+    text += fmt::format("; least: {}, {} times", least->name, least->count);
+  }
+  text += "\n";
+  if (!all) return text;
+  table t{{"bin", "hits"}, {}};
+  for (const auto& h : hits) {
+    t.rows.push_back({h.name, std::to_string(h.count)});
+  }
+  return text + to_text(t);
+}
+
+/// Journals know nothing of time.
+std::string rate_text(const campaign_result& r) {
+  if (r.seconds <= 0) return fmt::format("{} elements", r.elements);
+  return fmt::format("{} elements in {:.2f} s, {:.2f} million a second",
+                     r.elements, r.seconds,
+                     static_cast<double>(r.elements) / r.seconds / 1e6);
+}
+
+/// Up to so many cases are printed; JSON has all of them.
+constexpr std::size_t most_printed = 10;
+
+}  // namespace
+
+campaign_report report_of(const json& header,
+                          const std::vector<block_record>& records) {
+  campaign_report all{header, {}, {}};
+  all.result.bins.resize(info_of(target_of(header)).bins().size());
+  for (const auto& r : records) {
+    if (r.result.bins.size() > all.result.bins.size()) {
+      throw input_error(fmt::format(
+          "the record of case {} has more bins than {} has: it is of another "
+          "version",
+          r.range.first, header.value("target", "")));
+    }
+    join(all.result, r.result);
+    if (r.result.mismatches > 0) all.mismatching.push_back(r);
+  }
+  return all;
+}
+
+std::string to_text(const campaign_report& r, bool all_bins) {
+  const json& h = r.header;
+  const sides s = sides_of(h);
+  std::string text =
+      fmt::format("{}: {} against {}, {} cases, seed {}, profile {}\n",
+                  h.value("target", ""), s.left, s.right, r.result.cases,
+                  h.value("seed", std::uint64_t{0}), h.value("profile", ""));
+  text +=
+      fmt::format("{}; digest {:016x}\n", rate_text(r.result), r.result.digest);
+  text += coverage_text(hits_of(r), all_bins);
+  for (std::size_t i = 0; i < std::min(r.mismatching.size(), most_printed);
+       ++i) {
+    const auto& b = r.mismatching[i];
+    text += fmt::format("{} of cases {} to {} differ, first case {}:\n  {}\n",
+                        b.result.mismatches, b.range.first, b.range.end() - 1,
+                        b.result.first_mismatch.value_or(0),
+                        replay_command(target_of(h), s, b.token));
+  }
+  if (r.mismatching.size() > most_printed) {
+    text += fmt::format("and {} blocks more\n",
+                        r.mismatching.size() - most_printed);
+  }
+  return text;
+}
+
+json to_json(const campaign_report& r) {
+  const campaign_result& x = r.result;
+  const auto field = [&r](const char* name) { return r.header.at(name); };
+  json bins = json::object();
+  for (const auto& h : hits_of(r)) bins[h.name] = h.count;
+  json j{{"target", field("target")},
+         {"left", field("left")},
+         {"right", field("right")},
+         {"profile", field("profile")},
+         {"generator", field("generator")},
+         {"seed", field("seed")},
+         {"options", field("options")},
+         {"shard", field("shard")},
+         {"cases", x.cases},
+         {"elements", x.elements},
+         {"digest", fmt::format("{:016x}", x.digest)},
+         {"mismatches", x.mismatches}};
+  if (x.seconds > 0) j["seconds"] = x.seconds;
+  if (x.first_mismatch) j["case"] = *x.first_mismatch;
+  json cases = json::array();
+  for (const auto& b : r.mismatching) {
+    cases.push_back({{"first", b.range.first},
+                     {"cases", b.range.count},
+                     {"mismatches", b.result.mismatches},
+                     {"case", *b.result.first_mismatch},
+                     {"token", b.token}});
+  }
+  if (!cases.empty()) j["mismatching"] = cases;
+  j["bins"] = bins;
+  return j;
+}
+
+}  // namespace zeroulp::program
+#endif

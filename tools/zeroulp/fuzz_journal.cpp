@@ -1,0 +1,270 @@
+#ifdef ZEROULP_HAVE_CONFORMANCE
+#include "fuzz_journal.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "fuzz/finding.hpp"
+#include "fuzz/token.hpp"
+
+namespace zeroulp::program {
+
+using namespace fuzz;
+
+namespace {
+
+constexpr const char* mark = "zeroulp_journal";
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw input_error(fmt::format("{}: {}", path, what));
+}
+
+[[noreturn]] void fail_with_errno(const std::string& path, const char* what) {
+  fail(path, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+/// The lines of a file, and how many bytes of it they are.
+struct lines_of {
+  std::vector<std::string> lines;
+  std::size_t bytes = 0;
+  std::string rest;  ///< without an end of line
+};
+
+lines_of split(const std::string& text) {
+  lines_of all;
+  for (auto end = text.find('\n'); end != std::string::npos;
+       end = text.find('\n', all.bytes)) {
+    all.lines.push_back(text.substr(all.bytes, end - all.bytes));
+    all.bytes = end + 1;
+  }
+  all.rest = text.substr(all.bytes);
+  return all;
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (!in.good() && !in.eof()) fail_with_errno(path, "cannot be read");
+  return text;
+}
+
+json parse_header(const std::string& path, const std::string& line) {
+  const json header = json::parse(line, nullptr, false);
+  const bool known = header.is_object() && header.value(mark, 0) == 1;
+  if (!known) fail(path, "line 1 is no header of a journal of version 1");
+  return header;
+}
+
+/// Records lie within the range, and do not overlap.
+void check_ranges(const journal_file& f) {
+  const case_range all = range_of(f.header);
+  auto sorted = f.records;
+  std::sort(sorted.begin(), sorted.end(), [](const auto& x, const auto& y) {
+    return x.range.first < y.range.first;
+  });
+  std::uint64_t at = all.first;
+  for (const auto& r : sorted) {
+    if (r.range.first < at || r.range.end() > all.end()) {
+      fail(f.path, fmt::format("cases {} to {} are done twice, or are not of "
+                               "this journal: it was changed by hand",
+                               r.range.first, r.range.end() - 1));
+    }
+    at = r.range.end();
+  }
+}
+
+journal_file parse_journal(const std::string& path, const std::string& text) {
+  const lines_of all = split(text);
+  journal_file f{path, {}, {}, all.bytes};
+  if (all.lines.empty()) fail(path, "is no journal: it has no header");
+  f.header = parse_header(path, all.lines[0]);
+  for (std::size_t i = 1; i < all.lines.size(); ++i) {
+    try {
+      f.records.push_back(parse_record(all.lines[i]));
+    } catch (const input_error& e) {
+      fail(path, fmt::format("line {}: {}", i + 1, e.what()));
+    }
+  }
+  check_ranges(f);
+  return f;
+}
+
+/// Which field of two headers differs first; "" if none does.
+std::string first_change(const json& is, const json& should) {
+  for (const auto& [key, value] : should.items()) {
+    const auto found = is.find(key);
+    if (found == is.end() || *found != value) {
+      return fmt::format("{} is {}, not {}", key,
+                         found == is.end() ? "absent" : found->dump(),
+                         value.dump());
+    }
+  }
+  return is.size() == should.size() ? "" : "its header has other fields";
+}
+
+std::uint64_t parse_hex(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value, 16);
+  if (error != std::errc{} || rest != end) {
+    throw input_error("the digest is no hexadecimal number");
+  }
+  return value;
+}
+
+/// A new name in a folder lasts when the folder does.
+void sync_folder_of(const std::string& path) {
+  auto folder = std::filesystem::path(path).parent_path();
+  if (folder.empty()) folder = ".";
+  const int at = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (at < 0) return;
+  fsync(at);
+  close(at);
+}
+
+}  // namespace
+
+bool operator==(const block_record& x, const block_record& y) {
+  return to_line(x) == to_line(y);
+}
+
+std::string to_line(const block_record& r) {
+  const campaign_result& x = r.result;
+  json j{{"first", r.range.first},
+         {"cases", r.range.count},
+         {"elements", x.elements},
+         {"digest", fmt::format("{:016x}", x.digest)},
+         {"mismatches", x.mismatches}};
+  if (x.first_mismatch) {
+    j["case"] = *x.first_mismatch;
+    j["token"] = r.token;
+  }
+  if (r.range.first < covered) j["bins"] = x.bins;
+  return j.dump();
+}
+
+block_record parse_record(const std::string& line) {
+  block_record r;
+  try {
+    const json j = json::parse(line);
+    campaign_result& x = r.result;
+    r.range = {j.at("first").get<std::uint64_t>(),
+               j.at("cases").get<std::uint64_t>()};
+    x.cases = r.range.count;
+    x.elements = j.at("elements").get<std::uint64_t>();
+    x.digest = parse_hex(j.at("digest").get<std::string>());
+    x.mismatches = j.at("mismatches").get<std::uint64_t>();
+    if (x.mismatches > 0) {
+      x.first_mismatch = j.at("case").get<std::uint64_t>();
+      r.token = j.at("token").get<std::string>();
+    }
+    if (j.contains("bins")) {
+      x.bins = j.at("bins").get<std::vector<std::uint64_t>>();
+    }
+  } catch (const json::exception&) {
+    throw input_error("is no record of a journal");
+  }
+  if (r.range.count == 0 || r.range.end() < r.range.first) {
+    throw input_error("is a record of no cases");
+  }
+  return r;
+}
+
+block_record run_block(const campaign& c, const case_range& range,
+                       double seconds) {
+  campaign part = c;
+  part.first = range.first;
+  part.cases = range.count;
+  part.seconds = seconds;
+  part.keep_going = true;
+  block_record r{range, run(part), ""};
+  r.range.count = r.result.cases;
+  if (r.result.first_mismatch) {
+    const auto index = *r.result.first_mismatch;
+    r.token = to_token(
+        shrink_case(generate(c.what, c.profile, c.seed, index, c.pinned),
+                    c.left, c.right, c.pinned));
+  }
+  return r;
+}
+
+case_range range_of(const json& header) {
+  return {header.value("first", std::uint64_t{0}),
+          header.value("count", std::uint64_t{0})};
+}
+
+journal_file read_journal(const std::string& path) {
+  if (!std::filesystem::is_regular_file(path)) fail(path, "is no file");
+  return parse_journal(path, read_text(path));
+}
+
+journal::journal(const std::string& path, const json& header) : path_(path) {
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file_ < 0) fail_with_errno(path, "cannot be written");
+  try {
+    struct stat about {};
+    if (fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
+      fail(path, "is no file");
+    }
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      fail(path, "another process writes to it: wait for its end");
+    }
+    const std::string text = read_text(path);
+    const std::string first = header.dump();
+    // Of a header that was being written there may be a part.
+    if (text.size() <= first.size() && first.starts_with(text)) {
+      if (ftruncate(file_, 0) != 0) fail_with_errno(path, "cannot be cut");
+      write_line(first);
+      sync_folder_of(path);
+      return;
+    }
+    journal_file f = parse_journal(path, text);
+    const auto change = first_change(f.header, header);
+    if (!change.empty()) {
+      fail(path, fmt::format("is the journal of another campaign: {}: use "
+                             "another file",
+                             change));
+    }
+    if (f.bytes < text.size() &&
+        (ftruncate(file_, static_cast<off_t>(f.bytes)) != 0 ||
+         fsync(file_) != 0)) {
+      fail_with_errno(path, "cannot be cut");
+    }
+    records_ = std::move(f.records);
+  } catch (...) {
+    close(file_);
+    throw;
+  }
+}
+
+journal::~journal() { close(file_); }
+
+void journal::add(const block_record& r) {
+  write_line(to_line(r));
+  records_.push_back(r);
+}
+
+void journal::write_line(std::string line) {
+  line += '\n';
+  for (std::size_t done = 0; done < line.size();) {
+    const auto count = write(file_, line.data() + done, line.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) fail_with_errno(path_, "cannot be written");
+    done += static_cast<std::size_t>(count);
+  }
+  if (fsync(file_) != 0) fail_with_errno(path_, "cannot be written");
+}
+
+}  // namespace zeroulp::program
+#endif
