@@ -10,8 +10,9 @@
 
 namespace zeroulp::fuzz {
 
-/// The first element in which two results differ.
+/// The first element in which two results differ, or how `right` failed.
 struct difference {
+  std::string failure;  ///< if this is not empty, there is nothing else
   std::string output;
   std::ptrdiff_t row = 0;
   std::ptrdiff_t col = 0;

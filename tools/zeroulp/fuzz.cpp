@@ -15,6 +15,7 @@
 #include "fuzz/options.hpp"
 #include "fuzz/token.hpp"
 #include "fuzz_report.hpp"
+#include "plugins.hpp"
 #include "silicon.hpp"
 #endif
 
@@ -102,6 +103,9 @@ campaign campaign_of(const fuzz_request& q) {
                         : covered;
   c.threads = q.threads;
   c.keep_going = q.keep_going;
+  if (is_plugin(q.left)) {
+    throw input_error("--reference: a plug-in is what is held: use --against");
+  }
   c.left = find_opponent(q.left, q.what);
   c.right = find_opponent(q.right, q.what);
   // Called for every case: nothing where there is nothing to pin.
@@ -129,12 +133,15 @@ void replay(const fuzz_request& q, outcome& out) {
   const auto left = run(find_opponent(q.left, q.what), p);
   const auto right = run(find_opponent(q.right, q.what), p);
   const auto where = first_difference(left, right);
+  plugin_summary();
   out.status = where ? 1 : 0;
   if (q.as_json) {
     json j{{"token", *q.token}, {"held", !where}};
     if (where) {
       j["difference"] = difference_json(*where);
-      j["clauses"] = info_of(p.what).clauses(p, where->output);
+      if (where->failure.empty()) {
+        j["clauses"] = info_of(p.what).clauses(p, where->output);
+      }
     }
     return print_json(j);
   }
@@ -144,6 +151,7 @@ void replay(const fuzz_request& q, outcome& out) {
         fmt::format("  {} and {} give the same bits\n", q.left, q.right));
   }
   print(difference_text(*where, sides_of(q)));
+  if (!where->failure.empty()) return;
   print(fmt::format("  SPEC      {}\n",
                     info_of(p.what).clauses(p, where->output)));
 }
@@ -207,6 +215,7 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   if (q.token) return replay(q, out);
   const campaign c = campaign_of(q);
   const campaign_result r = run(c, progress_of(q, c));
+  const std::string answers = plugin_summary();
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(
@@ -239,7 +248,7 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   print(fmt::format("{}: {} against {}, {} cases, seed {}, profile {}\n",
                     info_of(c.what).name, q.left, q.right, r.cases, c.seed,
                     q.profile));
-  print(fmt::format("{}; digest {:016x}\n", rate_text(r), r.digest));
+  print(fmt::format("{}; digest {:016x}\n{}", rate_text(r), r.digest, answers));
   print(coverage_text(hits, q.show_bins));
   if (!found) return print("held: no mismatch\n");
   print(fmt::format(
@@ -262,7 +271,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   q->what = info.what;
   sub->add_option("--against", q->right,
                   "oracle, engine, silicon, gpu, mutant:NAME, convention:NAME, "
-                  "recipe:NAME, path:NAME")
+                  "recipe:NAME, path:NAME, or a plug-in: LIB.so, python:FILE")
       ->capture_default_str();
   sub->add_option("--reference", q->left, "what it is held against")
       ->capture_default_str();
@@ -285,6 +294,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
                 "count every mismatch, not the first alone");
   sub->add_flag("--bins", q->show_bins, "print every coverage bin");
   sub->add_flag("--json", q->as_json);
+  add_plugin_limit(sub);
   for (const char* name : info.options) {
     sub->add_option(flag_of(name), q->fixed[name],
                     fmt::format("fix: {}", option_of(name).about));
@@ -298,7 +308,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
     const auto name = other->get_name();
     const bool goes = name == "--replay" || name == "--help" ||
                       name == "--against" || name == "--reference" ||
-                      name == "--json";
+                      name == "--limit" || name == "--json";
     if (!goes) replay->excludes(other);
   }
   sub->callback([q, &out] { run_fuzz(*q, out); });
