@@ -106,6 +106,11 @@ void read_for_training(claim& c, const setting_list& list) {
   }
 }
 
+bool fixes(const claim& c, std::string_view name) {
+  return std::any_of(c.fixed.begin(), c.fixed.end(),
+                     [name](const auto& f) { return f.first == name; });
+}
+
 }  // namespace
 
 std::string claim::text() const {
@@ -154,6 +159,13 @@ claim parse_claim(kind k, const std::string& as, const std::string& settings,
   return c;
 }
 
+bool lacks_name(const claim& c) {
+  const char* const decides = c.what == kind::quantize ? "convention"
+                              : c.what == kind::gemm   ? "interval"
+                                                       : nullptr;
+  return decides != nullptr && !fixes(c, decides);
+}
+
 bool holds(const claim& c, const fuzz::settings& s) {
   return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
     return fuzz::option_of(f.first).write(s) == f.second;
@@ -164,6 +176,17 @@ bool holds(const claim& c, const setting_list& s) {
   return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
     return std::find(s.begin(), s.end(), f) != s.end();
   });
+}
+
+void plugin_code::adopt(std::size_t i, const std::string& as) {
+  fuzz::settings s;
+  std::vector<std::string> names;
+  claim& c = claims_[i];
+  apply_name(s, c.what, as, names);
+  for (const auto& name : names) {
+    if (fixes(c, name)) continue;
+    c.fixed.emplace_back(name, fuzz::option_of(name).write(s));
+  }
 }
 
 void plugin_code::keep_to_claims(fuzz::target t, fuzz::settings& s) const {

@@ -56,6 +56,9 @@ std::optional<fuzz::target> target_of(kind k);
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple);
 
+/// Returns true iff it says of no quantizer or GEMM what its bits follow.
+bool lacks_name(const claim& c);
+
 /// Returns true iff these are settings that are claimed.
 bool holds(const claim& c, const fuzz::settings& s);
 bool holds(const claim& c, const setting_list& s);
@@ -86,6 +89,10 @@ class plugin_code {
 
   std::uint64_t calls() const { return calls_; }  ///< but refusals
   std::uint64_t refusals() const { return refusals_; }
+
+  /// From now on claim number `i` is held to a convention or recipe; what the
+  /// plug-in is told stays the same.
+  void adopt(std::size_t i, const std::string& as);
 
   /// What keeps the settings of a target to those that it claims.
   void keep_to_claims(fuzz::target t, fuzz::settings& s) const;

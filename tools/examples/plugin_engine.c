@@ -38,9 +38,11 @@ static int32_t value(int32_t table, const char* name) {
   return v;
 }
 
-/// What is not done is a failure, 2 and above.
+/// What the library does not take, such as codes without a sign, is refused.
 static int32_t status_of(zeroulp_status s) {
-  return s == ZEROULP_OK ? ZEROULP_PLUGIN_DONE : 1 + (int32_t)s;
+  return s == ZEROULP_OK                 ? ZEROULP_PLUGIN_DONE
+         : s == ZEROULP_INVALID_ARGUMENT ? ZEROULP_PLUGIN_REFUSED
+                                         : 2;
 }
 
 static int32_t quantize(const zeroulp_plugin_quantize* r) {

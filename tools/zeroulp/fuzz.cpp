@@ -15,6 +15,7 @@
 #include "fuzz/options.hpp"
 #include "fuzz/token.hpp"
 #include "fuzz_report.hpp"
+#include "identify_plugin.hpp"
 #include "plugins.hpp"
 #include "silicon.hpp"
 #endif
@@ -213,9 +214,16 @@ on_progress progress_of(const fuzz_request& q, const campaign& c) {
 
 void run_fuzz(const fuzz_request& q, outcome& out) {
   if (q.token) return replay(q, out);
+  std::string identified;
+  const auto convention = q.fixed.find("convention");
+  const bool is_named = !q.recipe.empty() || (convention != q.fixed.end() &&
+                                              !convention->second.empty());
+  if (is_plugin(q.right) && !is_named) {
+    identified = adopt_identities(find_plugin(q.right), q.what);
+  }
   const campaign c = campaign_of(q);
   const campaign_result r = run(c, progress_of(q, c));
-  const std::string answers = plugin_summary();
+  const std::string answers = identified + plugin_summary();
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(

@@ -93,3 +93,71 @@ done
 run 1 fuzz quantize --against "$plugins/plugin_wrong.so"
 holds plugin_example_is_named \
   grep -Eq 'likely +as if .*(mutant|convention):' .out
+
+# conform --plugin and identify plugin.
+lie none
+shows plugin_conforms '^1 held, 0 failed, 0 skipped$' conform --plugin "$liar"
+shows plugin_conforms_in_json '"implementation": "liar"' \
+  conform --plugin "$liar" --json
+lie wrong
+run 1 conform --plugin "$liar" --out plugged
+is plugin_that_does_not_conform '' "$reason"
+holds plugin_that_does_not_conform_is_shrunk grep -q ' x  *1x2 ' .out
+holds plugin_that_does_not_conform_is_named \
+  grep -q 'likely .*mutant:quantizer.reciprocal_for_division' .out
+holds plugin_that_does_not_conform_can_be_replayed \
+  grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 1/' .out
+holds plugin_command_is_repeated grep -q -- '--plugin .*liar.so --level 0' .out
+holds plugin_report_is_written test -s plugged/conform.xml
+lie crash
+run 1 conform --plugin "$liar"
+holds plugin_that_crashes_does_not_conform grep -q 'died of signal 11' .out
+lie nothing
+shows plugin_that_claims_nothing_is_identified '^named: vllm$' \
+  conform --plugin "$liar"
+shows plugin_that_claims_nothing_is_held_to_that \
+  'Claim0.quantize .* sampled' conform --plugin "$liar"
+shows plugin_is_identified_before_it_is_held 'identified as vllm' \
+  fuzz quantize --against "$liar" --cases 200
+shows plugin_is_identified '^named: vllm$' identify plugin "$liar"
+shows plugin_is_identified_in_json '"exact": true' identify plugin "$liar" \
+  --json
+for only in Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW; do
+  shows "plugin_engine_conforms_$only" "$only.* sampled" \
+    conform --plugin "$engine" --only "$only"
+done
+refuses plugin_with_gpu 'excludes' conform --plugin "$liar" --gpu
+refuses plugin_that_is_none 'use LIB.so' conform --plugin core
+refuses plugin_that_cannot_be_identified 'no such file' identify plugin x.so
+unset ZEROULP_LIE
+
+# Plug-ins in Python.
+examples=$here/../../tools/examples
+for python in python3 /usr/bin/python3 none; do
+  "$python" -c 'import numpy' 2>/dev/null && break
+done
+if [ "$python" = none ]; then
+  echo "ok plugin_in_python # SKIP no python3 with NumPy here"
+else
+  export ZEROULP_PYTHON=$python
+  shows plugin_in_python '^2 held, 0 failed, 0 skipped$' \
+    conform --plugin "python:$examples/plugin_numpy.py" --only 0.quantize
+  shows plugin_in_python_is_identified '^named: vllm$' \
+    identify plugin "python:$examples/plugin_numpy.py"
+  cat >broken.py <<END
+import sys
+sys.path.insert(0, "$examples")
+import zeroulp_plugin
+
+@zeroulp_plugin.claim("gemm", "unpromoted")
+def gemm(r):
+    raise KeyError("sorry")
+
+zeroulp_plugin.serve("broken")
+END
+  run 1 fuzz gemm --against python:broken.py
+  holds plugin_in_python_that_raises grep -q "KeyError: 'sorry'" .out
+  echo 'raise ValueError("at once")' >broken.py
+  refuses plugin_in_python_that_ends 'ValueError: at once' \
+    fuzz gemm --against python:broken.py
+fi
