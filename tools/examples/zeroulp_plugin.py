@@ -12,7 +12,7 @@
     zeroulp conform --plugin python:mine.py
 
 The members of `r` are those of the requests of zeroulp/plugin.h, by the same
-names: texts are str (None: NULL), whole numbers int, matrices arrays of the
+names (`from` is from_): texts are str (None: NULL), whole numbers int, matrices arrays of the
 memory itself, to be written in place. They are NumPy's, of unsigned integers
 (float32 where elements have 4 bytes); with serve(..., device="cuda")
 PyTorch's on the GPU, of the types that PyTorch has for these names. Return
@@ -38,8 +38,29 @@ TEXTS = frozenset(
     "from to scale convention rule a_format b_format output recipe gradient "
     "moment rounding".split()
 )
-# Matrices that a request may lack.
-OPTIONAL = "convention recipe c weights copy a_scales b_scales".split()
+# Members that a request may lack.
+OPTIONAL = "convention recipe c weights copy".split()
+# The format of a matrix, or the field that names it; FP32 if there is none.
+FORMATS = {
+    ("quantize", "x"): "from",
+    ("quantize", "codes"): "to",
+    ("dequantize", "codes"): "from",
+    ("retile", "codes"): "from",
+    ("retile", "out_codes"): "to",
+    ("gemm", "a"): "a_format",
+    ("gemm", "b"): "b_format",
+    ("gemm", "d"): "output",
+    ("swiglu", "g"): "from",
+    ("swiglu", "u"): "from",
+    ("swiglu", "h"): "to",
+    ("adamw", "g"): "gradient",
+    ("adamw", "m"): "moment",
+    ("adamw", "v"): "moment",
+    ("adamw", "copy"): "bf16",
+    ("combine", "x"): "bf16",
+    ("combine", "out"): "bf16",
+    ("combine", "slots"): "int32",
+}
 
 _claims = []
 _functions = {}
@@ -105,6 +126,7 @@ class _Device(_Host):
             "bf16": torch.bfloat16,
             "fp16": torch.float16,
             "fp32": torch.float32,
+            "int32": torch.int32,
         }
         torch.empty(1, device=device)  # says now what it lacks
 
@@ -113,28 +135,10 @@ class _Device(_Host):
         self.copy = host.to(self.device, copy=True)
 
     def matrix(self, name, call, offset, rows, cols, by_row, by_col, size):
-        format_ = {
-            "x": call.get("from", "bf16") if "to" in call else "fp32",
-            "g": call.get("from") or call.get("gradient"),
-            "u": call.get("from"),
-            "h": call.get("to"),
-            "m": call.get("moment"),
-            "v": call.get("moment"),
-            "codes": call.get("to") if "convention" in call or "group_rows"
-            in call and "to" in call else call.get("from"),
-            "out_codes": call.get("to"),
-            "a": call.get("a_format"),
-            "b": call.get("b_format"),
-            "d": call.get("output"),
-            "copy": "bf16",
-            "out": "bf16",
-        }.get(name, "fp32")
-        if name == "x" and "rule" in call:
-            format_ = "bf16"
+        field = FORMATS.get((call["operation"], name), "fp32")
+        format_ = call.get(field, field)
         plain = {1: "uint8", 2: "int16", 4: "int32"}[size]
         type_ = self.types.get(format_, getattr(self.torch, plain))
-        if name == "slots":
-            type_ = self.torch.int32
         length = (rows - 1) * by_row + (cols - 1) * by_col + 1
         flat = self.copy[offset : offset + length * size].view(type_)
         return flat.as_strided((rows, cols), (by_row, by_col))
@@ -152,7 +156,10 @@ def _answer(line, place):
     call = dict(word.split("=", 1) for word in words)
     request = types.SimpleNamespace(**dict.fromkeys(OPTIONAL))
     place.enter(int(call.pop("bytes")))
+    call["operation"] = operation
     for name, text in call.items():
+        if name == "operation":
+            continue
         if name in TEXTS:
             value = urllib.parse.unquote(text)
         elif ":" in text:
@@ -187,8 +194,9 @@ def serve(name, device=None):
     except Exception as error:
         say("bad " + _word(f"{type(error).__name__}: {error}"))
         return
-    # Copies are ours: to zeroulp every plug-in of Python lies on the host.
-    say(f"plugin {PROTOCOL} {_word(name)} host")
+    # Copies are made here; zeroulp starts no second process for a device.
+    where = "host" if device is None else "device"
+    say(f"plugin {PROTOCOL} {_word(name)} {where}")
     for operation, as_, settings, multiple in _claims:
         say(
             f"claim {operation} {_word(as_)} {_word(settings)} "
