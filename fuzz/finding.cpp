@@ -45,8 +45,8 @@ std::optional<difference> first_difference(const outputs& left,
     for (std::size_t i = 0; i < x.words.size(); ++i) {
       if (x.words[i] == y.words[i]) continue;
       const auto at = static_cast<std::ptrdiff_t>(i);
-      return difference{"",     x.name,     at / x.cols, at % x.cols,
-                        x.type, x.words[i], y.words[i]};
+      return difference{x.name, at / x.cols, at % x.cols,
+                        x.type, x.words[i],  y.words[i]};
     }
   }
   return {};

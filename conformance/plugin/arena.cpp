@@ -118,34 +118,28 @@ void arena::take(int pass) {
 }
 
 void arena::accuse(std::size_t at) const {
-  const auto fail = [](fault f, const std::string& text) {
-    throw call_failure(f, text);
-  };
+  std::string where = "far from its outputs";
   for (const place& p : places_) {
     if (at < p.begin || at >= p.behind) continue;
     const char* const name = of_.matrices[p.spec].name;
-    if (at < p.first) {
-      fail(fault::wrote_outside,
-           fmt::format("wrote {} bytes in front of {}", p.first - at, name));
+    const bool within = at >= p.first && at < p.end;
+    if (within && role_of(p) == role::input) {
+      throw call_failure(
+          fault::wrote_input,
+          fmt::format("wrote into its input {}, byte {}", name, at - p.first));
     }
-    if (at >= p.end) {
-      fail(fault::wrote_outside, fmt::format("wrote {} bytes behind the end of "
-                                             "{}",
-                                             at - p.end + 1, name));
-    }
-    if (role_of(p) == role::input) {
-      fail(fault::wrote_input,
-           fmt::format("wrote into its input {}, byte {}", name, at - p.first));
-    }
-    fail(fault::wrote_outside,
-         fmt::format(
-             "wrote between the elements of {}, at byte {} of rows of "
-             "{} bytes",
-             name, at - p.first,
-             std::max(p.row_stride, p.col_stride) * argument_of(p).bytes));
+    const auto row = std::max(p.row_stride, p.col_stride);
+    where =
+        at < p.first
+            ? fmt::format("{} bytes in front of {}", p.first - at, name)
+        : at >= p.end
+            ? fmt::format("{} bytes behind the end of {}", at - p.end + 1, name)
+            : fmt::format(
+                  "between the elements of {}, at byte {} of rows "
+                  "of {} bytes",
+                  name, at - p.first, row * argument_of(p).bytes);
   }
-  fail(fault::wrote_outside, "wrote far from its outputs");
-  throw;
+  throw call_failure(fault::wrote_outside, "wrote " + where);
 }
 
 void arena::finish() {

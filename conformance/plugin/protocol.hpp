@@ -8,10 +8,10 @@
 //   zeroulp  call OPERATION FIELD=VALUE... MATRIX=OFFSET:ROWS:COLS:...
 //   worker   done STATUS                           or: bad TEXT
 //
-// Of a `device` there is one process at a time. A matrix is OFFSET:ROWS:COLS:ROW_STRIDE:COL_STRIDE:BYTES; `bytes=N` comes
-// before the matrices: what of the shared memory they and their guards take.
-// Fields and matrices that are NULL are left out. In words, what is no letter,
-// digit or one of "-._:=,/" is %XX.
+// Of a `device` there is one process at a time. A matrix is OFFSET:ROWS:COLS:
+// ROW_STRIDE:COL_STRIDE:BYTES; `bytes=N` comes before the matrices: what of the
+// shared memory they and their guards take. Fields and matrices that are NULL
+// are left out. In words, what is no letter, digit or one of "-._:=,/" is %XX.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_

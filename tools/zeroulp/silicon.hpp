@@ -12,7 +12,8 @@ namespace zeroulp::program {
 
 /// Returns the opponent called `name`: those of fuzz::parse_opponent, and
 /// `silicon`, which answers steps of paths that an instruction follows, `gpu`,
-/// the kernels, and plug-ins by their file. Throws input_error, also if there is no GPU for it.
+/// the kernels, and plug-ins by their file. Throws input_error, also if there
+/// is no GPU for it.
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t);
 
 /// Returns what keeps settings to those that `o` can answer; may be empty.
