@@ -1,6 +1,7 @@
 #include "fuzz/finding.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "conformance/mutants/mutant.hpp"
 #include "fuzz/options.hpp"
@@ -19,10 +20,25 @@ struct suspect {
 
 int names_what(const suspect& s) { return s.who->change ? 1 : 0; }
 
+/// How long a case that fails may be made smaller, if to see it fail takes
+/// `once`: each try may take as long.
+double shrinking_seconds(double once) { return std::min(60.0, 2 + 10 * once); }
+
+bool fails_alike(const outputs& x, const outputs& y) {
+  const auto a = failure_in(x);
+  const auto b = failure_in(y);
+  return a.has_value() == b.has_value() && (!a || a->kind == b->kind);
+}
+
 }  // namespace
 
 std::optional<difference> first_difference(const outputs& left,
                                            const outputs& right) {
+  if (const auto failure = failure_in(right)) {
+    difference d;
+    d.failure = failure->what();
+    return d;
+  }
   for (std::size_t n = 0; n < left.size(); ++n) {
     const matrix& x = left[n];
     const matrix& y = right[n];
@@ -74,13 +90,23 @@ std::vector<cause> name_causes(const problem& p, const opponent& right,
 
 problem shrink_case(const problem& p, const opponent& left,
                     const opponent& right, const pins& pinned) {
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  const outputs first = run(right, p);
+  const bool failed = failure_in(first).has_value();
+  const auto seconds = [start] {
+    return std::chrono::duration<double>(clock::now() - start).count();
+  };
+  const double most = shrinking_seconds(seconds());
   const auto differs = [&](const problem& q) {
+    if (failed && seconds() > most) return false;
     if (pinned) {  // what a user fixed stays
       settings fixed = q.with;
       pinned(fixed);
       if (to_text(fixed, q.what) != to_text(q.with, q.what)) return false;
     }
-    return !same(run(left, q), run(right, q));
+    const outputs made = run(right, q);
+    return fails_alike(made, first) && !same(run(left, q), made);
   };
   return shrink(p, differs);
 }
@@ -90,9 +116,16 @@ finding investigate(const problem& p, const opponent& left,
   finding f;
   f.found = p;
   f.shrunk = shrink_case(p, left, right, pinned);
-  f.where = *first_difference(run(left, f.shrunk), run(right, f.shrunk));
-  f.clauses = info_of(p.what).clauses(f.shrunk, f.where.output);
   f.token = to_token(f.shrunk);
+  const auto where =
+      first_difference(run(left, f.shrunk), run(right, f.shrunk));
+  if (!where) {  // code of others need not do the same again
+    f.where.failure = "it did not happen again";
+    return f;
+  }
+  f.where = *where;
+  if (!f.where.failure.empty()) return f;
+  f.clauses = info_of(p.what).clauses(f.shrunk, f.where.output);
   if (left.name == core_opponent().name) {
     f.causes = name_causes(f.shrunk, right, 1, 2000, pinned);
   }

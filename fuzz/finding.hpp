@@ -10,7 +10,7 @@
 
 namespace zeroulp::fuzz {
 
-/// The first element in which two results differ.
+/// The first element in which two results differ, or how `right` failed.
 struct difference {
   std::string output;
   std::ptrdiff_t row = 0;
@@ -18,6 +18,7 @@ struct difference {
   format type = integer;
   std::uint64_t left = 0;
   std::uint64_t right = 0;
+  std::string failure{};  ///< if this is not empty, there is nothing else
 };
 std::optional<difference> first_difference(const outputs& left,
                                            const outputs& right);

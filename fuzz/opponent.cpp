@@ -132,20 +132,49 @@ opponent find(std::string_view name) {
   if (which == "convention") return by_convention(parse_convention(rest));
   if (which == "recipe") return by_recipe(parse_recipe(rest));
   if (which == "path") return by_path(parse_path(rest));
-  throw input_error(
-      fmt::format("unknown opponent '{}': use oracle, engine, silicon, gpu, core, "
-                  "mutant:NAME, convention:NAME, recipe:NAME or path:NAME",
-                  name));
+  throw input_error(fmt::format(
+      "unknown opponent '{}': use oracle, engine, silicon, gpu, core, "
+      "mutant:NAME, convention:NAME, recipe:NAME, path:NAME, a plug-in's "
+      "LIB.so or python:FILE",
+      name));
+}
+
+/// The one output of a call that failed: the kind of the failure, its text.
+constexpr const char* failure_name = "call";
+
+outputs outputs_of(const conformance::call_failure& failure) {
+  const std::string_view text = failure.what();
+  matrix m(failure_name, integer, 1,
+           static_cast<std::ptrdiff_t>(text.size()) + 1);
+  m.words[0] = static_cast<std::uint64_t>(failure.kind);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    m.words[i + 1] = static_cast<unsigned char>(text[i]);
+  }
+  return {m};
 }
 
 }  // namespace
 
-outputs run(const opponent& o, const problem& p) {
+outputs run(const opponent& o, const problem& p) try {
   const target_info& info = info_of(p.what);
   if (!o.change) return info.run(o.table, p);
   problem other = p;
   o.change(other.with);
   return info.run(o.table, other);
+} catch (const conformance::call_failure& failure) {
+  return outputs_of(failure);
+}
+
+std::optional<conformance::call_failure> failure_in(const outputs& made) {
+  if (made.size() != 1 || made[0].name != std::string_view(failure_name)) {
+    return {};
+  }
+  std::string text;
+  for (std::size_t i = 1; i < made[0].words.size(); ++i) {
+    text += static_cast<char>(made[0].words[i]);
+  }
+  return conformance::call_failure(
+      static_cast<conformance::fault>(made[0].words[0]), text);
 }
 
 opponent core_opponent() { return of(conformance::core_implementation(), ""); }

@@ -4,10 +4,12 @@
 #ifndef ZEROULP_FUZZ_OPPONENT_HPP_
 #define ZEROULP_FUZZ_OPPONENT_HPP_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "conformance/checks/call_failure.hpp"
 #include "fuzz/problem.hpp"
 
 namespace zeroulp::fuzz {
@@ -20,8 +22,12 @@ struct opponent {
   pins change;  ///< of the settings, such as another convention; may be empty
 };
 
-/// Returns what it makes of the problem.
+/// Returns what it makes of the problem; of a call_failure what failure_in
+/// reads.
 outputs run(const opponent& o, const problem& p);
+
+/// Returns how the call that gave these outputs failed, if it did.
+std::optional<conformance::call_failure> failure_in(const outputs& made);
 
 /// The definition.
 opponent core_opponent();

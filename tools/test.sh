@@ -365,6 +365,38 @@ readme_python_runs() {
     "$build/examples/readme.txt"
 }
 
+# plugin_conforms NAME: holds what stands in build/plugins or, of Python, in
+# tools/examples.
+plugin_conforms() { "$build/bin/zeroulp" conform --plugin "$1" --level 0; }
+
+# The quantizer and the GEMM of a GPU: status 2 says why there is none.
+plugin_on_a_gpu() {
+  local name="example: $1" status=0 log
+  log=$(log_of "$name")
+  plugin_conforms "$2" >"$log" 2>&1 </dev/null || status=$?
+  if [[ $status -eq 2 ]]; then
+    skip "$name" "$(tail -n 1 "$log")"
+  elif [[ $status -eq 0 ]]; then
+    pass "$name"
+  else
+    tail -n 100 "$log"
+    fail "$name"
+  fi
+}
+
+# A wrong plug-in is caught, named and replayed.
+plugin_is_caught() {
+  local status=0 text token
+  text=$("$build/bin/zeroulp" fuzz quantize --against "$1") || status=$?
+  echo "$text"
+  [[ $status -eq 1 ]] && grep -q 'likely .*mutant:' <<<"$text" || return 1
+  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' <<<"$text")
+  status=0
+  "$build/bin/zeroulp" fuzz quantize --against "$1" --replay "$token" ||
+    status=$?
+  [[ $status -eq 1 ]]
+}
+
 stage_examples() {
   local library python strict=(-pedantic-errors -Wall -Wextra -Werror)
   gcc_build || return 0
@@ -385,8 +417,21 @@ stage_examples() {
   else
     check "example: a Linear layer" "$build/examples/linear_layer" || true
   fi
+  check "example: the engine as a plug-in" plugin_conforms \
+    "$build/plugins/plugin_engine.so" || true
+  check "example: a wrong plug-in is caught" plugin_is_caught \
+    "$build/plugins/plugin_wrong.so" || true
+  if [[ -e $build/plugins/plugin_cuda.so ]]; then
+    plugin_on_a_gpu "a CUDA quantizer as a plug-in" \
+      "$build/plugins/plugin_cuda.so"
+    plugin_on_a_gpu "cuBLASLt as a plug-in" \
+      "$build/plugins/plugin_cublaslt.so"
+  else
+    skip "example: plug-ins on a GPU" "no nvcc here"
+  fi
   python=$(python_with_numpy)
   if [[ -z $python ]]; then
+    skip "example: a plug-in in NumPy" "no python3 with NumPy here"
     skip "example: Python" "no python3 with NumPy here"
     skip "README's Python" "no python3 with NumPy here"
     return 0
@@ -395,6 +440,16 @@ stage_examples() {
     tools/examples/hold_my_kernel.py "$(lib_of shared)/libzeroulp.so" \
     --save "$build/examples" || true
   check "README's Python" readme_python_runs "$python" || true
+  ZEROULP_PYTHON=$python check "example: a plug-in in NumPy" plugin_conforms \
+    python:tools/examples/plugin_numpy.py || true
+  if "$python" -c 'import torch, triton' 2>/dev/null; then
+    ZEROULP_PYTHON=$python plugin_on_a_gpu "a plug-in in Triton" \
+      python:tools/examples/plugin_triton.py
+    ZEROULP_PYTHON=$python plugin_on_a_gpu "torch._scaled_mm as a plug-in" \
+      python:tools/examples/plugin_scaled_mm.py
+  else
+    skip "example: plug-ins in PyTorch" "no torch and triton here"
+  fi
 }
 
 stage_mutants() {

@@ -11,6 +11,7 @@ if [ $# -ne 1 ] || [ ! -x "$1" ]; then
 fi
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")" && pwd)
+plugins=$(cd "$(dirname "$1")/../plugins" && pwd)
 npy() { python3 "$here/program_data/make_npy.py" "$@"; }
 # Leaks are the unit tests' to find: among hundreds of short processes the leak
 # detector itself crashes now and then.
@@ -111,7 +112,7 @@ is() {
 }
 
 for part in convert catalog step tensor gemm measure vectors conform fuzz \
-  campaign identify bench refuse; do
+  campaign identify plugin bench refuse; do
   . "$here/program_data/$part.sh"
 done
 echo "program: $passed passed, $failed failed"

@@ -1,5 +1,5 @@
 // conform: runs the registry of checks on this build of the core, or the
-// checks that need a GPU.
+// checks that need a GPU, or those of a plug-in.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,9 @@
 
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
+#include "conform_plugin.hpp"
 #include "conform_report.hpp"
+#include "plugins.hpp"
 #include "progress.hpp"
 #endif
 #ifdef ZEROULP_HAVE_DEVICE
@@ -19,6 +21,7 @@ namespace {
 
 struct conform_request {
   bool gpu = false;
+  std::string plugin;
   int level = 0;
   std::uint64_t seed = 1;
   std::string only;
@@ -74,7 +77,10 @@ platform_text cpu_platform() {
 }
 
 conformance::check_list checks_of(const conform_request& q) {
-  auto checks = q.gpu ? gpu_checks() : conformance::all_checks();
+  auto checks = !q.plugin.empty()
+                    ? plugin_checks(q.plugin, find_plugin(q.plugin))
+                : q.gpu ? gpu_checks()
+                        : conformance::all_checks();
   std::erase_if(checks, [&q](const auto& check) {
     return check.name.find(q.only) == std::string::npos;
   });
@@ -98,10 +104,14 @@ void list_checks(const conform_request& q) {
 
 conform_run run_checks(const conform_request& q) {
   using clock = std::chrono::steady_clock;
-  const auto core = conformance::core_implementation();
+  const auto held =
+      q.plugin.empty()
+          ? conformance::core_implementation()
+          : conformance::plugin::implementation_of(find_plugin(q.plugin));
   conform_run r;
   r.gpu = q.gpu;
-  r.implementation = q.gpu ? "device" : core.name;
+  r.plugin = q.plugin;
+  r.implementation = q.gpu ? "device" : held.name;
   r.effort = {q.level, q.seed, false};
   r.only = q.only;
   r.platform = q.gpu ? gpu_platform() : cpu_platform();
@@ -115,8 +125,9 @@ conform_run run_checks(const conform_request& q) {
   const auto tell = make_progress();
   for (const auto& check : checks) {
     const auto start = clock::now();
-    const auto found = conformance::run_check(check, core, r.effort);
+    const auto found = conformance::run_check(check, held, r.effort);
     const std::chrono::duration<double> seconds = clock::now() - start;
+    if (found.skipped == asks_nothing) continue;
     r.checks.push_back({check, found, seconds.count()});
     tell(static_cast<double>(r.checks.size()),
          static_cast<double>(checks.size()), check.name);
@@ -125,6 +136,10 @@ conform_run run_checks(const conform_request& q) {
 }
 
 void run_conform(const conform_request& q, outcome& out) {
+  if (!q.plugin.empty() && !is_plugin(q.plugin)) {
+    throw input_error(
+        fmt::format("--plugin {}: use LIB.so or python:FILE.py", q.plugin));
+  }
   if (q.list) return list_checks(q);
   if (q.level < 0 || q.level > 3) {
     throw input_error(
@@ -133,6 +148,7 @@ void run_conform(const conform_request& q, outcome& out) {
                     q.level));
   }
   const auto r = run_checks(q);
+  const std::string answers = plugin_summary();
   const auto failed = failures(r);
   out.status = failed.empty() ? 0 : 1;
   if (!q.out.empty()) {
@@ -155,7 +171,7 @@ void run_conform(const conform_request& q, outcome& out) {
   print(to_text(to_table(r)));
   for (const auto& note : notes(r)) print(note + "\n");
   for (const auto& failure : failed) print(failure + "\n");
-  print(summary(r) + "\n");
+  print(answers + summary(r) + "\n");
 }
 
 #else
@@ -173,11 +189,16 @@ void run_conform(const conform_request&, outcome&) {
 void add_conform(CLI::App& app, outcome& out) {
   auto* sub =
       add_command(app, "conform",
-                  "Check this build of the core against the oracles, or a GPU",
+                  "Check this build of the core against the oracles, or a GPU, "
+                  "or a plug-in",
                   "zeroulp conform --level 1");
   auto q = std::make_shared<conform_request>();
   sub->add_flag("--gpu", q->gpu,
                 "the checks that need a GPU: the core on it, its instructions");
+  auto* plugin = sub->add_option(
+      "--plugin", q->plugin,
+      "hold a plug-in against what it claims: LIB.so or python:FILE");
+  plugin->excludes("--gpu");
   sub->add_option("--level", q->level, "0: seconds, to 3: exhaustive, hours")
       ->capture_default_str();
   sub->add_option("--seed", q->seed, "of the random cases")
@@ -186,9 +207,13 @@ void add_conform(CLI::App& app, outcome& out) {
   sub->add_option("--out", q->out,
                   "directory for conform.json, .csv, .xml (JUnit), .html");
   sub->add_option("--record", q->record,
-                  "file for what conformance/records/ keeps of the run");
+                  "file for what conformance/records/ keeps of the run")
+      ->excludes(plugin);
   sub->add_flag("--list", q->list, "only say what the checks are");
   sub->add_flag("--json", q->as_json);
+#ifdef ZEROULP_HAVE_CONFORMANCE
+  add_plugin_limit(sub);
+#endif
   sub->callback([q, &out] { run_conform(*q, out); });
 }
 

@@ -16,9 +16,10 @@ std::string status_of(const checked& c) {
 
 /// The command that runs the checks with `only` in their names again.
 std::string command(const conform_run& r, const std::string& only) {
-  return fmt::format("zeroulp conform{} --level {} --seed {}{}{}",
-                     r.gpu ? " --gpu" : "", r.effort.level, r.effort.seed,
-                     only.empty() ? "" : " --only ", only);
+  const std::string plugin = r.plugin.empty() ? "" : " --plugin " + r.plugin;
+  return fmt::format("zeroulp conform{}{} --level {} --seed {}{}{}",
+                     r.gpu ? " --gpu" : "", plugin, r.effort.level,
+                     r.effort.seed, only.empty() ? "" : " --only ", only);
 }
 
 struct totals {

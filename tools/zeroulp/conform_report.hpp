@@ -27,6 +27,7 @@ struct checked {
 /// A run of checks and all that its result may depend on.
 struct conform_run {
   bool gpu = false;
+  std::string plugin;          ///< its file; empty: none
   std::string implementation;  ///< that was held against the oracles
   conformance::effort effort;
   std::string only;  ///< part of the checks' names; empty: all

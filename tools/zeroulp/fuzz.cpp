@@ -19,6 +19,8 @@
 #include "fuzz_journal.hpp"
 #include "fuzz_ranks.hpp"
 #include "fuzz_report.hpp"
+#include "identify_plugin.hpp"
+#include "plugins.hpp"
 #include "silicon.hpp"
 #endif
 
@@ -100,6 +102,9 @@ campaign campaign_of(const fuzz_request& q) {
                         : covered;
   c.threads = q.threads;
   c.keep_going = q.keep_going;
+  if (is_plugin(q.left)) {
+    throw input_error("--reference: a plug-in is what is held: use --against");
+  }
   c.left = find_opponent(q.left, q.what);
   c.right = find_opponent(q.right, q.what);
   // Called for every case: nothing where there is nothing to pin.
@@ -126,12 +131,15 @@ void replay(const fuzz_request& q, outcome& out) {
   const auto left = run(find_opponent(q.left, q.what), p);
   const auto right = run(find_opponent(q.right, q.what), p);
   const auto where = first_difference(left, right);
+  plugin_summary();
   out.status = where ? 1 : 0;
   if (q.as_json) {
     json j{{"token", *q.token}, {"held", !where}};
     if (where) {
       j["difference"] = difference_json(*where);
-      j["clauses"] = info_of(p.what).clauses(p, where->output);
+      if (where->failure.empty()) {
+        j["clauses"] = info_of(p.what).clauses(p, where->output);
+      }
     }
     return print_json(j);
   }
@@ -141,6 +149,7 @@ void replay(const fuzz_request& q, outcome& out) {
         fmt::format("  {} and {} give the same bits\n", q.left, q.right));
   }
   print(difference_text(*where, sides_of(q)));
+  if (!where->failure.empty()) return;
   print(fmt::format("  SPEC      {}\n",
                     info_of(p.what).clauses(p, where->output)));
 }
@@ -232,12 +241,15 @@ std::uint64_t run_journal(const fuzz_request& q, const campaign& c,
   return c.cases - cases;
 }
 
-/// Shows what was found; sets the exit status.
+/// Shows what was found; sets the exit status. `identified`: what a plug-in
+/// that claims nothing was found to follow.
 void show_report(const fuzz_request& q, const campaign& c,
                  const campaign_report& report, std::uint64_t left,
-                 const std::vector<std::string>& apart, outcome& out) {
+                 const std::vector<std::string>& apart,
+                 const std::string& identified, outcome& out) {
   const campaign_result& r = report.result;
   out.status = r.mismatches > 0 || !apart.empty() ? 1 : 0;
+  const std::string answers = identified + plugin_summary();
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(
@@ -252,6 +264,7 @@ void show_report(const fuzz_request& q, const campaign& c,
     return print_json(j);
   }
   print(to_text(report, q.show_bins));
+  print(answers);
   if (left > 0) {
     print(fmt::format("{} cases are left: the same command goes on\n", left));
   }
@@ -267,7 +280,8 @@ void show_report(const fuzz_request& q, const campaign& c,
 }
 
 /// One campaign over the ranks of MPI.
-void run_mpi(const fuzz_request& q, outcome& out) {
+void run_mpi(const fuzz_request& q, const std::string& identified,
+             outcome& out) {
   if (q.journal.empty()) throw input_error("--mpi needs --journal FILE");
   ranks all;  // takes a GPU before anybody asks for one
   try {
@@ -280,7 +294,8 @@ void run_mpi(const fuzz_request& q, outcome& out) {
     const json header = header_of(q, c.cases, {}, whole);
     journal log(q.journal, header);
     const auto apart = run_ranks(q, c, all, log);
-    show_report(q, c, report_of(header, log.records()), 0, apart, out);
+    show_report(q, c, report_of(header, log.records()), 0, apart, identified,
+                out);
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
@@ -291,7 +306,14 @@ void run_mpi(const fuzz_request& q, outcome& out) {
 
 void run_fuzz(const fuzz_request& q, outcome& out) {
   if (q.token) return replay(q, out);
-  if (q.mpi) return run_mpi(q, out);
+  std::string identified;
+  const auto convention = q.fixed.find("convention");
+  const bool is_named = !q.recipe.empty() || (convention != q.fixed.end() &&
+                                              !convention->second.empty());
+  if (is_plugin(q.right) && !is_named) {
+    identified = adopt_identities(find_plugin(q.right), q.what);
+  }
+  if (q.mpi) return run_mpi(q, identified, out);
   campaign c = campaign_of(q);
   const std::uint64_t cases = c.cases;
   const shard s = find_shard(q);
@@ -302,11 +324,12 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   campaign_report report{header, {}, {}};
   if (q.journal.empty()) {
     report.result = run(c, progress_of(q, c));
-    return show_report(q, c, report, 0, {}, out);
+    return show_report(q, c, report, 0, {}, identified, out);
   }
   journal log(q.journal, header);
   const std::uint64_t left = run_journal(q, c, log);
-  show_report(q, c, report_of(header, log.records()), left, {}, out);
+  show_report(q, c, report_of(header, log.records()), left, {}, identified,
+              out);
 }
 
 /// "a_group" is --a-group.
@@ -323,7 +346,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   q->what = info.what;
   sub->add_option("--against", q->right,
                   "oracle, engine, silicon, gpu, mutant:NAME, convention:NAME, "
-                  "recipe:NAME, path:NAME")
+                  "recipe:NAME, path:NAME, or a plug-in: LIB.so, python:FILE")
       ->capture_default_str();
   sub->add_option("--reference", q->left, "what it is held against")
       ->capture_default_str();
@@ -357,6 +380,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
                 "count every mismatch, not the first alone");
   sub->add_flag("--bins", q->show_bins, "print every coverage bin");
   sub->add_flag("--json", q->as_json);
+  add_plugin_limit(sub);
   for (const char* name : info.options) {
     sub->add_option(flag_of(name), q->fixed[name],
                     fmt::format("fix: {}", option_of(name).about));
@@ -370,7 +394,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
     const auto name = other->get_name();
     const bool goes = name == "--replay" || name == "--help" ||
                       name == "--against" || name == "--reference" ||
-                      name == "--json";
+                      name == "--limit" || name == "--json";
     if (!goes) replay->excludes(other);
   }
   sub->callback([q, &out] { run_fuzz(*q, out); });

@@ -65,6 +65,9 @@ std::string inputs_text(const problem& p) {
 }
 
 std::string difference_text(const difference& d, const sides& s) {
+  if (!d.failure.empty()) {
+    return fmt::format("  {} {}\n", s.right, d.failure);
+  }
   return fmt::format("  {}({}, {}): {} {}, {} {}{}\n", d.output, d.row, d.col,
                      s.left, show(d.type, d.left), s.right,
                      show(d.type, d.right), distance_text(d));
@@ -81,7 +84,7 @@ std::string finding_text(const finding& f, const sides& s) {
       fmt::format("shrunk from {} input elements to {}:\n{}", size_of(f.found),
                   size_of(f.shrunk), inputs_text(f.shrunk));
   text += difference_text(f.where, s);
-  text += fmt::format("  SPEC      {}\n", f.clauses);
+  if (!f.clauses.empty()) text += fmt::format("  SPEC      {}\n", f.clauses);
   for (std::size_t i = 0; i < std::min(f.causes.size(), most_causes); ++i) {
     const cause& c = f.causes[i];
     text += fmt::format(
@@ -92,7 +95,7 @@ std::string finding_text(const finding& f, const sides& s) {
   if (f.causes.size() > most_causes) {
     text += fmt::format("  or one of {} more\n", f.causes.size() - most_causes);
   }
-  if (f.causes.empty() && s.left == "core") {
+  if (f.causes.empty() && s.left == "core" && f.where.failure.empty()) {
     text += "  no mutant, convention or recipe gives these bits\n";
   }
   return text + fmt::format("  replay    {}\n",
@@ -100,6 +103,7 @@ std::string finding_text(const finding& f, const sides& s) {
 }
 
 json difference_json(const difference& d) {
+  if (!d.failure.empty()) return {{"failure", d.failure}};
   const bool code = !(d.type == integer);
   json j{{"output", d.output},
          {"row", d.row},

@@ -4,8 +4,7 @@
 
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
-#include "fuzz/identify_gemm.hpp"
-#include "fuzz/identify_quantizer.hpp"
+#include "identify_report.hpp"
 #include "tensor_dir.hpp"
 #endif
 
@@ -93,68 +92,6 @@ grid read_numbers(const std::string& file, const std::string& dtype_name,
   return g;
 }
 
-json class_json(bool exact, std::uint64_t tried,
-                const fuzz::definition_class& c) {
-  json fields = json::object();
-  for (const auto& f : c.fields) fields[f.name] = f.values;
-  return {{"exact", exact},
-          {"tried", tried},
-          {"names", c.names},
-          {"members", c.members},
-          {"any_combination", c.any_combination},
-          {"fields", fields}};
-}
-
-/// What the data say of each field, and what they do not.
-std::string class_text(const fuzz::definition_class& c) {
-  table said{{"field", "value"}, {}};
-  std::string open;
-  for (const auto& f : c.fields) {
-    if (f.values.size() == 1) {
-      said.rows.push_back({f.name, f.values[0]});
-    } else {
-      open += fmt::format("  {}: {}\n", f.name, fmt::join(f.values, " | "));
-    }
-  }
-  std::string text = fmt::format(
-      "named: {}\n",
-      c.names.empty() ? "none" : fmt::format("{}", fmt::join(c.names, ", ")));
-  text += to_text(said);
-  if (open.empty()) return text;
-  text += "the data does not say:\n" + open;
-  if (!c.any_combination) {
-    text += fmt::format("  (not in every combination: {} definitions)\n",
-                        c.members);
-  }
-  return text;
-}
-
-std::string head_text(bool exact, std::uint64_t tried, std::uint64_t members) {
-  return exact ? fmt::format("every bit is given by {} of {} definitions\n",
-                             members, tried)
-               : fmt::format(
-                     "none of {} definitions gives every bit; the "
-                     "nearest:\n",
-                     tried);
-}
-
-json word_json(const fuzz::wrong_word& w, int bits) {
-  return {{"row", w.i},
-          {"col", w.j},
-          {"given", to_hex(w.given, bits)},
-          {"expected", to_hex(w.expected, bits)}};
-}
-
-std::string word_text(const fuzz::wrong_word& w, format f) {
-  ulp_histogram h;
-  h.add(w.given, w.expected, order_of(f));
-  const auto apart = h.nan_mismatches + h.nan_payload > 0
-                         ? std::string()
-                         : fmt::format(", {} ulps", h.max_distance);
-  return fmt::format("given {}, expected {}{}", describe(f, w.given),
-                     describe(f, w.expected), apart);
-}
-
 void run_quantizer(const quantizer_request& q, outcome& out) {
   fuzz::quantizer_evidence e;
   e.x = read_numbers(q.x, q.dtype, &e.from);
@@ -170,39 +107,7 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
   if (!q.group.empty()) e.group = parse_group(q.group);
   const auto a = fuzz::identify_quantizer(e);
   out.status = a.exact ? 0 : 1;
-  const auto scales = e.scales.words.size();
-  const auto codes = e.codes.words.size();
-  const format stored = e.exponents ? ue8m0 : fp32;
-  if (q.as_json) {
-    auto result = class_json(a.exact, a.tried, a.found);
-    result["scales"] = {{"count", scales}, {"differ", a.scales_differ}};
-    result["codes"] = {{"count", codes}, {"differ", a.codes_differ}};
-    if (a.first_scale) {
-      result["first_scale"] = word_json(a.first_scale->at, stored.bits());
-      result["first_scale"]["amax"] = to_hex(a.first_scale->amax, 32);
-    }
-    if (a.first_code) {
-      result["first_code"] = word_json(a.first_code->at, a.how.to.bits());
-      result["first_code"]["x"] = to_hex(a.first_code->x, 32);
-    }
-    return print_json(result);
-  }
-  std::string text = head_text(a.exact, a.tried, a.found.members);
-  text += fmt::format("{} of {} scales and {} of {} codes agree\n",
-                      scales - a.scales_differ, scales, codes - a.codes_differ,
-                      codes);
-  if (a.first_scale) {
-    const auto& w = *a.first_scale;
-    text +=
-        fmt::format("first scale at ({}, {}), amax {}: {}\n", w.at.i, w.at.j,
-                    describe(fp32, w.amax), word_text(w.at, stored));
-  }
-  if (a.first_code) {
-    const auto& w = *a.first_code;
-    text += fmt::format("first code at ({}, {}), x {}: {}\n", w.at.i, w.at.j,
-                        describe(fp32, w.x), word_text(w.at, a.how.to));
-  }
-  print(text + class_text(a.found));
+  q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
 }
 
 void run_gemm(const gemm_request& q, outcome& out) {
@@ -229,21 +134,7 @@ void run_gemm(const gemm_request& q, outcome& out) {
   }
   const auto a = fuzz::identify_gemm(e);
   out.status = a.exact ? 0 : 1;
-  const auto count = e.d.words.size();
-  if (q.as_json) {
-    auto result = class_json(a.exact, a.tried, a.found);
-    result["outputs"] = {{"count", count}, {"differ", a.outputs_differ}};
-    if (a.first) result["first"] = word_json(*a.first, e.output.bits());
-    return print_json(result);
-  }
-  std::string text = head_text(a.exact, a.tried, a.found.members);
-  text +=
-      fmt::format("{} of {} outputs agree\n", count - a.outputs_differ, count);
-  if (a.first) {
-    text += fmt::format("first at ({}, {}): {}\n", a.first->i, a.first->j,
-                        word_text(*a.first, e.output));
-  }
-  print(text + class_text(a.found));
+  q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
 }
 
 #else
@@ -309,6 +200,9 @@ void add_identify(CLI::App& app, outcome& out) {
   gemm->add_option("--dtype", g->dtype, "bf16: D holds BF16 as uint16");
   gemm->add_flag("--json", g->as_json);
   gemm->callback([g, &out] { run_gemm(*g, out); });
+#ifdef ZEROULP_HAVE_CONFORMANCE
+  add_identify_plugin(*sub, out);
+#endif
 }
 
 }  // namespace zeroulp::program

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plugin_worker.hpp"
 #include "program.hpp"
 
 namespace {
@@ -24,6 +25,9 @@ int fail(std::string_view message) {
 int main(int argc, char** argv) {
   try {
     const std::vector<std::string> all(argv, argv + argc);
+    if (argc == 3 && all[1] == zeroulp::program::plugin_worker_command) {
+      return zeroulp::program::run_plugin_worker(argv[2]);
+    }
     return zeroulp::program::run({all.begin() + !all.empty(), all.end()});
   } catch (const std::bad_alloc&) {
     return fail("not enough memory: use smaller matrices");

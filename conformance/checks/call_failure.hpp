@@ -1,0 +1,34 @@
+// Defines `call_failure`: how a call of somebody else's code goes wrong other
+// than in its bits.
+
+#ifndef ZEROULP_CONFORMANCE_CALL_FAILURE_HPP_
+#define ZEROULP_CONFORMANCE_CALL_FAILURE_HPP_
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace zeroulp::conformance {
+
+enum class fault : std::uint8_t {
+  signal,         ///< its process died of one
+  ended,          ///< its process ended
+  hung,           ///< no answer in time
+  wrote_outside,  ///< its outputs
+  wrote_input,
+  unwritten,  ///< a part of an output
+  unsteady,   ///< other results from the same inputs
+  failed,     ///< said so itself
+};
+
+/// Thrown by an implementation that runs such code.
+class call_failure : public std::runtime_error {
+ public:
+  call_failure(fault f, const std::string& text)
+      : std::runtime_error(text), kind(f) {}
+  fault kind;
+};
+
+}  // namespace zeroulp::conformance
+
+#endif  // ZEROULP_CONFORMANCE_CALL_FAILURE_HPP_

@@ -1,0 +1,174 @@
+#include "conformance/plugin/arena.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::conformance::plugin {
+namespace {
+
+constexpr std::size_t guard = 1024;
+constexpr std::size_t alignment = 256;
+/// Of no byte are both fillings likely by chance.
+constexpr unsigned char fillings[] = {0xa5, 0x5b};
+
+std::size_t aligned(std::size_t at) {
+  return (at + alignment - 1) / alignment * alignment;
+}
+
+struct strides {
+  std::ptrdiff_t row, col;
+};
+
+strides strides_of(placement how, std::ptrdiff_t m, std::ptrdiff_t n) {
+  switch (how) {
+    case placement::dense:
+      break;
+    case placement::padded:
+      return {n + 5, 1};
+    case placement::transposed:
+      return {1, m + 3};
+    case placement::spread:
+      return {2 * n + 7, 2};
+  }
+  return {n, 1};
+}
+
+}  // namespace
+
+arena::arena(unsigned char* memory, std::size_t room, const operation_spec& of,
+             std::vector<argument>& arguments)
+    : memory_(memory), of_(of), arguments_(arguments) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto& [words, bytes, how] = arguments[i];
+    if (words.rows == 0) continue;
+    const auto by = strides_of(how, words.rows, words.cols);
+    const auto last = (words.rows - 1) * by.row + (words.cols - 1) * by.col;
+    place p{i, used_, aligned(used_ + guard), 0, 0, by.row, by.col};
+    p.end = p.first + static_cast<std::size_t>((last + 1) * bytes);
+    p.behind = p.end + guard;
+    used_ = aligned(p.behind);
+    places_.push_back(p);
+  }
+  if (used_ > room) {
+    throw input_error(
+        "a plug-in's request is beyond 512 MiB: use smaller "
+        "matrices");
+  }
+  image_.resize(used_);
+}
+
+std::string arena::words() const {
+  std::string text = fmt::format("bytes={}", used_);
+  for (const place& p : places_) {
+    const auto& x = argument_of(p);
+    text += fmt::format(" {}={}:{}:{}:{}:{}:{}", of_.matrices[p.spec].name,
+                        p.first, x.words.rows, x.words.cols, p.row_stride,
+                        p.col_stride, x.bytes);
+  }
+  return text;
+}
+
+/// Calls use(i, j, byte) for each element.
+template <class Use>
+void arena::for_each(const place& p, Use use) const {
+  const auto& [words, bytes, how] = argument_of(p);
+  for (std::ptrdiff_t i = 0; i < words.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < words.cols; ++j) {
+      const auto at = (i * p.row_stride + j * p.col_stride) * bytes;
+      use(i, j, p.first + static_cast<std::size_t>(at));
+    }
+  }
+}
+
+void arena::fill(int pass) {
+  std::fill(image_.begin(), image_.end(), fillings[pass]);
+  for (const place& p : places_) {
+    if (role_of(p) == role::output) continue;
+    const auto& x = argument_of(p);
+    for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
+      const std::uint32_t word = x.words(i, j);
+      std::memcpy(image_.data() + at, &word, static_cast<std::size_t>(x.bytes));
+    });
+  }
+  std::memcpy(memory_, image_.data(), used_);
+}
+
+void arena::take(int pass) {
+  std::vector<unsigned char> now(memory_, memory_ + used_);
+  auto& results = results_[static_cast<std::size_t>(pass)];
+  results.clear();
+  for (const place& p : places_) {
+    const auto& x = argument_of(p);
+    results.emplace_back(x.words.rows, x.words.cols);
+    if (role_of(p) == role::input) continue;
+    for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
+      const auto bytes = static_cast<std::size_t>(x.bytes);
+      std::uint32_t word = 0;
+      std::memcpy(&word, now.data() + at, bytes);
+      results.back()(i, j) = word;
+      std::memcpy(now.data() + at, image_.data() + at, bytes);
+    });
+  }
+  const auto [is, was] = std::mismatch(now.begin(), now.end(), image_.begin());
+  if (is != now.end()) accuse(static_cast<std::size_t>(is - now.begin()));
+}
+
+void arena::accuse(std::size_t at) const {
+  std::string where = "far from its outputs";
+  for (const place& p : places_) {
+    if (at < p.begin || at >= p.behind) continue;
+    const char* const name = of_.matrices[p.spec].name;
+    const bool within = at >= p.first && at < p.end;
+    if (within && role_of(p) == role::input) {
+      throw call_failure(
+          fault::wrote_input,
+          fmt::format("wrote into its input {}, byte {}", name, at - p.first));
+    }
+    const auto row = std::max(p.row_stride, p.col_stride);
+    where =
+        at < p.first
+            ? fmt::format("{} bytes in front of {}", p.first - at, name)
+        : at >= p.end
+            ? fmt::format("{} bytes behind the end of {}", at - p.end + 1, name)
+            : fmt::format(
+                  "between the elements of {}, at byte {} of rows "
+                  "of {} bytes",
+                  name, at - p.first, row * argument_of(p).bytes);
+  }
+  throw call_failure(fault::wrote_outside, "wrote " + where);
+}
+
+void arena::finish() {
+  for (std::size_t n = 0; n < places_.size(); ++n) {
+    const place& p = places_[n];
+    if (role_of(p) == role::input) continue;
+    argument& x = arguments_[p.spec];
+    for (std::ptrdiff_t i = 0; i < x.words.rows; ++i) {
+      for (std::ptrdiff_t j = 0; j < x.words.cols; ++j) {
+        const std::uint32_t one = results_[0][n](i, j);
+        const std::uint32_t two = results_[1][n](i, j);
+        if (one == two) continue;
+        const std::uint32_t mask = x.bytes == 4 ? ~0u : (1u << 8 * x.bytes) - 1;
+        const bool kept = one == (fillings[0] * 0x01010101u & mask) &&
+                          two == (fillings[1] * 0x01010101u & mask);
+        const char* const name = of_.matrices[p.spec].name;
+        if (kept && role_of(p) == role::output) {
+          throw call_failure(
+              fault::unwritten,
+              fmt::format("left {}({}, {}) unwritten", name, i, j));
+        }
+        throw call_failure(
+            fault::unsteady,
+            fmt::format("made {}({}, {}) {:x}, and {:x} when called again",
+                        name, i, j, one, two));
+      }
+    }
+    x.words = std::move(results_[0][n]);
+  }
+}
+
+}  // namespace zeroulp::conformance::plugin

@@ -1,0 +1,77 @@
+// Defines `arena`: the matrices of a request in shared memory, each between
+// guards, and what became of them in a call.
+//
+// A request is made twice, with other bytes in the guards, the gaps and the
+// outputs: what is the same twice was written; what keeps both fillings was
+// not.
+
+#ifndef ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
+#define ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "conformance/cases/placement.hpp"
+#include "conformance/checks/call_failure.hpp"
+#include "conformance/plugin/protocol.hpp"
+
+namespace zeroulp::conformance::plugin {
+
+/// A matrix of a request: words, of which the low `bytes` travel. Without rows
+/// the request does not have it. Results come back in `words`.
+struct argument {
+  oracle::grid words;
+  int bytes = 4;
+  placement how = placement::dense;
+};
+
+class arena {
+ public:
+  /// Lays out the arguments of an operation. Throws input_error if there is no
+  /// room for them.
+  arena(unsigned char* memory, std::size_t room, const operation_spec& of,
+        std::vector<argument>& arguments);
+
+  /// "bytes=N x=... codes=...".
+  std::string words() const;
+  /// Fills all of it for pass 0 or 1.
+  void fill(int pass);
+  /// Keeps the results of a pass. Throws call_failure if anything but outputs
+  /// has changed.
+  void take(int pass);
+  /// After both: moves the results to the arguments. Throws call_failure if
+  /// they differ.
+  void finish();
+
+ private:
+  struct place {
+    std::size_t spec;    ///< of the operation's matrices
+    std::size_t begin;   ///< of the guards before it, a byte
+    std::size_t first;   ///< of element (0, 0)
+    std::size_t end;     ///< behind the last element
+    std::size_t behind;  ///< the end of the guards behind it
+    std::ptrdiff_t row_stride, col_stride;
+  };
+
+  template <class Use>
+  void for_each(const place& p, Use use) const;
+  const argument& argument_of(const place& p) const {
+    return arguments_[p.spec];
+  }
+  role role_of(const place& p) const { return of_.matrices[p.spec].as; }
+  /// Says where the byte `at` lies.
+  [[noreturn]] void accuse(std::size_t at) const;
+
+  unsigned char* memory_;
+  const operation_spec& of_;
+  std::vector<argument>& arguments_;
+  std::vector<place> places_;
+  std::size_t used_ = 0;
+  std::vector<unsigned char> image_;
+  std::array<std::vector<oracle::grid>, 2> results_;  ///< by pass, by place
+};
+
+}  // namespace zeroulp::conformance::plugin
+
+#endif  // ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_

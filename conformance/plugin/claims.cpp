@@ -1,0 +1,210 @@
+// What a plug-in claims, read by the table of options that the case engine has.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "conformance/plugin/plugin.hpp"
+#include "fuzz/options.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::conformance::plugin {
+namespace {
+
+/// Settings of operations that are no target's.
+std::vector<std::string_view> own_settings(kind k) {
+  if (k == kind::swiglu) return {"from", "to"};
+  if (k == kind::adamw) return {"gradient", "moment", "rounding"};
+  return {};
+}
+
+/// "a=1,b=2" as a list.
+setting_list parse_settings(const std::string& text) {
+  setting_list list;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find(',', at), text.size());
+    const auto field = text.substr(at, end - at);
+    const auto equals = field.find('=');
+    if (equals == std::string::npos) {
+      throw input_error(
+          fmt::format("'{}': use settings such as from=bf16,to=e4m3", field));
+    }
+    list.emplace_back(field.substr(0, equals), field.substr(equals + 1));
+    at = end + 1;
+  }
+  return list;
+}
+
+placement parse_place(const std::string& text) {
+  if (text == "dense") return placement::dense;
+  if (text == "padded") return placement::padded;
+  throw input_error(fmt::format("place={}: use dense or padded", text));
+}
+
+/// What a name stands for; settings that it fixes are added to `names`.
+void apply_name(fuzz::settings& s, kind k, const std::string& as,
+                std::vector<std::string>& names) {
+  if (k == kind::quantize) {
+    s.how = parse_convention(as);
+    names = {"convention"};
+  } else if (k == kind::gemm) {
+    s.gemm = parse_recipe(as).value;
+    s.unit = {e4m3, e4m3, s.gemm.acc};
+    names = {"path",    "interval", "update", "a_group",
+             "b_group", "splits",   "end",    "output"};
+  } else {
+    throw input_error(
+        fmt::format("claimed as '{}': conventions are of quantize, recipes of "
+                    "gemm, rules of combine",
+                    as));
+  }
+}
+
+/// A claim of a target's operation.
+void read_for_target(claim& c, fuzz::target t, const setting_list& list) {
+  fuzz::settings s;
+  std::vector<std::string> names;
+  if (!c.as.empty()) apply_name(s, c.what, c.as, names);
+  for (const auto& [name, text] : list) {
+    if (name == "place") {
+      c.place = parse_place(text);
+      continue;
+    }
+    fuzz::set(s, t, name, text);
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  // A quantizer's settings are also those of the way back, which has fewer.
+  for (const auto& name : names) {
+    c.fixed.emplace_back(name, fuzz::option_of(name).write(s));
+  }
+}
+
+void read_for_training(claim& c, const setting_list& list) {
+  if (!c.as.empty()) {
+    if (c.what != kind::combine) {
+      throw input_error(
+          fmt::format("claimed as '{}': {} follows no named rule", c.as,
+                      operations()[static_cast<std::size_t>(c.what)].name));
+    }
+    c.fixed.emplace_back("rule", c.as);
+  }
+  const auto known = own_settings(c.what);
+  for (const auto& [name, text] : list) {
+    if (name == "place") {
+      c.place = parse_place(text);
+    } else if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw input_error(fmt::format(
+          "{} has no setting '{}': use {}",
+          operations()[static_cast<std::size_t>(c.what)].name, name,
+          known.empty() ? "none" : fmt::to_string(fmt::join(known, ", "))));
+    } else {
+      c.fixed.emplace_back(name, text);
+    }
+  }
+}
+
+bool fixes(const claim& c, std::string_view name) {
+  return std::any_of(c.fixed.begin(), c.fixed.end(),
+                     [name](const auto& f) { return f.first == name; });
+}
+
+}  // namespace
+
+std::string claim::text() const {
+  std::string all = operations()[static_cast<std::size_t>(what)].name;
+  if (!as.empty()) all += " as " + as;
+  const char* separator = ": ";
+  for (const auto& [name, value] : fixed) {
+    all += fmt::format("{}{}={}", separator, name, value);
+    separator = ",";
+  }
+  return all;
+}
+
+std::optional<fuzz::target> target_of(kind k) {
+  switch (k) {
+    case kind::quantize:
+    case kind::dequantize:
+      return fuzz::target::quantize;
+    case kind::retile:
+      return fuzz::target::retile;
+    case kind::gemm:
+      return fuzz::target::gemm;
+    default:
+      return {};
+  }
+}
+
+claim parse_claim(kind k, const std::string& as, const std::string& settings,
+                  const std::array<std::ptrdiff_t, 3>& multiple) {
+  claim c;
+  c.what = k;
+  c.as = as;
+  for (std::size_t i = 0; i < multiple.size(); ++i) {
+    if (multiple[i] < 0 || multiple[i] > 4096) {
+      throw input_error(
+          fmt::format("multiples of {}: use 0 to 4096", multiple[i]));
+    }
+    c.multiple[i] = std::max<std::ptrdiff_t>(multiple[i], 1);
+  }
+  const auto list = parse_settings(settings);
+  if (const auto t = target_of(k)) {
+    read_for_target(c, *t, list);
+  } else {
+    read_for_training(c, list);
+  }
+  return c;
+}
+
+bool lacks_name(const claim& c) {
+  const char* const decides = c.what == kind::quantize ? "convention"
+                              : c.what == kind::gemm   ? "interval"
+                                                       : nullptr;
+  return decides != nullptr && !fixes(c, decides);
+}
+
+bool holds(const claim& c, const fuzz::settings& s) {
+  return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
+    return fuzz::option_of(f.first).write(s) == f.second;
+  });
+}
+
+bool holds(const claim& c, const setting_list& s) {
+  return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
+    return std::find(s.begin(), s.end(), f) != s.end();
+  });
+}
+
+void plugin_code::adopt(std::size_t i, const std::string& as) {
+  fuzz::settings s;
+  std::vector<std::string> names;
+  claim& c = claims_[i];
+  apply_name(s, c.what, as, names);
+  for (const auto& name : names) {
+    if (fixes(c, name)) continue;
+    c.fixed.emplace_back(name, fuzz::option_of(name).write(s));
+  }
+}
+
+void plugin_code::keep_to_claims(fuzz::target t, fuzz::settings& s) const {
+  std::vector<const claim*> mine;
+  for (const claim& c : claims_) {
+    if (target_of(c.what) != t) continue;
+    if (holds(c, s)) return;
+    mine.push_back(&c);
+  }
+  if (mine.empty()) return;
+  // A function of what was drawn, so that it stays one of the case.
+  std::uint64_t hash = 0;
+  for (const char c : to_text(s, t)) {
+    hash = mix64(hash + static_cast<unsigned char>(c) + golden);
+  }
+  for (const auto& [name, text] : mine[hash % mine.size()]->fixed) {
+    fuzz::option_of(name).read(s, text);
+  }
+}
+
+}  // namespace zeroulp::conformance::plugin

@@ -1,0 +1,152 @@
+#include "conformance/plugin/plugin.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <thread>
+
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::conformance::plugin {
+namespace {
+
+[[noreturn]] void refuse(const std::string& file, std::string_view what) {
+  throw input_error(fmt::format("{}: {}", file, what));
+}
+
+std::ptrdiff_t parse_whole(const std::string& file, std::string_view word) {
+  std::ptrdiff_t value = 0;
+  const auto* const end = word.data() + word.size();
+  if (std::from_chars(word.data(), end, value).ptr != end) {
+    refuse(file, "it does not speak the protocol of plug-ins");
+  }
+  return value;
+}
+
+std::string text_of(std::string_view word) {
+  return word == "-" ? "" : from_word(word);
+}
+
+kind kind_called(const std::string& file, std::string_view name) {
+  const auto& all = operations();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (name == all[i].name) return static_cast<kind>(i);
+  }
+  refuse(file,
+         fmt::format("it claims the operation '{}', which is none", name));
+}
+
+}  // namespace
+
+plugin_code::plugin_code(command_line command, double limit)
+    : command_(std::move(command)), limit_(limit) {
+  auto first = std::make_unique<worker>(command_, limit_);
+  read_claims(first->start());
+  idle_.push_back(std::move(first));
+}
+
+void plugin_code::read_claims(const std::vector<std::string>& lines) {
+  const std::string& file = command_.back();
+  for (const auto& line : lines) {
+    const auto words = words_of(line);
+    if (words.size() == 4 && words[0] == "plugin") {
+      const auto version = parse_whole(file, words[1]);
+      if (version != protocol_version) {
+        refuse(file, fmt::format("it speaks version {} of the protocol, not {}",
+                                 version, protocol_version));
+      }
+      name_ = from_word(words[2]);
+      on_device_ = words[3] == "device";
+    } else if (words.size() == 7 && words[0] == "claim") {
+      const kind k = kind_called(file, words[1]);
+      try {
+        claims_.push_back(parse_claim(
+            k, text_of(words[2]), text_of(words[3]),
+            {parse_whole(file, words[4]), parse_whole(file, words[5]),
+             parse_whole(file, words[6])}));
+      } catch (const input_error& e) {
+        refuse(file, fmt::format("claim {}, {}: {}", claims_.size(), words[1],
+                                 e.what()));
+      }
+    } else {
+      refuse(file, "it does not speak the protocol of plug-ins");
+    }
+  }
+  if (claims_.empty()) refuse(file, "it claims nothing");
+}
+
+bool plugin_code::claims_any(fuzz::target t) const {
+  return std::any_of(claims_.begin(), claims_.end(),
+                     [t](const claim& c) { return target_of(c.what) == t; });
+}
+
+const claim* plugin_code::claim_of(kind k, const fuzz::settings& s) const {
+  for (const claim& c : claims_) {
+    if (c.what == k && holds(c, s)) return &c;
+  }
+  return nullptr;
+}
+
+const claim* plugin_code::claim_of(kind k, const setting_list& s) const {
+  for (const claim& c : claims_) {
+    if (c.what == k && holds(c, s)) return &c;
+  }
+  return nullptr;
+}
+
+std::unique_ptr<worker> plugin_code::acquire() {
+  const int cores =
+      static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  std::unique_lock hold(lock_);
+  freed_.wait(hold, [&] { return busy_ < (on_device_ ? 1 : cores); });
+  ++busy_;
+  if (idle_.empty()) return std::make_unique<worker>(command_, limit_);
+  auto w = std::move(idle_.back());
+  idle_.pop_back();
+  return w;
+}
+
+void plugin_code::release(std::unique_ptr<worker> w) {
+  const std::scoped_lock hold(lock_);
+  --busy_;
+  idle_.push_back(std::move(w));
+  freed_.notify_one();
+}
+
+bool plugin_code::call(kind k, request& r) {
+  const auto& spec = operations()[static_cast<std::size_t>(k)];
+  auto w = acquire();
+  // However the call ends, the worker is free again.
+  struct release_at_end {
+    plugin_code& code;
+    std::unique_ptr<worker>& w;
+    ~release_at_end() { code.release(std::move(w)); }
+  } end{*this, w};
+  w->start();
+  arena matrices(w->memory(), memory_bytes, spec, r.matrices);
+  std::string line = fmt::format("call {}", spec.name);
+  for (std::size_t i = 0; i < spec.fields.size(); ++i) {
+    if (r.fields[i].empty()) continue;
+    line += fmt::format(" {}={}", spec.fields[i].name, to_word(r.fields[i]));
+  }
+  line += " " + matrices.words();
+  ++calls_;
+  for (const int pass : {0, 1}) {
+    matrices.fill(pass);
+    const int status = w->call(line);
+    if (status == 1) {
+      ++refusals_;
+      --calls_;
+      return false;
+    }
+    if (status != 0) {
+      throw call_failure(fault::failed, fmt::format("returned {}", status));
+    }
+    matrices.take(pass);
+  }
+  matrices.finish();
+  return true;
+}
+
+}  // namespace zeroulp::conformance::plugin

@@ -1,0 +1,126 @@
+// Defines `plugin_code`: somebody's plug-in, its claims, and calls of it, on as
+// many processes as there are callers at a time (on a device: one).
+//
+// It becomes an implementation whose calls go to the plug-in where it claims
+// them and to the core elsewhere; how many did says what was held.
+
+#ifndef ZEROULP_CONFORMANCE_PLUGIN_PLUGIN_HPP_
+#define ZEROULP_CONFORMANCE_PLUGIN_PLUGIN_HPP_
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/checks/training_functions.hpp"
+#include "conformance/plugin/arena.hpp"
+#include "conformance/plugin/worker.hpp"
+#include "fuzz/problem.hpp"
+
+namespace zeroulp::conformance::plugin {
+
+/// By zeroulp_plugin_operation.
+enum class kind : std::uint8_t {
+  quantize,
+  dequantize,
+  retile,
+  gemm,
+  swiglu,
+  adamw,
+  combine,
+};
+
+/// Settings by name, as text.
+using setting_list = std::vector<std::pair<std::string, std::string>>;
+
+/// zeroulp_plugin_claim.
+struct claim {
+  kind what = kind::quantize;
+  std::string as;  ///< empty: nothing is claimed
+  setting_list fixed;
+  std::optional<placement> place;
+  std::array<std::ptrdiff_t, 3> multiple{1, 1, 1};
+
+  std::string text() const;  ///< "quantize as vllm, from=bf16,..."
+};
+
+/// The target of the case engine whose cases have this operation.
+std::optional<fuzz::target> target_of(kind k);
+
+/// Reads a claim. Throws input_error.
+claim parse_claim(kind k, const std::string& as, const std::string& settings,
+                  const std::array<std::ptrdiff_t, 3>& multiple);
+
+/// Returns true iff it says of no quantizer or GEMM what its bits follow.
+bool lacks_name(const claim& c);
+
+/// Returns true iff these are settings that are claimed.
+bool holds(const claim& c, const fuzz::settings& s);
+bool holds(const claim& c, const setting_list& s);
+
+/// A request: its fields by operation_spec (empty: NULL), then its matrices.
+struct request {
+  std::vector<std::string> fields;
+  std::vector<argument> matrices;
+};
+
+class plugin_code {
+ public:
+  /// Starts it and reads its claims. Throws input_error.
+  plugin_code(command_line command, double limit);
+
+  const std::string& name() const { return name_; }
+  bool on_device() const { return on_device_; }
+  const std::vector<claim>& claims() const { return claims_; }
+  bool claims_any(fuzz::target t) const;
+
+  /// The claim under which a request comes, if there is one.
+  const claim* claim_of(kind k, const fuzz::settings& s) const;
+  const claim* claim_of(kind k, const setting_list& s) const;
+
+  /// Makes the request twice; results come back in its matrices. Returns false
+  /// if the plug-in refuses it. Throws call_failure.
+  bool call(kind k, request& r);
+
+  std::uint64_t calls() const { return calls_; }  ///< but refusals
+  std::uint64_t refusals() const { return refusals_; }
+
+  /// From now on claim number `i` is held to a convention or recipe; what the
+  /// plug-in is told stays the same.
+  void adopt(std::size_t i, const std::string& as);
+
+  /// What keeps the settings of a target to those that it claims.
+  void keep_to_claims(fuzz::target t, fuzz::settings& s) const;
+
+ private:
+  /// A worker that nobody else uses.
+  std::unique_ptr<worker> acquire();
+  void release(std::unique_ptr<worker> w);
+  void read_claims(const std::vector<std::string>& lines);
+
+  command_line command_;
+  double limit_;
+  std::string name_;
+  bool on_device_ = false;
+  std::vector<claim> claims_;
+  std::mutex lock_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<worker>> idle_;
+  int busy_ = 0;
+  std::atomic<std::uint64_t> calls_ = 0;
+  std::atomic<std::uint64_t> refusals_ = 0;
+};
+
+/// The plug-in as an implementation, one at a time: this is the one from now
+/// on.
+implementation implementation_of(std::shared_ptr<plugin_code> code);
+training_functions training_of(std::shared_ptr<plugin_code> code);
+
+}  // namespace zeroulp::conformance::plugin
+
+#endif  // ZEROULP_CONFORMANCE_PLUGIN_PLUGIN_HPP_

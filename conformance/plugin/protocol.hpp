@@ -1,0 +1,82 @@
+// Defines what zeroulp and the process of a plug-in say to each other: lines of
+// words over a socket, matrices in shared memory. zeroulp_plugin.py speaks it,
+// too.
+//
+//   worker   plugin 1 NAME host|device
+//            claim OPERATION AS SETTINGS M N K     one a claim; "-": NULL
+//            ready                                 or: bad TEXT
+//   zeroulp  call OPERATION FIELD=VALUE... MATRIX=OFFSET:ROWS:COLS:...
+//   worker   done STATUS                           or: bad TEXT
+//
+// Of a `device` there is one process at a time. A matrix is OFFSET:ROWS:COLS:
+// ROW_STRIDE:COL_STRIDE:BYTES; `bytes=N` comes before the matrices: what of the
+// shared memory they and their guards take. Fields and matrices that are NULL
+// are left out. In words, what is no letter, digit or one of "-._:=,/" is %XX.
+
+#ifndef ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
+#define ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zeroulp::conformance::plugin {
+
+inline constexpr int protocol_version = 1;
+
+/// Where a worker finds them.
+inline constexpr int socket_fd = 3;
+inline constexpr int memory_fd = 4;
+
+/// Addresses alone; pages are taken when they are written.
+inline constexpr std::size_t memory_bytes = std::size_t{1} << 29;
+
+enum class role : std::uint8_t { input, output, update };
+
+struct field_spec {
+  const char* name;
+  bool is_text;
+};
+
+struct matrix_spec {
+  const char* name;
+  role as;
+};
+
+/// An operation of plugin.h: the members of its request, in their order.
+struct operation_spec {
+  const char* name;
+  std::vector<field_spec> fields;
+  std::vector<matrix_spec> matrices;
+};
+
+/// By zeroulp_plugin_operation.
+const std::vector<operation_spec>& operations();
+
+std::string to_word(std::string_view text);
+std::string from_word(std::string_view word);
+
+/// Cuts at single spaces.
+std::vector<std::string_view> words_of(std::string_view line);
+
+/// Lines over a socket that may block.
+class line_socket {
+ public:
+  enum class result : std::uint8_t { line, end, timeout };
+
+  explicit line_socket(int fd) : fd_(fd) {}
+  int fd() const { return fd_; }
+  /// Returns false if nobody is there.
+  bool send(std::string_view line);
+  /// Waits up to `seconds`; below 0: for ever.
+  result receive(std::string& line, double seconds);
+
+ private:
+  int fd_;
+  std::string rest_;
+};
+
+}  // namespace zeroulp::conformance::plugin
+
+#endif  // ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_

@@ -1,0 +1,70 @@
+// The parts that requests are made of: matrices padded to the multiples that a
+// plug-in needs, and the way back. Internal.
+
+#ifndef ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_
+#define ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_
+
+#include <algorithm>
+#include <string>
+
+#include "conformance/plugin/plugin.hpp"
+
+namespace zeroulp::conformance::plugin {
+
+inline int bytes_of(format f) {
+  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
+}
+
+inline std::ptrdiff_t up(std::ptrdiff_t length, std::ptrdiff_t multiple) {
+  return ceil_div(length, multiple) * multiple;
+}
+
+/// Groups of `by` elements; 0: one.
+inline std::ptrdiff_t groups(std::ptrdiff_t length, std::ptrdiff_t by) {
+  return by > 0 ? ceil_div(length, by) : 1;
+}
+
+template <class T>
+std::string whole(T value) {
+  return std::to_string(value);
+}
+
+/// How a view lies, or as the claim has it.
+template <class T>
+placement place_of(const claim& c, const matrix_view<T>& v) {
+  if (c.place) return *c.place;
+  if (v.data == nullptr) return placement::dense;
+  if (v.col_stride == 1) {
+    return v.row_stride == v.cols ? placement::dense : placement::padded;
+  }
+  return v.row_stride == 1 ? placement::transposed : placement::spread;
+}
+
+/// An input of m x n, `fill` where `x` has no elements.
+inline argument input(const claim& c, codes_in x, std::ptrdiff_t m,
+                      std::ptrdiff_t n, int bytes, std::uint32_t fill = 0) {
+  argument a{oracle::grid(m, n, fill), bytes, place_of(c, x)};
+  if (x.data == nullptr) return a;
+  for (std::ptrdiff_t i = 0; i < std::min(m, x.rows); ++i) {
+    for (std::ptrdiff_t j = 0; j < std::min(n, x.cols); ++j) {
+      a.words(i, j) = x(i, j);
+    }
+  }
+  return a;
+}
+
+inline argument output(std::ptrdiff_t m, std::ptrdiff_t n, int bytes,
+                       placement how) {
+  return {oracle::grid(m, n), bytes, how};
+}
+
+/// The part of a result that was asked for.
+inline void store(const argument& from, codes_out to) {
+  for (std::ptrdiff_t i = 0; i < to.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < to.cols; ++j) to(i, j) = from.words(i, j);
+  }
+}
+
+}  // namespace zeroulp::conformance::plugin
+
+#endif  // ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_

@@ -1,0 +1,56 @@
+// Defines `worker`: the process that runs a plug-in, from our side. What it
+// says and how: protocol.hpp. It is started by the first call, and anew after
+// it has died.
+
+#ifndef ZEROULP_CONFORMANCE_PLUGIN_WORKER_HPP_
+#define ZEROULP_CONFORMANCE_PLUGIN_WORKER_HPP_
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "conformance/checks/call_failure.hpp"
+#include "conformance/plugin/protocol.hpp"
+
+namespace zeroulp::conformance::plugin {
+
+/// A program and its arguments: `zeroulp plugin-worker LIB`, or Python.
+using command_line = std::vector<std::string>;
+
+class worker {
+ public:
+  /// `limit`: seconds that a call may take. Throws input_error.
+  worker(command_line command, double limit);
+  worker(const worker&) = delete;
+  worker& operator=(const worker&) = delete;
+  ~worker();
+
+  /// Starts the process unless there is one. Returns the lines that it begins
+  /// with, without `ready`. Throws input_error with what it says otherwise.
+  std::vector<std::string> start();
+  /// Shared with it: memory_bytes.
+  unsigned char* memory() { return memory_; }
+  /// Sends a call and returns the status. Throws call_failure.
+  int call(const std::string& line);
+
+ private:
+  /// Ends the process and says how it ended.
+  call_failure end(bool hung);
+  /// The last line that it printed to stderr; may be empty.
+  std::string last_words() const;
+  off_t output_size() const;
+
+  command_line command_;
+  double limit_;
+  int memory_fd_ = -1;
+  int output_fd_ = -1;  ///< its stdout and stderr
+  unsigned char* memory_ = nullptr;
+  pid_t process_ = 0;
+  std::unique_ptr<line_socket> socket_;
+};
+
+}  // namespace zeroulp::conformance::plugin
+
+#endif  // ZEROULP_CONFORMANCE_PLUGIN_WORKER_HPP_

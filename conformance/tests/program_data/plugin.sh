@@ -1,0 +1,163 @@
+# Plug-ins: what lies, crashes and hangs is said so; what is honest holds. Which
+# lie liar.so tells is in ZEROULP_LIE.
+
+liar=$plugins/liar.so
+engine=$plugins/plugin_engine.so
+
+# lie HOW: sets the lie of what follows.
+lie() { export ZEROULP_LIE=$1; }
+
+# caught LIE PATTERN ARGUMENT...: a finding that says so, and that replays.
+caught() {
+  local name=$1 pattern=$2
+  shift 2
+  lie "$name"
+  run 1 fuzz quantize --against "$liar" --cases 2000 "$@"
+  if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
+    reason="no '$pattern' in: $out"
+  fi
+  verdict "plugin_that_lies_$name" "$reason"
+  local token
+  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' .out)
+  run 1 fuzz quantize --against "$liar" "$@" --replay "${token:-none}"
+  if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
+    reason="no '$pattern' in: $out"
+  fi
+  verdict "plugin_that_lies_${name}_replays" "$reason"
+}
+
+# turned_away LIE PATTERN: what cannot be called.
+turned_away() {
+  lie "$1"
+  refuses "plugin_turned_away_$1" "$2" fuzz quantize --against "$liar"
+}
+
+lie none
+shows plugin_that_is_honest '^held' fuzz quantize --against "$liar" \
+  --cases 3000
+shows plugin_says_how_many_were_answered 'liar answered [0-9]+ requests' \
+  fuzz quantize --against "$liar" --cases 50
+caught crash 'died of signal 11'
+holds plugin_that_crashes_is_shrunk grep -q 'x  *1x3' .out
+caught abort 'died of signal 6'
+caught exit 'ended its process with status 3'
+caught hang 'gave no answer in 0.1 s' --limit 0.1
+caught fail 'returned 7'
+caught behind 'wrote [0-9]+ bytes behind the end of codes'
+caught before 'wrote 3 bytes in front of codes'
+caught between 'wrote between the elements of scales'
+caught input 'wrote into its input x'
+caught unwritten 'left codes\(1, .*\) unwritten'
+caught unsteady 'codes\(0, 5\) .* when called again'
+caught wrong 'codes\(0, 0\): core .*, 1 ulp'
+lie wrong
+run 1 fuzz quantize --against "$liar" --json
+holds plugin_finding_is_json python3 -c 'import json
+f = json.load(open(".out"))["finding"]
+assert f["causes"] and f["token"].startswith("1/quantize/"), f'
+
+turned_away version 'built for version 99'
+turned_away size 'its table has 8 bytes'
+turned_away null 'returned NULL'
+turned_away nameless 'its name'
+turned_away memory 'its memory is 5'
+turned_away claims 'claims at NULL'
+turned_away operation '77 is no operation'
+turned_away function 'its function is NULL'
+turned_away convention 'unknown convention'
+turned_away setting 'no setting .fro.'
+turned_away multiple 'multiples of -1'
+turned_away load 'while it was loaded, it died of signal 11'
+turned_away refuse 'answered nothing and refused'
+if ! nvidia-smi -L >/dev/null 2>&1; then
+  turned_away device 'device memory'
+fi
+lie none
+refuses plugin_of_another_operation 'claims nothing of gemm' \
+  fuzz gemm --against "$liar"
+refuses plugin_that_is_not_there 'no such file' \
+  fuzz quantize --against ./nothing.so
+touch empty.so
+refuses plugin_that_is_no_library 'empty.so' fuzz quantize --against ./empty.so
+refuses plugin_that_claims_other_settings 'none of these cases' \
+  fuzz quantize --against "$liar" --convention deepep
+refuses plugin_as_the_reference 'use --against' \
+  fuzz quantize --reference "$liar"
+refuses plugin_with_no_time 'limit' \
+  fuzz quantize --against "$liar" --limit 0
+
+for target in quantize retile gemm; do
+  shows "plugin_engine_holds_$target" '^held' \
+    fuzz $target --against "$engine" --cases 400
+done
+run 1 fuzz quantize --against "$plugins/plugin_wrong.so"
+holds plugin_example_is_named \
+  grep -Eq 'likely +as if .*(mutant|convention):' .out
+
+# conform --plugin and identify plugin.
+lie none
+shows plugin_conforms '^1 held, 0 failed, 0 skipped$' conform --plugin "$liar"
+shows plugin_conforms_in_json '"implementation": "liar"' \
+  conform --plugin "$liar" --json
+lie wrong
+run 1 conform --plugin "$liar" --out plugged
+is plugin_that_does_not_conform '' "$reason"
+holds plugin_that_does_not_conform_is_shrunk grep -q ' x  *1x2 ' .out
+holds plugin_that_does_not_conform_is_named \
+  grep -q 'likely .*mutant:quantizer.reciprocal_for_division' .out
+holds plugin_that_does_not_conform_can_be_replayed \
+  grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 1/' .out
+holds plugin_command_is_repeated grep -q -- '--plugin .*liar.so --level 0' .out
+holds plugin_report_is_written test -s plugged/conform.xml
+lie crash
+run 1 conform --plugin "$liar"
+holds plugin_that_crashes_does_not_conform grep -q 'died of signal 11' .out
+lie nothing
+shows plugin_that_claims_nothing_is_identified '^named: vllm$' \
+  conform --plugin "$liar"
+shows plugin_that_claims_nothing_is_held_to_that \
+  'Claim0.quantize .* sampled' conform --plugin "$liar"
+shows plugin_is_identified_before_it_is_held 'identified as vllm' \
+  fuzz quantize --against "$liar" --cases 200
+shows plugin_is_identified '^named: vllm$' identify plugin "$liar"
+shows plugin_is_identified_in_json '"exact": true' identify plugin "$liar" \
+  --json
+for only in Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW; do
+  shows "plugin_engine_conforms_$only" "$only.* sampled" \
+    conform --plugin "$engine" --only "$only"
+done
+refuses plugin_with_gpu 'excludes' conform --plugin "$liar" --gpu
+refuses plugin_that_is_none 'use LIB.so' conform --plugin core
+refuses plugin_that_cannot_be_identified 'no such file' identify plugin x.so
+unset ZEROULP_LIE
+
+# Plug-ins in Python.
+examples=$here/../../tools/examples
+for python in python3 /usr/bin/python3 none; do
+  "$python" -c 'import numpy' 2>/dev/null && break
+done
+if [ "$python" = none ]; then
+  echo "ok plugin_in_python # SKIP no python3 with NumPy here"
+else
+  export ZEROULP_PYTHON=$python
+  shows plugin_in_python '^2 held, 0 failed, 0 skipped$' \
+    conform --plugin "python:$examples/plugin_numpy.py" --only 0.quantize
+  shows plugin_in_python_is_identified '^named: vllm$' \
+    identify plugin "python:$examples/plugin_numpy.py"
+  cat >broken.py <<END
+import sys
+sys.path.insert(0, "$examples")
+import zeroulp_plugin
+
+@zeroulp_plugin.claim("gemm", "unpromoted")
+def gemm(r):
+    raise KeyError("sorry")
+
+zeroulp_plugin.serve("broken")
+END
+  run 1 fuzz gemm --against python:broken.py
+  holds plugin_in_python_that_raises grep -q "KeyError: 'sorry'" .out
+  echo 'raise ValueError("at once")' >broken.py
+  refuses plugin_in_python_that_ends 'ValueError: at once' \
+    fuzz gemm --against python:broken.py
+fi

@@ -1,0 +1,211 @@
+"""Holds kernels written in Python against the oracle: NumPy, PyTorch, Triton.
+
+    import zeroulp_plugin
+
+    @zeroulp_plugin.claim("quantize", "vllm", "from=bf16,to=e4m3,scale=fp32,"
+                          "group=1x128,place=dense")
+    def quantize(r):
+        r.codes[:], r.scales[:] = my_kernel(r.x)
+
+    zeroulp_plugin.serve("mine")
+
+    zeroulp conform --plugin python:mine.py
+
+The members of `r` are those of the requests of zeroulp/plugin.h, by the same
+names (`from` is from_): texts are str (None: NULL), whole numbers int, matrices arrays of the
+memory itself, to be written in place. They are NumPy's, of unsigned integers
+(float32 where elements have 4 bytes); with serve(..., device="cuda")
+PyTorch's on the GPU, of the types that PyTorch has for these names. Return
+zeroulp_plugin.REFUSED for what you do not serve; what is raised is reported.
+"""
+
+import mmap
+import os
+import socket
+import sys
+import threading
+import time
+import types
+import urllib.parse
+
+import numpy as np
+
+PROTOCOL = 1
+SOCKET_FD, MEMORY_FD = 3, 4
+DONE, REFUSED = 0, 1
+# Fields that are texts; the others are whole numbers.
+TEXTS = frozenset(
+    "from to scale convention rule a_format b_format output recipe gradient "
+    "moment rounding".split()
+)
+# Members that a request may lack.
+OPTIONAL = "convention recipe c weights copy".split()
+# The format of a matrix, or the field that names it; FP32 if there is none.
+FORMATS = {
+    ("quantize", "x"): "from",
+    ("quantize", "codes"): "to",
+    ("dequantize", "codes"): "from",
+    ("retile", "codes"): "from",
+    ("retile", "out_codes"): "to",
+    ("gemm", "a"): "a_format",
+    ("gemm", "b"): "b_format",
+    ("gemm", "d"): "output",
+    ("swiglu", "g"): "from",
+    ("swiglu", "u"): "from",
+    ("swiglu", "h"): "to",
+    ("adamw", "g"): "gradient",
+    ("adamw", "m"): "moment",
+    ("adamw", "v"): "moment",
+    ("adamw", "copy"): "bf16",
+    ("combine", "x"): "bf16",
+    ("combine", "out"): "bf16",
+    ("combine", "slots"): "int32",
+}
+
+_claims = []
+_functions = {}
+
+
+def claim(operation, as_=None, settings=None, multiple=(0, 0, 0)):
+    """Claims an operation, as zeroulp_plugin_claim does; for a function."""
+
+    def add(function):
+        if _functions.setdefault(operation, function) is not function:
+            raise ValueError(f"two functions for {operation}")
+        _claims.append((operation, as_, settings, multiple))
+        return function
+
+    return add
+
+
+def _word(text):
+    return "-" if not text else urllib.parse.quote(text, safe="-._:=,/")
+
+
+def _end_with_parent():
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(0)
+
+
+class _Host:
+    """Matrices as NumPy's arrays of the shared memory."""
+
+    TYPES = {1: np.uint8, 2: np.uint16, 4: np.float32}
+
+    def __init__(self, memory):
+        self.memory = np.frombuffer(memory, np.uint8)
+
+    def enter(self, size):
+        """The first bytes will be needed."""
+
+    def matrix(self, name, call, offset, rows, cols, by_row, by_col, size):
+        """Returns the matrix that lies there."""
+        type_ = np.int32 if name == "slots" else self.TYPES[size]
+        start = self.memory[offset:].view(np.uint8)
+        start = start[: len(start) // size * size].view(type_)
+        strides = by_row * size, by_col * size
+        return np.lib.stride_tricks.as_strided(start, (rows, cols), strides)
+
+    def leave(self):
+        """Results are in the shared memory already."""
+
+
+class _Device(_Host):
+    """Matrices as PyTorch's tensors: a copy of the memory, guards included."""
+
+    def __init__(self, memory, device):
+        import torch
+
+        super().__init__(memory)
+        self.torch, self.device, self.copy = torch, device, None
+        self.types = {
+            "e4m3": torch.float8_e4m3fn,
+            "e5m2": torch.float8_e5m2,
+            "bf16": torch.bfloat16,
+            "fp16": torch.float16,
+            "fp32": torch.float32,
+            "int32": torch.int32,
+        }
+        torch.empty(1, device=device)  # says now what it lacks
+
+    def enter(self, size):
+        host = self.torch.from_numpy(self.memory[:size])
+        self.copy = host.to(self.device, copy=True)
+
+    def matrix(self, name, call, offset, rows, cols, by_row, by_col, size):
+        field = FORMATS.get((call["operation"], name), "fp32")
+        format_ = call.get(field, field)
+        plain = {1: "uint8", 2: "int16", 4: "int32"}[size]
+        type_ = self.types.get(format_, getattr(self.torch, plain))
+        length = (rows - 1) * by_row + (cols - 1) * by_col + 1
+        flat = self.copy[offset : offset + length * size].view(type_)
+        return flat.as_strided((rows, cols), (by_row, by_col))
+
+    def leave(self):
+        if self.copy.is_cuda:
+            self.torch.cuda.synchronize()
+        size = self.copy.numel()
+        self.torch.from_numpy(self.memory[:size]).copy_(self.copy)
+
+
+def _answer(line, place):
+    """Serves one call; returns the line to send."""
+    _, operation, *words = line.split(" ")
+    call = dict(word.split("=", 1) for word in words)
+    request = types.SimpleNamespace(**dict.fromkeys(OPTIONAL))
+    place.enter(int(call.pop("bytes")))
+    call["operation"] = operation
+    for name, text in call.items():
+        if name == "operation":
+            continue
+        if name in TEXTS:
+            value = urllib.parse.unquote(text)
+        elif ":" in text:
+            numbers = (int(n) for n in text.split(":"))
+            value = place.matrix(name, call, *numbers)
+        else:
+            value = int(text)
+        # `from` is a word of Python's.
+        setattr(request, "from_" if name == "from" else name, value)
+    status = _functions[operation](request)
+    place.leave()
+    return f"done {DONE if status is None else int(status)}"
+
+
+def serve(name, device=None):
+    """Answers zeroulp until it has no more calls. `device`: PyTorch's."""
+    try:
+        connection = socket.socket(fileno=SOCKET_FD)
+        memory = mmap.mmap(MEMORY_FD, 0)
+    except (OSError, ValueError):
+        file = os.path.basename(sys.argv[0])
+        sys.exit(f"zeroulp starts this: zeroulp conform --plugin python:{file}")
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    lines = connection.makefile("rw", encoding="ascii", newline="\n")
+
+    def say(line):
+        lines.write(line + "\n")
+        lines.flush()
+
+    try:
+        place = _Host(memory) if device is None else _Device(memory, device)
+    except Exception as error:
+        say("bad " + _word(f"{type(error).__name__}: {error}"))
+        return
+    # Copies are made here; zeroulp starts no second process for a device.
+    where = "host" if device is None else "device"
+    say(f"plugin {PROTOCOL} {_word(name)} {where}")
+    for operation, as_, settings, multiple in _claims:
+        say(
+            f"claim {operation} {_word(as_)} {_word(settings)} "
+            + " ".join(str(m) for m in multiple)
+        )
+    say("ready")
+    for line in lines:
+        try:
+            answer = _answer(line.rstrip("\n"), place)
+        except Exception as error:
+            answer = "bad " + _word(f"{type(error).__name__}: {error}")
+        say(answer)

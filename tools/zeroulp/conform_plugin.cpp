@@ -1,0 +1,178 @@
+#ifdef ZEROULP_HAVE_CONFORMANCE
+#include "conform_plugin.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "fuzz/options.hpp"
+#include "fuzz_report.hpp"
+#include "identify_plugin.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+using namespace conformance;
+using conformance::plugin::claim;
+using conformance::plugin::kind;
+using conformance::plugin::plugin_code;
+using shared_code = std::shared_ptr<plugin_code>;
+
+const char* clauses_of(kind k) {
+  switch (k) {
+    case kind::quantize:
+      return "Q1 Q2 Q3 Q4 Q5 Q6 Q7";
+    case kind::dequantize:
+      return "Q10";
+    case kind::retile:
+      return "W1 W2 W3 W4 W5 W7";
+    case kind::gemm:
+      return "G1 G2 G3 G4 G5 G6 G7 G8 G9";
+    default:
+      return "";
+  }
+}
+
+std::uint64_t cases_at(int level) {
+  constexpr std::uint64_t counts[] = {2000, 20000, 400000, 20000000};
+  return counts[level];
+}
+
+/// The cases of the engine under one claim. What differs is shrunk, named and
+/// can be replayed.
+verdict hold_claim(const std::string& file, const shared_code& code,
+                   const claim& c, const implementation& i, const effort& e) {
+  verdict v;
+  if (plugin::lacks_name(c)) {
+    v.skipped = "there is no name to hold it to";
+    return v;
+  }
+  fuzz::campaign all;
+  all.what = *plugin::target_of(c.what);
+  all.seed = e.seed;
+  all.cases = cases_at(e.level);
+  all.left = fuzz::core_opponent();
+  all.right = {file, i, "", {}};
+  all.pinned = [&c](fuzz::settings& s) {
+    for (const auto& [name, text] : c.fixed)
+      fuzz::option_of(name).read(s, text);
+  };
+  const std::uint64_t before = code->calls();
+  const std::uint64_t refused = code->refusals();
+  const auto r = run(all);
+  if (code->calls() == before) {
+    v.skipped = code->refusals() == refused
+                    ? "no case of the engine is one that it claims"
+                    : "it refuses every request";
+    return v;
+  }
+  v.cases = code->calls() - before;
+  if (code->refusals() > refused) {
+    v.notes.push_back(
+        fmt::format("{} requests refused", code->refusals() - refused));
+  }
+  if (!r.first_mismatch) return v;
+  const auto found = fuzz::investigate(
+      fuzz::generate(all.what, -1, e.seed, *r.first_mismatch, all.pinned),
+      all.left, all.right, all.pinned);
+  const sides names{"core", file};
+  const auto& d = found.where;
+  v.failures = 1;
+  v.first_failure =
+      d.failure.empty()
+          ? fmt::format("case {}: {}({}, {}) is {:#x}, not {:#x}: {}",
+                        *r.first_mismatch, d.output, d.row, d.col, d.right,
+                        d.left, found.token)
+          : fmt::format("case {}: it {}: {}", *r.first_mismatch, d.failure,
+                        found.token);
+  v.notes.push_back(finding_text(found, names));
+  return v;
+}
+
+/// Says what a claim without a name follows, and holds it to that.
+verdict identify(const shared_code& code, std::size_t i) {
+  const auto found = identify_claim(code, code->claims()[i]);
+  verdict v;
+  v.cases = found.words;
+  v.notes.push_back(found.text);
+  if (!found.exact) {
+    v.failures = 1;
+    v.first_failure = "no definition gives every bit";
+  }
+  if (!found.names.empty()) code->adopt(i, found.names[0]);
+  return v;
+}
+
+/// A check of the registry, if it asks anything that is claimed.
+template <class Run>
+verdict count_calls(const shared_code& code, Run check) {
+  const std::uint64_t before = code->calls();
+  verdict v;
+  // What follows nothing by name would be asked to follow everything.
+  const auto& claims = code->claims();
+  if (std::none_of(claims.begin(), claims.end(), plugin::lacks_name)) {
+    v = check();
+  }
+  if (code->calls() == before && v.failures == 0) {
+    v = {};
+    v.skipped = asks_nothing;
+  }
+  return v;
+}
+
+}  // namespace
+
+check_list plugin_checks(const std::string& file, const shared_code& code) {
+  check_list all;
+  bool claimed[8] = {};
+  for (std::size_t i = 0; i < code->claims().size(); ++i) {
+    const claim& c = code->claims()[i];
+    claimed[static_cast<std::size_t>(c.what)] = true;
+    if (!plugin::target_of(c.what)) continue;
+    const auto* const name =
+        plugin::operations()[static_cast<std::size_t>(c.what)].name;
+    if (plugin::lacks_name(c)) {
+      all.push_back({fmt::format("Identity{}.{}", i, name), clauses_of(c.what),
+                     "identify", 0,
+                     [code, i](const implementation&, const effort&) {
+                       return identify(code, i);
+                     }});
+    }
+    all.push_back(
+        {fmt::format("Claim{}.{}{}{}", i, name, c.as.empty() ? "" : ".", c.as),
+         clauses_of(c.what), "the core", 0,
+         [=](const implementation& held, const effort& e) {
+           return hold_claim(file, code, code->claims()[i], held, e);
+         }});
+  }
+  const auto has = [&claimed](kind k) {
+    return claimed[static_cast<std::size_t>(k)];
+  };
+  const auto add = [&](const check_list& list) {
+    for (const check& c : list) {
+      check counted = c;
+      counted.run = [code, run = c.run](const implementation& i,
+                                        const effort& e) {
+        return count_calls(code, [&] { return run(i, e); });
+      };
+      all.push_back(counted);
+    }
+  };
+  if (has(kind::quantize) || has(kind::dequantize)) add(quantize_checks());
+  if (has(kind::retile)) add(retile_checks());
+  if (has(kind::gemm)) add(gemm_checks());
+  if (has(kind::swiglu) || has(kind::adamw) || has(kind::combine)) {
+    const training_functions t = plugin::training_of(code);
+    for (const training_check& c : training_check_list()) {
+      all.push_back(
+          {c.name, c.clauses, c.oracle, c.level,
+           [code, t, run = c.run](const implementation&, const effort& e) {
+             return count_calls(code, [&] { return run(t, e); });
+           }});
+    }
+  }
+  return all;
+}
+
+}  // namespace zeroulp::program
+#endif
