@@ -60,13 +60,14 @@ struct gathered_octets {
     for (int i = 0; i < count; ++i) {
       number[i] = __shfl_sync(all_lanes, mine, i, 16);
     }
-    if (job.x.whole && col + 8 <= job.x.cols) {
+    if (job.x.whole && col + 8 <= job.x.cols && job.x.rows > 0) {
+      // No branch between loads: of what is no row, any, since codes are
+      // written over it.
+      const std::ptrdiff_t last = job.x.rows - 1;
 #pragma unroll
       for (int i = 0; i < count; ++i) {
-        x[i] = {};
-        if (job.is_row(number[i])) {
-          x[i] = load<2>(job.x.row<2>(number[i]), col, col + 8, true);
-        }
+        const std::ptrdiff_t row = max(number[i], 0);
+        x[i] = load<2>(job.x.row<2>(min(row, last)), col, col + 8, true);
       }
       return;
     }
@@ -75,8 +76,16 @@ struct gathered_octets {
   }
 };
 
+/// Out of the way of the kernel's registers.
 template <class Out>
-__global__ void __launch_bounds__(row_threads, 6)
+__device__ __noinline__ void finish_dispatch(const dispatch_job& job,
+                                             gathered_octets octets,
+                                             unfinished_octets left) {
+  finish_octets<Out>(job.plan, {}, octets, left);
+}
+
+template <class Out>
+__global__ void __launch_bounds__(row_threads, 8)
     dispatch_rows(const __grid_constant__ dispatch_job job) {
   constexpr int count = gathered_octets::count;
   const gathered_octets octets{job, half_warp_place(count, job.x.cols)};
@@ -84,7 +93,9 @@ __global__ void __launch_bounds__(row_threads, 6)
   octet<2> x[count];
   octets.load_all(job.number(octets.row(lane % count)), x);
   const auto left = quantize_octets<Out>(job.plan, {}, octets, x);
-  finish_octets<Out>(job.plan, {}, octets, left);
+  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
+    finish_dispatch<Out>(job, octets, left);
+  }
 
   // Read again rather than kept.
   const std::int32_t mine = job.number(octets.row(lane % count));

@@ -14,6 +14,8 @@
 //   is_inside(i)                it is part of the target, which is wanted
 //   is_full()                   octets of all groups are, in aligned rows
 //   again(i)                    this lane's octet once more, where it is_inside
+//   is_whole                    if there is one: all octets are whole, in
+//                               aligned rows, or beyond the columns
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
@@ -89,6 +91,54 @@ __device__ __noinline__ void quantize_by_core(const quantizer& q,
   }
 }
 
+/// Finds the scale and factors of group lane % count, of this `largest`
+/// magnitude, and writes the scale. Returns false, for the whole warp, iff a
+/// group is the core's.
+template <class Octets>
+__device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
+                                            const amax_matrix& given,
+                                            const Octets& octets,
+                                            std::uint32_t largest,
+                                            group_factors& mine) {
+  using In = typename Octets::elements;
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  const int my_group = lane % Octets::count;
+  const bool is_inside = octets.is_inside(my_group);
+  std::uint32_t amax = amax_of(plan, largest);
+  if (given.data != nullptr && is_inside) {
+    amax = given.at(octets.row(my_group), octets.group(my_group));
+  }
+  const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
+  const bool ordinary = find_factors(plan, amax, of_bf16, mine);
+  if (__any_sync(all_lanes, !ordinary || largest >= plan.special)) return false;
+  if (lane < Octets::count && is_inside) {
+    put_kept(octets.target(my_group).scales, octets.row(my_group),
+             octets.group(my_group), mine.scale);
+  }
+  return true;
+}
+
+/// True iff a lane's octets lie in aligned rows or beyond them.
+template <class Octets>
+inline constexpr bool are_whole = [] {
+  if constexpr (requires { Octets::is_whole; }) return Octets::is_whole;
+  return false;
+}();
+
+/// The codes of this lane's octet x of group i, by the whole warp. Returns
+/// false iff the factors do not decide them.
+template <class Out, class In>
+__device__ __forceinline__ bool codes_of_octet(const group_factors& mine, int i,
+                                               const octet<In::bytes>& x,
+                                               octet<Out::bytes>& codes) {
+  const float low = __shfl_sync(all_lanes, mine.low, i, 16);
+  const float high = __shfl_sync(all_lanes, mine.high, i, 16);
+  return quantize_eight<Out>([&](int k) { return value_of<In>(x.element(k)); },
+                             [&](int) { return low; },
+                             [&](int) { return high; }, low == high, high < 0,
+                             codes);
+}
+
 }  // namespace detail
 
 /// Quantizes `x`, this lane's octets, and says what is left: nothing, as a
@@ -105,40 +155,24 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
   for (int i = 0; i < count; ++i) keys[i] = detail::largest_of<In>(x[i]);
   const std::uint32_t largest =
       __float_as_uint(value_of<In>(detail::largest_of_rows<count>(keys)));
-  const int lane = static_cast<int>(threadIdx.x % 16);
-  const int my_group = lane % count;
-  const bool is_inside = octets.is_inside(my_group);
-  std::uint32_t amax = amax_of(plan, largest);
-  if (given.data != nullptr && is_inside) {
-    amax = given.at(octets.row(my_group), octets.group(my_group));
-  }
   group_factors mine;
-  const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
-  const bool ordinary = find_factors(plan, amax, of_bf16, mine);
-  if (__any_sync(all_lanes, !ordinary || largest >= plan.special)) {
+  if (!detail::find_groups(plan, given, octets, largest, mine)) {
     return {true, 0, 0};
   }
-  if (lane < count && is_inside) {
-    detail::put_kept(octets.target(my_group).scales, octets.row(my_group),
-                     octets.group(my_group), mine.scale);
-  }
-
-  const bool is_full = octets.is_full();
+  [[maybe_unused]] const bool is_full = octets.is_full();
   unsigned open = 0;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const float low = __shfl_sync(all_lanes, mine.low, i, 16);
-    const float high = __shfl_sync(all_lanes, mine.high, i, 16);
     octet<Out::bytes> codes{};
-    if (!detail::quantize_eight<Out>(
-            [&](int k) { return value_of<In>(x[i].element(k)); },
-            [&](int) { return low; }, [&](int) { return high; }, low == high,
-            high < 0, codes)) {
-      open |= 1u << i;
-    }
+    if (!detail::codes_of_octet<Out, In>(mine, i, x[i], codes)) open |= 1u << i;
     const device_rows& to = octets.target(i).codes;
     const std::ptrdiff_t at = column_of_octet(octets.group(i));
-    if (is_full) {
+    if constexpr (detail::are_whole<Octets>) {
+      if (octets.is_inside(i) && at < to.cols) {
+        store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
+                          codes);
+      }
+    } else if (is_full) {
       store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
                         codes);
     } else if (octets.is_inside(i)) {
@@ -192,8 +226,11 @@ std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 struct half_warp_place {
   std::ptrdiff_t row0, group;
 
-  __device__ half_warp_place(int rows, std::ptrdiff_t cols) {
-    const unsigned unit = blockIdx.x * (row_threads / 16) + threadIdx.x / 16;
+  __device__ half_warp_place(int rows, std::ptrdiff_t cols)
+      : half_warp_place(rows, cols, threadIdx.x) {}
+  /// That of another thread of the block.
+  __device__ half_warp_place(int rows, std::ptrdiff_t cols, unsigned thread) {
+    const unsigned unit = blockIdx.x * (row_threads / 16) + thread / 16;
     const auto groups = static_cast<unsigned>(ceil_div(cols, tile_edge));
     row0 = std::ptrdiff_t{unit / groups} * rows;
     group = unit % groups;

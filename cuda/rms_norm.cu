@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/rms_norm.cuh"
+#include "cuda/rms_norm_whole.cuh"
 #include "cuda/row_target.hpp"
 #include "cuda/with_codes.hpp"
 #include "zeroulp/cuda_training.hpp"
@@ -16,10 +17,34 @@ void launch(const request& r, const rms_job& job, CUstream_st* stream) {
   r.launched();
 }
 
+template <class Out, int Rows>
+void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
+  const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
+  r.need_gpu();
+  rms_norm_whole<Out, Rows><<<blocks, row_threads, 0, stream>>>(job);
+  r.launched();
+}
+
+/// w is of BF16, all octets whole, and a block has the registers for its rows.
+bool is_whole(const rms_job& job) {
+  const auto fits = [](const device_rows& to) {
+    return to.data == nullptr || to.whole;
+  };
+  const std::ptrdiff_t n = job.x.rows.cols;
+  return job.w.kind == number_kind::bf16 && job.w.rows.whole &&
+         job.x.rows.whole && n > 0 && n % 8 == 0 && n <= rms_whole_columns &&
+         fits(job.y.rows) && fits(job.out.codes);
+}
+
 /// As many rows a block as fit its registers.
 template <class Out>
 void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
   const std::ptrdiff_t octets = ceil_div(job.x.rows.cols, rms_stride);
+  if (is_whole(job)) {
+    return (octets <= 1   ? launch_whole<Out, 4>
+            : octets <= 2 ? launch_whole<Out, 2>
+                          : launch_whole<Out, 1>)(r, job, stream);
+  }
   (octets <= 1            ? launch<Out, 4, false>
    : octets <= 2          ? launch<Out, 2, false>
    : octets <= rms_octets ? launch<Out, 1, false>

@@ -1,7 +1,11 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "cuda/row_target.hpp"
 #include "cuda/swiglu.cuh"
+#include "cuda/swiglu_staged.cuh"
 #include "cuda/swiglu_values.cuh"
 #include "cuda/with_codes.hpp"
 #include "zeroulp/cuda_training.hpp"
@@ -29,6 +33,16 @@ device_rows checked_rows(const request& r, format f, const const_matrix& x,
   r.need_matrix(x, bytes_of(f), what);
   r.need_shape(x, like.rows, like.cols, what);
   return rows_of(x, bytes_of(f));
+}
+
+/// True iff the kernels for whole octets of E4M3 codes serve all of these; what
+/// has no data is not wanted.
+bool is_whole(std::initializer_list<device_rows> all, format out,
+              format cache) {
+  return out == e4m3 && cache == e4m3 &&
+         std::all_of(all.begin(), all.end(), [](const device_rows& x) {
+           return x.data == nullptr || (x.whole && x.cols % 8 == 0);
+         });
 }
 
 /// Checks a cache of an m x n matrix.
@@ -91,9 +105,18 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
                       job.u_cache.groups != grouping::none;
   if (makes_h) job.out = plan_of(layer.out);
   if (caches) job.cache = plan_of(layer.cache);
-  with_codes(format_of(layer.out, makes_h), [&](auto out) {
-    with_codes(format_of(layer.cache, caches), [&](auto cache) {
-      swiglu_forward_rows<decltype(out), decltype(cache)>
+  const format out_format = format_of(layer.out, makes_h);
+  const format cache_format = format_of(layer.cache, caches);
+  if (is_whole({job.g, job.u, job.h, job.h_out.codes, job.g_cache.codes,
+                job.u_cache.codes},
+               out_format, cache_format)) {
+    swiglu_forward_rows<e4m3_elements, e4m3_elements, true>
+        <<<blocks, row_threads, 0, stream>>>(job);
+    return r.launched();
+  }
+  with_codes(out_format, [&](auto out) {
+    with_codes(cache_format, [&](auto cache) {
+      swiglu_forward_rows<decltype(out), decltype(cache), false>
           <<<blocks, row_threads, 0, stream>>>(job);
     });
   });
@@ -149,7 +172,15 @@ void swiglu_backward(const swiglu_layer& layer, format from,
     return r.launched();
   }
   if (makes_codes) job.out = plan_of(layer.out);
-  with_codes(makes_codes ? layer.out.to : e4m3, [&](auto out) {
+  const format out_format = makes_codes ? layer.out.to : e4m3;
+  if (job.h.data == nullptr && is_whole({job.dh, job.g, job.u, job.dg, job.du,
+                                         job.dg_out.codes, job.du_out.codes},
+                                        out_format, layer.cache.to)) {
+    swiglu_backward_staged<e4m3_elements>
+        <<<blocks, row_threads, 0, stream>>>(job);
+    return r.launched();
+  }
+  with_codes(out_format, [&](auto out) {
     with_codes(layer.cache.to, [&](auto cache) {
       swiglu_backward_rows<decltype(out), decltype(cache)>
           <<<blocks, row_threads, 0, stream>>>(job);

@@ -62,6 +62,8 @@ check_list kernel_retile_checks();
 check_list kernel_pack_checks();
 check_list kernel_refusal_checks();
 check_list kernel_training_checks();
+// The bounds that SwiGLU's kernels rely on.
+check_list kernel_sigmoid_checks();
 check_list kernel_adamw_checks();
 check_list kernel_gemm_checks();
 

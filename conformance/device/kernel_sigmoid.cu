@@ -1,0 +1,62 @@
+// The bounds of cuda/sigmoid.cuh, on which SwiGLU's kernels rely, for every
+// FP32 number: SPEC clauses S2, S3.
+
+#include "conformance/device/observation.hpp"
+#include "cuda/arithmetic.cuh"
+#include "cuda/sigmoid.cuh"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+/// The products around it may be off by so much of slope, on both sides.
+constexpr double slack = 0x1p-22;
+
+__device__ bool holds_for_sigmoid(float g) {
+  if (!(g >= -cuda::quick_limit)) return true;
+  const float core = sigmoid<cuda::device_fp32>(g);
+  const float quick = cuda::quick_sigmoid(g);
+  if (fabsf(g) < 0x1p-60f) return core == 0.5f && quick == 0.5f;
+  return fabs(double{quick} - core) <= cuda::sigmoid_bound * 0x1p-24 * core;
+}
+
+__device__ bool holds_for_slope(float g) {
+  if (!(fabsf(g) <= cuda::quick_limit)) return true;
+  const float core = sigmoid<cuda::device_fp32>(g);
+  const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
+  const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
+  const float bound = cuda::slope_bound(fabsf(g));
+  const double ratio = double{slope} / quick, least = fabs(ratio) * slack;
+  return __fmaf_rn(g, rest, 1 - bound) <= ratio - least &&
+         ratio + least <= __fmaf_rn(g, rest, 1 + bound);
+}
+
+/// Case i: the bits of i times an odd number, so that all come once.
+struct bound_case {
+  bool is_slope;
+
+  __device__ observation operator()(std::uint64_t i) const {
+    const auto x = static_cast<std::uint32_t>(i) * 0x9e3779b1u;
+    const float g = __uint_as_float(x);
+    const bool holds = is_slope ? holds_for_slope(g) : holds_for_sigmoid(g);
+    return {{x, is_slope ? 1u : 0u, 0}, holds ? 1u : 0u, 1};
+  }
+};
+
+verdict check_bounds(const effort& e, bool is_slope) {
+  constexpr std::uint64_t all = std::uint64_t{1} << 32;
+  auto v =
+      compare_instruction(bound_case{is_slope}, cases(e, 1 << 16, all, all));
+  v.exhaustive = v.cases == all;
+  return v;
+}
+
+}  // namespace
+
+check_list kernel_sigmoid_checks() {
+  return {device_check("kernel.sigmoid.bound", "S2", "core",
+                       [](const effort& e) { return check_bounds(e, false); }),
+          device_check("kernel.slope.bound", "S3", "core",
+                       [](const effort& e) { return check_bounds(e, true); })};
+}
+
+}  // namespace zeroulp::conformance::device

@@ -1,0 +1,208 @@
+// Defines the kernel of RMSNorm for rows of BF16 whose octets are whole and fit
+// the registers of a block. 128 threads have two of a row's 256 lanes each:
+// those of their number, and 128 more. All octets are read before any is
+// waited for, and one barrier is all: each warp finds rstd for itself.
+//
+// Source: SPEC clauses S1, S4, S5.
+
+#ifndef ZEROULP_CUDA_RMS_NORM_WHOLE_CUH_
+#define ZEROULP_CUDA_RMS_NORM_WHOLE_CUH_
+
+#include "cuda/rms_norm.cuh"
+
+namespace zeroulp::cuda {
+
+/// Octets of a thread, columns between them, and columns of a row.
+inline constexpr int rms_whole_octets = 8;
+inline constexpr int rms_whole_stride = rms_run * row_threads;
+inline constexpr int rms_whole_columns = rms_whole_octets * rms_whole_stride;
+
+namespace detail {
+
+/// A thread's octets of y: of `Rows` rows.
+template <int Rows>
+struct whole_octets {
+  using elements = bf16_elements;
+  static constexpr int count = rms_whole_octets;
+  static constexpr int of_row = count / Rows;
+
+  const rms_job& job;
+  const float* rstd;
+
+  __device__ const quantized_target& target(int) const { return job.out; }
+  __device__ std::ptrdiff_t row(int i) const {
+    return std::ptrdiff_t{blockIdx.x} * Rows + i / of_row;
+  }
+  __device__ std::ptrdiff_t group(int i) const {
+    return i % of_row * (rms_whole_stride / tile_edge) +
+           static_cast<int>(threadIdx.x / 16);
+  }
+  __device__ bool is_inside(int i) const {
+    return row(i) < job.x.rows.rows && group(i) * tile_edge < job.x.rows.cols;
+  }
+  __device__ rms_octet again(int i) const {
+    const device_rows& x = job.x.rows;
+    const std::ptrdiff_t col = column_of_octet(group(i));
+    return rms_value_octet(load<2>(x.row<2>(row(i)), col, x.cols, true),
+                           rstd[i / of_row], {job.w, col});
+  }
+};
+
+/// 16 bytes at `from`, or zeros.
+__device__ inline rms_octet load_if(bool inside, const char* from) {
+  rms_octet x;
+  asm volatile(
+      "{\n.reg .pred inside;\n"
+      "setp.ne.u32 inside, %5, 0;\n"
+      "mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
+      "@inside ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3])
+      : "l"(from), "r"(inside ? 1 : 0));
+  return x;
+}
+
+template <class Out, int Rows>
+__device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd,
+                                              unfinished_octets left) {
+  // Of row i: lane 8 i.
+  __shared__ float of_warp[row_threads / 32][Rows];
+  const unsigned lane = threadIdx.x % 32;
+  float* const here = of_warp[threadIdx.x / 32];
+  if (lane % 8 == 0 && lane / 8 < Rows) here[lane / 8] = rstd;
+  __syncwarp();
+  finish_octets<Out>(job.plan, {}, whole_octets<Rows>{job, here}, left);
+}
+
+}  // namespace detail
+
+/// x, y and w are of BF16 and whole, of a multiple of eight columns, at most
+/// rms_whole_columns / Rows.
+template <class Out, int Rows>
+__global__ void __launch_bounds__(row_threads, 6)
+    rms_norm_whole(const __grid_constant__ rms_job job) {
+  using detail::rms_octet;
+  constexpr int count = rms_whole_octets, of_row = count / Rows;
+  constexpr int warps = row_threads / 32;
+  __shared__ float sums[Rows][2 * warps];
+  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const std::ptrdiff_t row0 = std::ptrdiff_t{blockIdx.x} * Rows;
+  const device_rows& in = job.x.rows;
+  const int cols = static_cast<int>(in.cols);
+  const int col0 = rms_run * static_cast<int>(threadIdx.x);
+  const auto has = [&](int c) { return col0 + c * rms_whole_stride < cols; };
+
+  rms_octet x[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const std::ptrdiff_t row = min(row0 + i / of_row, in.rows - 1);
+    const int c = i % of_row;
+    x[i] = detail::load_if(has(c),
+                           in.row<2>(row) + (col0 + c * rms_whole_stride) * 2);
+  }
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    float p[2] = {};
+#pragma unroll
+    for (int c = 0; c < of_row; ++c) {
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const float v = value_of<bf16_elements>(x[r * of_row + c].element(k));
+        p[c % 2] = __fmaf_rn(v, v, p[c % 2]);
+      }
+    }
+#pragma unroll
+    for (int lanes = 1; lanes < 32; lanes *= 2) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        p[i] = __fadd_rn(p[i], __shfl_xor_sync(all_lanes, p[i], lanes));
+      }
+    }
+    if (lane == 0) sums[r][warp] = p[0], sums[r][warps + warp] = p[1];
+  }
+  __syncthreads();
+
+  // Lane 8 r + i has sum i of row r.
+  using A = device_fp32;
+  float sum = sums[lane / 8 % Rows][lane % 8];
+#pragma unroll
+  for (int lanes = 1; lanes < 8; lanes *= 2) {
+    sum = __fadd_rn(sum, __shfl_xor_sync(all_lanes, sum, lanes));
+  }
+  const float my_rstd =
+      rms_rstd<A>(sum, A::from_bits(job.count), A::from_bits(job.eps));
+  if (job.rstd.data != nullptr && threadIdx.x % 8 == 0 &&
+      threadIdx.x < 8 * Rows && row0 + lane / 8 < in.rows) {
+    job.rstd(row0 + lane / 8, 0) = __float_as_uint(my_rstd);
+  }
+  const bool makes_codes = job.out.groups != grouping::none;
+  const device_rows& y = job.y.rows;
+  if (!makes_codes && y.data == nullptr) return;
+  float rstd[Rows];
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
+  }
+  const auto weights = [&](int c) {
+    return detail::load_if(
+        has(c), job.w.rows.row<2>(0) + (col0 + c * rms_whole_stride) * 2);
+  };
+  rms_octet next = weights(0);
+#pragma unroll
+  for (int c = 0; c < of_row; ++c) {
+    // Asked for one step ahead.
+    const rms_octet w = next;
+    const int col = col0 + c * rms_whole_stride;
+    if (c + 1 < of_row) next = weights(c + 1);
+    if (!has(c)) continue;
+#pragma unroll
+    for (int r = 0; r < Rows; ++r) {
+      rms_octet& v = x[r * of_row + c];
+      const auto value = [&](int k) {
+        return rms_value<A>(value_of<bf16_elements>(v.element(k)), rstd[r],
+                            value_of<bf16_elements>(w.element(k)));
+      };
+#pragma unroll
+      for (int k = 0; k < 8; k += 2) {
+        v.words[k / 2] = to_bf16(value(k), value(k + 1));
+      }
+      if (y.data != nullptr && row0 + r < y.rows) {
+        store<2>(y.row<2>(row0 + r), col, col + 8, true, v);
+      }
+    }
+  }
+  if (!makes_codes) return;
+
+  std::uint32_t keys[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    keys[i] = detail::largest_of<bf16_elements>(x[i]);
+  }
+  const std::uint32_t largest = detail::largest_of_rows<count>(keys) << 16;
+  const detail::whole_octets<Rows> octets{job, nullptr};
+  group_factors mine;
+  unfinished_octets left{true, 0, 0};
+  if (detail::find_groups(job.plan, {}, octets, largest, mine)) {
+    left = {false, 0, mine.scale};
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int c = i % of_row;
+      if (c * rms_whole_stride >= cols) continue;
+      octet<Out::bytes> codes{};
+      const bool decided =
+          detail::codes_of_octet<Out, bf16_elements>(mine, i, x[i], codes);
+      if (!decided) left.open |= 1u << i;
+      if (has(c) && row0 + i / of_row < in.rows) {
+        const int col = col0 + c * rms_whole_stride;
+        store<Out::bytes>(job.out.codes.row<Out::bytes>(row0 + i / of_row), col,
+                          col + 8, true, codes);
+      }
+    }
+  }
+  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
+    detail::finish_whole_rms<Out, Rows>(job, my_rstd, left);
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_RMS_NORM_WHOLE_CUH_

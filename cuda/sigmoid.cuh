@@ -1,0 +1,65 @@
+// Defines SwiGLU's values the quick way: by the two approximate instructions
+// ex2 and rcp, near the core's, with bounds on how far. Where all numbers
+// within the bounds round to the same BF16 number, it is that of the core's
+// value; elsewhere the core's arithmetic decides.
+//
+//   s = rcp(1 + ex2(-g log2(e)))
+//   slope = s (1 + g (1 - s))
+//
+// conformance tries the bounds on every FP32 number g
+// (device/kernel_sigmoid.cu).
+//
+// Source: SPEC clauses S2, S3.
+
+#ifndef ZEROULP_CUDA_SIGMOID_CUH_
+#define ZEROULP_CUDA_SIGMOID_CUH_
+
+#include "cuda/plan.cuh"
+
+namespace zeroulp::cuda {
+
+/// The bounds hold for -quick_limit <= g, that of slope for g <= quick_limit.
+inline constexpr float quick_limit = 8;
+/// Of s, relative, in units of 2^-24. Below 2^-60 s is 1/2, as the core's.
+inline constexpr int sigmoid_bound = 10;
+/// Of slope / s - (1 + g (1 - s)), that sum's 2^-22 included, where |g| <=
+/// limit.
+__device__ inline float slope_bound(float limit) {
+  return limit <= 2   ? 12 * 0x1p-24f
+         : limit <= 4 ? 32 * 0x1p-24f
+                      : 104 * 0x1p-24f;
+}
+
+/// sigmoid(g) within sigmoid_bound.
+__device__ inline float quick_sigmoid(float g) {
+  float e;
+  asm("ex2.approx.ftz.f32 %0, %1;"
+      : "=f"(e)
+      : "f"(__fmul_rn(g, -0x1.715476p+0f)));
+  return detail::rcp(__fadd_rn(1, e));
+}
+
+/// Finds out whether numbers that differ from some by sigmoid_bound and the
+/// roundings of two products, on both sides, have the same BF16 number.
+class near_midpoints {
+ public:
+  /// Takes two numbers.
+  __device__ void add(float first, float second) {
+    const std::uint32_t low =
+        __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x5410);
+    constexpr std::uint32_t shift = 0x8000 + reach;
+    least_ = __viaddmin_u16x2(low, shift | shift << 16, least_);
+  }
+  /// True iff one was too near.
+  __device__ bool any() const {
+    return min(least_ & 0xffff, least_ >> 16) <= 2 * reach;
+  }
+
+ private:
+  static constexpr std::uint32_t reach = sigmoid_bound + 4;  ///< ulps
+  std::uint32_t least_ = 0xffffffff;
+};
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_SIGMOID_CUH_

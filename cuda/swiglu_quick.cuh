@@ -1,0 +1,236 @@
+// Defines what SwiGLU computes of an octet the quick way (sigmoid.cuh), and how
+// a warp has what that leaves open decided by the core's arithmetic: a thread
+// an element.
+//
+// Source: SPEC clauses S2, S3.
+
+#ifndef ZEROULP_CUDA_SWIGLU_QUICK_CUH_
+#define ZEROULP_CUDA_SWIGLU_QUICK_CUH_
+
+#include "cuda/arithmetic.cuh"
+#include "cuda/bf16.cuh"
+#include "cuda/decode.cuh"
+#include "cuda/quantize_rows.cuh"
+#include "cuda/sigmoid.cuh"
+
+namespace zeroulp::cuda {
+
+/// Rows of half a warp.
+inline constexpr int swiglu_rows = 4;
+
+/// Outputs without data, or without groups, are not wanted.
+struct swiglu_job {
+  quantizer_plan out, cache;
+  device_rows g, u, h;
+  quantized_target h_out, g_cache, u_cache;
+};
+
+struct swiglu_gradient_job {
+  quantizer_plan out;
+  device_rows dh, g, u;  ///< g and u: codes
+  scale_source g_scales, u_scales;
+  device_rows h, dg, du;
+  quantized_target dg_out, du_out;
+};
+
+namespace detail {
+
+using bf16_octet = octet<bf16_elements::bytes>;
+
+/// h of gates g(k) and u(k), if it is `decided`; so it is only for gates from
+/// -quick_limit.
+struct quick_hidden {
+  bf16_octet h;
+  bool decided;
+
+  template <class Gate, class Up>
+  __device__ quick_hidden(Gate g, Up u) {
+    near_midpoints near;
+#pragma unroll
+    for (int k = 0; k < 8; k += 2) {
+      const auto value = [&](int i) {
+        const float gate = g(i);
+        return __fmul_rn(__fmul_rn(gate, quick_sigmoid(gate)), u(i));
+      };
+      const float first = value(k), second = value(k + 1);
+      h.words[k / 2] = to_bf16(first, second);
+      near.add(first, second);
+    }
+    decided = !near.any();
+  }
+};
+
+/// True iff no element is below -quick_limit or a NaN of that sign.
+__device__ inline bool is_quick(const bf16_octet& g) {
+  std::uint32_t most = 0;
+#pragma unroll
+  for (int k = 0; k < 4; ++k) most = __vmaxu2(most, g.words[k]);
+  constexpr std::uint32_t limit = 0x8000 | (127 + 3) << 7;
+  return max(most & 0xffff, most >> 16) <= limit;
+}
+
+/// The largest and the smallest magnitude of codes above zero.
+template <class Cache>
+inline constexpr float largest_code = Cache::as_format == e4m3   ? 448
+                                      : Cache::as_format == e5m2 ? 57344
+                                                                 : 65024;
+template <class Cache>
+inline constexpr float smallest_code = Cache::as_format == e4m3   ? 0x1p-9f
+                                       : Cache::as_format == e5m2 ? 0x1p-16f
+                                                                  : 0x1p-20f;
+
+/// dg and du of an octet, if they are `decided`. What the bounds say holds for
+/// products that are no subnormals: dh is 0 or from 2^-50, g and u from 2^-31.
+template <class Cache>
+struct quick_gradient {
+  bf16_octet dg, du;
+  bool decided;
+
+  __device__ quick_gradient(const bf16_octet& dh, const octet<Cache::bytes>& g,
+                            float g_scale, const octet<Cache::bytes>& u,
+                            float u_scale) {
+    const float limit = limit_of(g, g_scale);
+    const float bound = slope_bound(limit);
+    const float below = 1 - bound, above = 1 + bound;
+    near_midpoints near;
+    std::uint32_t differ = 0, least = 0xffffffff;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      float low[2], high[2], by_u[2];
+      const std::uint32_t g2 = two_halves<Cache>(g.words, k);
+      const std::uint32_t u2 = two_halves<Cache>(u.words, k);
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const float gate = __fmul_rn(half_value(g2, i), g_scale);
+        const float up = __fmul_rn(half_value(u2, i), u_scale);
+        const float d = value_of<bf16_elements>(dh.element(2 * k + i));
+        const float s = quick_sigmoid(gate);
+        const float rest = __fsub_rn(1, s);
+        const float by_g = __fmul_rn(__fmul_rn(d, up), s);
+        low[i] = __fmul_rn(by_g, __fmaf_rn(gate, rest, below));
+        high[i] = __fmul_rn(by_g, __fmaf_rn(gate, rest, above));
+        by_u[i] = __fmul_rn(d, __fmul_rn(gate, s));
+      }
+      dg.words[k] = to_bf16(low[0], low[1]);
+      differ |= dg.words[k] ^ to_bf16(high[0], high[1]);
+      du.words[k] = to_bf16(by_u[0], by_u[1]);
+      near.add(by_u[0], by_u[1]);
+      // Zero becomes the largest.
+      least = __viaddmin_u16x2(dh.words[k] & 0x7fff7fff, 0xffffffff, least);
+    }
+    constexpr std::uint32_t smallest = (127 - 50) << 7;
+    decided = differ == 0 && !near.any() &&
+              min(least & 0xffff, least >> 16) >= smallest - 1 &&
+              g_scale >= 0x1p-31f / smallest_code<Cache> &&
+              u_scale >= 0x1p-31f / smallest_code<Cache> &&
+              limit <= quick_limit;
+  }
+
+ private:
+  /// No gate's magnitude is above.
+  __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {
+    const float of_all = __fmul_rn(largest_code<Cache>, scale);
+    if (of_all <= quick_limit) return of_all;
+    std::uint32_t most = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      most = __vmaxu2(most, two_halves<Cache>(g.words, k) & 0x7fff7fff);
+    }
+    return __fmul_rn(half_value(max(most & 0xffff, most >> 16), 0), scale);
+  }
+};
+
+/// Octets of a block's threads that the core decided.
+template <int Rows>
+struct settled_octets {
+  bf16_octet x[Rows][row_threads];
+
+  /// Octet i of this thread, if it was `open`.
+  __device__ void take(int i, unsigned open, bf16_octet& to) const {
+    if ((open >> i & 1) != 0) to = x[i][threadIdx.x];
+  }
+  __device__ void put(int i, unsigned thread, int k, float number) {
+    reinterpret_cast<std::uint16_t*>(&x[i][thread])[k] =
+        static_cast<std::uint16_t>(to_bf16(number, 0));
+  }
+};
+
+/// Calls settle(thread, i, k), by a thread each, for the elements k of every
+/// octet that is open in a thread of the warp: a bit i.
+template <class Settle>
+__device__ void for_open_elements(unsigned open, Settle settle) {
+  const unsigned mine = threadIdx.x % 32;
+  unsigned lanes = __ballot_sync(all_lanes, open != 0);
+  while (lanes != 0) {
+    // Eight threads for each of the first four.
+    unsigned left = lanes;
+#pragma unroll
+    for (unsigned i = 0; i < 3; ++i) {
+      if (i < mine / 8) left &= left - 1;
+    }
+    const int owner = left == 0 ? 0 : __ffs(static_cast<int>(left)) - 1;
+    const int i =
+        __shfl_sync(all_lanes, __ffs(static_cast<int>(open)) - 1, owner);
+    if (left != 0) {
+      settle(threadIdx.x - mine + static_cast<unsigned>(owner), i,
+             static_cast<int>(mine % 8));
+    }
+    if (__popc(lanes & ((1u << mine) - 1)) < 4) open &= open - 1;
+    lanes = __ballot_sync(all_lanes, open != 0);
+  }
+  __syncwarp();
+}
+
+/// h of what is open.
+template <int Rows>
+__device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
+                                           settled_octets<Rows>& h) {
+  for_open_elements(open, [&](unsigned thread, int i, int k) {
+    const half_warp_place at(Rows, job.g.cols, thread);
+    const std::ptrdiff_t row = at.row0 + i;
+    const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
+    float value = 0;
+    if (row < job.g.rows && col < job.g.cols) {
+      value = swiglu_value<device_fp32>(
+          value_of<bf16_elements>(element_at<2>(job.g, row, col)),
+          value_of<bf16_elements>(element_at<2>(job.u, row, col)));
+    }
+    h.put(i, thread, k, value);
+  });
+}
+
+/// dg and du of what is open; h is written, if it is wanted.
+template <class Cache, int Rows>
+__device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
+                                              unsigned open,
+                                              settled_octets<Rows>& dg,
+                                              settled_octets<Rows>& du) {
+  for_open_elements(open, [&](unsigned thread, int i, int k) {
+    const half_warp_place at(Rows, job.dh.cols, thread);
+    const std::ptrdiff_t row = at.row0 + i;
+    const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
+    swiglu_gradients<device_fp32> x{};
+    if (row < job.dh.rows && col < job.dh.cols) {
+      const auto number = [&](const device_rows& codes,
+                              const scale_source& scales) {
+        const std::uint32_t code = element_at<Cache::bytes>(codes, row, col);
+        return __fmul_rn(decoded<Cache>(&code, 0),
+                         __uint_as_float(scales.at(row, at.group)));
+      };
+      x = swiglu_gradient<device_fp32>(
+          number(job.g, job.g_scales), number(job.u, job.u_scales),
+          value_of<bf16_elements>(element_at<2>(job.dh, row, col)));
+      if (job.h.data != nullptr) {
+        set_element<2>(job.h, row, col, to_bf16(x.h, 0));
+      }
+    }
+    dg.put(i, thread, k, x.dg);
+    du.put(i, thread, k, x.du);
+  });
+}
+
+}  // namespace detail
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_SWIGLU_QUICK_CUH_
