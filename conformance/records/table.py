@@ -26,7 +26,10 @@ def sections():
 
 
 def title(record):
-    return record["platform"].get("device", "CPU")
+    """Returns the device and, if not all was run, what was."""
+    device = record["platform"].get("device", "CPU")
+    only = re.search(r"--only (\S+)", record["command"])
+    return f"{device}, {only[1].strip('.')}" if only else device
 
 
 def number(n):
