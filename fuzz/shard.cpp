@@ -92,14 +92,14 @@ shard shard_of(const environment& get) {
 
 std::vector<case_range> left_of(const case_range& all,
                                 std::vector<case_range> done,
-                                std::uint64_t block) {
+                                std::uint64_t block, std::size_t most) {
   std::sort(done.begin(), done.end(),
             [](const auto& x, const auto& y) { return x.first < y.first; });
   done.push_back({all.end(), 0});
   std::vector<case_range> left;
   std::uint64_t at = all.first;
   for (const case_range& d : done) {
-    while (at < d.first && at < all.end()) {
+    while (at < d.first && at < all.end() && left.size() < most) {
       const auto end = std::min({(at / block + 1) * block, d.first, all.end()});
       left.push_back({at, end - at});
       at = end;

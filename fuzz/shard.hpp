@@ -43,10 +43,11 @@ using environment = std::function<const char*(const char* name)>;
 shard shard_of(const environment& get);
 
 /// Returns what is left of `all` without `done`, ascending, cut where a case
-/// number is a multiple of `block`.
+/// number is a multiple of `block`: the first `most` parts.
 std::vector<case_range> left_of(const case_range& all,
                                 std::vector<case_range> done,
-                                std::uint64_t block);
+                                std::uint64_t block,
+                                std::size_t most = SIZE_MAX);
 
 }  // namespace zeroulp::fuzz
 

@@ -199,7 +199,7 @@ void check(const loss_options& o) {
        "steps of a fork: use 1 to 256");
   need(o.stress_steps >= 1 && o.stress_steps <= o.fork_steps,
        "steps under stress: use 1 to those of a fork");
-  need(o.threads >= 0 && o.threads <= 1024, "threads: use 1 to 1024");
+  need(o.threads >= 0 && o.threads <= 1024, "threads: use 0 (all) to 1024");
   need(!o.stress_exponents.empty(), "injected outliers: name an exponent");
   for (const int k : o.stress_exponents) {
     need(k >= 1 && k <= 24, "exponents of injected outliers: use 1 to 24");

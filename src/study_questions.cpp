@@ -89,8 +89,41 @@ const preset& find_preset(std::string_view name) {
   throw input_error(fmt::format("preset '{}': use one of{}", name, known));
 }
 
+namespace {
+
+/// What stands before "=" in settings such as "k=64 m=8".
+std::vector<std::string> fields_in(const std::string& settings) {
+  std::vector<std::string> names;
+  for (const auto& one : split(settings, ' ')) {
+    names.push_back(one.substr(0, one.find('=')));
+  }
+  return names;
+}
+
+/// Throws input_error if settings change what tells the cells of a question
+/// apart.
+void keep_axes(const question& q, std::string_view settings) {
+  const auto wanted = fields_in(std::string(settings));
+  for (const axis* x : {&q.rows, &q.series}) {
+    for (const auto& a : x->arms) {
+      for (const auto& name : fields_in(a.settings)) {
+        if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) {
+          continue;
+        }
+        throw input_error(fmt::format(
+            "--with {}: question {} asks about several values of it; ask about "
+            "your own by --cells",
+            name, q.name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<answer_cell> cells_of(const question& q, const preset& p,
                                   std::string_view settings) {
+  if (!settings.empty()) keep_axes(q, settings);
   std::vector<answer_cell> all;
   const std::vector<arm> one{{"", ""}};
   for (const auto& row : q.rows.arms) {
@@ -106,6 +139,10 @@ std::vector<answer_cell> cells_of(const question& q, const preset& p,
       x.impossible = impossible(x.value);
       all.push_back(std::move(x));
     }
+  }
+  if (all.empty()) {
+    throw input_error(fmt::format("question {}: preset {} has k up to {}",
+                                  q.name, p.name, p.most_k));
   }
   return all;
 }

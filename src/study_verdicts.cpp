@@ -10,6 +10,9 @@
 namespace zeroulp::study {
 namespace {
 
+/// Of questions that ask about one.
+std::ptrdiff_t k_of(const answer& a) { return a.cells.front().value.k; }
+
 std::string last_of(const std::vector<std::string>& all) {
   return all.empty() ? "" : all.back();
 }
@@ -76,11 +79,10 @@ verdict judge_two_percent(const answer& a) {
       promotion_mends = promotion_mends && a.at(row, "every 128", m) < none / 5;
     }
   }
-  return {
-      zero_mean && promotion_mends,
-      "At K = 4096 these lie in 1.5 to 2.75 % and fall at least fivefold by "
-      "promotion:" +
-          found};
+  return {zero_mean && promotion_mends,
+          fmt::format("At K = {} these lie in 1.5 to 2.75 % and fall at least "
+                      "fivefold by promotion:{}",
+                      k_of(a), found)};
 }
 
 verdict judge_bias(const answer& a) {
@@ -218,7 +220,7 @@ verdict judge_bits(const answer& a) {
                         says.back() == ')' ? " and" : "", least, name,
                         percent(goal));
   }
-  return {found, says + ", K = 4096."};
+  return {found, fmt::format("{}, K = {}.", says, k_of(a))};
 }
 
 verdict judge_smooth(const answer& a) {
@@ -285,9 +287,9 @@ verdict judge_accumulators(const answer& a) {
   const auto at = [&](const char* row) { return a.at(row, "unpromoted", m); };
   return {at("hopper") > at("f25") && at("f25") > at("exact") &&
               at("fp32") > at("exact"),
-          fmt::format("N(0,1), K = 4096, unpromoted: Hopper's 13 bits {} %, 25 "
+          fmt::format("N(0,1), K = {}, unpromoted: Hopper's 13 bits {} %, 25 "
                       "bits {} %, FP32 in sequence {} %, exact {} %.",
-                      percent(at("hopper")), percent(at("f25")),
+                      k_of(a), percent(at("hopper")), percent(at("f25")),
                       percent(at("fp32")), percent(at("exact")))};
 }
 

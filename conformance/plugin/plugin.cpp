@@ -135,6 +135,10 @@ bool plugin_code::call(kind k, request& r) {
   for (const int pass : {0, 1}) {
     matrices.fill(pass);
     const int status = w->call(line);
+    if (status == 1 && pass == 1) {
+      throw call_failure(fault::unsteady,
+                         "refused the request that it had just served");
+    }
     if (status == 1) {
       ++refusals_;
       --calls_;

@@ -11,7 +11,7 @@ namespace {
 enum class profile : std::uint8_t { tokens, few_tokens, special, any_bits };
 
 void draw(settings& s, counter_rng& rng) {
-  constexpr std::int32_t widths[] = {128, 128, 128, 32, 0, 7};
+  constexpr std::int32_t widths[] = {128, 128, 128, 32, 1 << 20, 7};
   s.from = draw_number_format(rng);
   s.to = draw_code_format(rng);
   // Only ours keeps Inf.
@@ -22,7 +22,7 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (s.group.rows != 1 || s.group.cols < 0) {
+  if (s.group.rows != 1 || s.group.cols <= 0) {
     return "groups of dispatch are one row high";
   }
   return refuse_quantizer(s.from, s.to);

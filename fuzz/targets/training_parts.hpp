@@ -70,7 +70,8 @@ inline position position_in(format f, std::uint32_t x) {
 
 /// A dimension of groups: whole, cut short, or all of it.
 inline int group_edge(std::int32_t group, std::ptrdiff_t length) {
-  return group == 0 ? 2 : length % group != 0 ? 1 : 0;
+  if (group == 0 || group > length) return 2;
+  return length % group != 0 ? 1 : 0;
 }
 inline bin_axis group_axis(const char* name) {
   return {name, {"whole", "partial", "all"}};

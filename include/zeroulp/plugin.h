@@ -32,7 +32,7 @@
 //             are 0. Scales are FP32.
 // Sizes       No matrix of a request is empty.
 // Versions    `version` and `size` are checked first; a request begins with its
-//             own size. Within a version members are added at the end only.
+//             own size. Whatever changes here is another version.
 
 #ifndef ZEROULP_PLUGIN_H_
 #define ZEROULP_PLUGIN_H_

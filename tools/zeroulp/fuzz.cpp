@@ -177,6 +177,7 @@ json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
     if (!text.empty()) options[name] = text;
   }
   if (!q.recipe.empty()) options["recipe"] = q.recipe;
+  if (is_plugin(q.right)) options["plugin"] = plugin_digest(q.right);
   return {{"zeroulp_journal", 1},
           {"version", ZEROULP_VERSION},
           {"target", info_of(q.what).name},
@@ -193,12 +194,12 @@ json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
           {"count", range.count}};
 }
 
-/// What the journal lacks, cut into blocks.
+/// What the journal lacks, cut into blocks: the first `most` of them.
 std::vector<case_range> left_of(const fuzz_request& q, const campaign& c,
-                                const journal& log) {
+                                const journal& log, std::size_t most) {
   std::vector<case_range> done;
   for (const auto& r : log.records()) done.push_back(r.range);
-  return left_of(case_range{c.first, c.cases}, done, q.block);
+  return left_of(case_range{c.first, c.cases}, done, q.block, most);
 }
 
 /// Has the ranks do what the journal lacks.
@@ -208,7 +209,7 @@ std::vector<std::string> run_ranks(const fuzz_request& q, const campaign& c,
   const auto show = make_progress();
   for (const auto& r : log.records()) cases += r.range.count;
   return all.distribute(
-      left_of(q, c, log),
+      left_of(q, c, log, SIZE_MAX),
       [&c](const case_range& range) { return run_block(c, range, 0); },
       [&](const block_record& r) {
         log.add(r);
@@ -230,26 +231,27 @@ std::uint64_t run_journal(const fuzz_request& q, const campaign& c,
   std::uint64_t cases = 0;
   for (const auto& r : log.records()) cases += r.range.count;
   const auto show = make_progress();
-  for (const auto& range : left_of(q, c, log)) {
-    const double seconds = time_left();
-    if (q.seconds && seconds <= 0) break;
-    const auto r = run_block(c, range, q.seconds ? seconds : 0);
-    if (r.range.count > 0) log.add(r);
-    cases += r.range.count;
-    show(static_cast<double>(cases), static_cast<double>(c.cases), "");
+  while (cases < c.cases) {
+    for (const auto& range : left_of(q, c, log, 65536)) {
+      const double seconds = time_left();
+      if (q.seconds && seconds <= 0) return c.cases - cases;
+      const auto r = run_block(c, range, q.seconds ? seconds : 0);
+      if (r.range.count > 0) log.add(r);
+      cases += r.range.count;
+      show(static_cast<double>(cases), static_cast<double>(c.cases), "");
+    }
   }
-  return c.cases - cases;
+  return 0;
 }
 
-/// Shows what was found; sets the exit status. `identified`: what a plug-in
-/// that claims nothing was found to follow.
+/// Shows what was found; sets the exit status. `answers`: what is to say of a
+/// plug-in.
 void show_report(const fuzz_request& q, const campaign& c,
                  const campaign_report& report, std::uint64_t left,
                  const std::vector<std::string>& apart,
-                 const std::string& identified, outcome& out) {
+                 const std::string& answers, outcome& out) {
   const campaign_result& r = report.result;
   out.status = r.mismatches > 0 || !apart.empty() ? 1 : 0;
-  const std::string answers = identified + plugin_summary();
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(
@@ -293,9 +295,10 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
     const case_range whole{0, c.cases};
     const json header = header_of(q, c.cases, {}, whole);
     journal log(q.journal, header);
+    const bool is_new = log.records().empty();
     const auto apart = run_ranks(q, c, all, log);
-    show_report(q, c, report_of(header, log.records()), 0, apart, identified,
-                out);
+    show_report(q, c, report_of(header, log.records()), 0, apart,
+                identified + plugin_summary(is_new && all.count() == 1), out);
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
@@ -324,12 +327,13 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   campaign_report report{header, {}, {}};
   if (q.journal.empty()) {
     report.result = run(c, progress_of(q, c));
-    return show_report(q, c, report, 0, {}, identified, out);
+    return show_report(q, c, report, 0, {}, identified + plugin_summary(), out);
   }
   journal log(q.journal, header);
+  const bool is_new = log.records().empty();
   const std::uint64_t left = run_journal(q, c, log);
-  show_report(q, c, report_of(header, log.records()), left, {}, identified,
-              out);
+  show_report(q, c, report_of(header, log.records()), left, {},
+              identified + plugin_summary(is_new), out);
 }
 
 /// "a_group" is --a-group.

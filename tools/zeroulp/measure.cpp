@@ -430,6 +430,7 @@ void add_measure(CLI::App& app, outcome& out) {
   sub->add_option("--interval", q->intervals, "promotion intervals, or none")
       ->capture_default_str();
   sub->add_option("--seed", q->study.seed, "of the inputs")
+      ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);

@@ -187,6 +187,7 @@ void add_loss_options(CLI::App& measure, loss_request& q) {
                   "of its model, not the size's: 128, 256, 384 or 512")
       ->needs(loss);
   measure.add_option("--loss-seed", q.seed, "of its weights and data")
+      ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
       ->needs(loss);
   measure

@@ -63,6 +63,12 @@ question question_of_cells(const questions_request& q) {
     if (values.empty()) {
       throw input_error(fmt::format("--cells {}: use FIELD=VALUE,...", text));
     }
+    const auto field = text.substr(0, equals + 1);
+    if (std::count_if(q.cells.begin(), q.cells.end(), [&](const auto& other) {
+          return other.rfind(field, 0) == 0;
+        }) > 1) {
+      throw input_error(fmt::format("--cells {} is there twice", text));
+    }
     std::vector<study::arm> all;
     for (const auto& arm : made.rows.arms) {
       for (const auto& value : values) {

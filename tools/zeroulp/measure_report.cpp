@@ -11,8 +11,11 @@ namespace {
 std::string command_of(const study_run& run, const asked& one) {
   auto command = fmt::format("zeroulp measure --preset {} --question {}",
                              run.preset, one.what.name);
-  if (!run.settings.empty()) {
-    command += " --with " + run.settings.substr(0, run.settings.size() - 1);
+  if (run.settings.empty()) return command;
+  command += " --with";
+  for (const auto& word : study::split(run.settings, ' ')) {
+    const bool is_plain = word.find_first_of("()|") == std::string::npos;
+    command += is_plain ? " " + word : " '" + word + "'";
   }
   return command;
 }
@@ -50,6 +53,7 @@ table own_table(const asked& one) {
                          ? study::percent(study::find_metric(m).of(*c.given))
                          : "impossible");
     }
+    if (c.impossible) line.back() += ": " + *c.impossible;
     t.rows.push_back(line);
   }
   return t;

@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "plugin_worker.hpp"
+#include "sha256.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -38,6 +40,13 @@ bool is_plugin(std::string_view name) {
   return name.ends_with(".so") || name.starts_with(python);
 }
 
+std::string plugin_digest(std::string_view name) {
+  const auto start = name.starts_with(python) ? python.size() : 0;
+  std::ifstream in(std::string(name.substr(start)), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  return sha256_hex(bytes).substr(0, 16);
+}
+
 void add_plugin_limit(CLI::App* command) {
   command
       ->add_option("--limit", limit,
@@ -60,7 +69,8 @@ fuzz::opponent plugin_opponent(std::string_view name, fuzz::target t) {
   const auto code = find_plugin(name);
   if (!code->claims_any(t)) {
     throw input_error(
-        fmt::format("{} claims nothing of {}", name, fuzz::info_of(t).name));
+        fmt::format("{} claims nothing of {}; other claims: conform --plugin",
+                    name, fuzz::info_of(t).name));
   }
   return {
       std::string(name), conformance::plugin::implementation_of(code), "", {}};
@@ -70,15 +80,16 @@ fuzz::pins limits_of_plugin(fuzz::target t) {
   return [code = loaded, t](fuzz::settings& s) { code->keep_to_claims(t, s); };
 }
 
-std::string plugin_summary() {
+std::string plugin_summary(bool must_answer) {
   if (loaded == nullptr) return "";
-  if (loaded->calls() == 0) {
-    throw input_error(fmt::format(
-        "{} answered nothing{}: none of these cases is one that it claims",
-        loaded_name,
+  if (loaded->calls() == 0 && must_answer) {
+    throw input_error(
         loaded->refusals() > 0
-            ? fmt::format(" and refused {} requests", loaded->refusals())
-            : ""));
+            ? fmt::format("{} answered nothing and refused {} requests",
+                          loaded_name, loaded->refusals())
+            : fmt::format("{} answered nothing: none of these cases is one "
+                          "that it claims",
+                          loaded_name));
   }
   return fmt::format("{} answered {} requests{}\n", loaded->name(),
                      loaded->calls(),

@@ -25,13 +25,16 @@ void add_plugin_limit(CLI::App* command);
 std::shared_ptr<conformance::plugin::plugin_code> find_plugin(
     std::string_view name);
 
+/// The first 16 digits of its file's SHA-256.
+std::string plugin_digest(std::string_view name);
+
 /// As fuzz::parse_opponent.
 fuzz::opponent plugin_opponent(std::string_view name, fuzz::target t);
 fuzz::pins limits_of_plugin(fuzz::target t);
 
 /// "4000 requests were answered by NAME, 12 refused": throws input_error if
-/// none was answered, since nothing was held then.
-std::string plugin_summary();
+/// none was answered though it must be, since nothing was held then.
+std::string plugin_summary(bool must_answer = true);
 
 }  // namespace zeroulp::program
 

@@ -170,6 +170,13 @@ refuses measure_refuses_cells_and_questions 'without --question' \
   measure --cells k=64 --question interval --out bad
 refuses measure_refuses_the_tables_options 'with k=4096' \
   measure --preset quick --m 8 --out bad
+refuses measure_refuses_to_move_what_is_asked 'k: question error_vs_k' \
+  measure --question error_vs_k --with k=128 --out bad
+refuses measure_refuses_a_question_without_cells 'k up to' \
+  measure --question interval --with k=65536 --out bad
+refuses measure_refuses_a_field_twice 'there twice' \
+  measure --cells k=64 k=128 --out bad
+refuses measure_refuses_negative_seeds 'seed' measure --seed -1 --out bad
 refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
 printf '128;3\n' >bad.csv
 refuses measure_refuses_a_bad_throughput 'line 1' \

@@ -37,6 +37,10 @@ shows plugin_that_is_honest '^held' fuzz quantize --against "$liar" \
   --cases 3000
 shows plugin_says_how_many_were_answered 'liar answered [0-9]+ requests' \
   fuzz quantize --against "$liar" --cases 50
+for attempt in begun finished; do
+  run 0 fuzz quantize --against "$liar" --cases 50 --journal honest.jsonl
+  verdict "plugin_has_a_journal_$attempt" "$reason"
+done
 caught crash 'died of signal 11'
 holds plugin_that_crashes_is_shrunk grep -q 'x  *1x3' .out
 caught abort 'died of signal 6'
