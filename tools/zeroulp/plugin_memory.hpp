@@ -26,8 +26,8 @@ class plugin_memory {
   unsigned char* shared_;
   bool on_device_;
   unsigned char* copy_ = nullptr;
-  std::size_t room_ = 0;
-  std::size_t bytes_ = 0;
+  [[maybe_unused]] std::size_t room_ = 0;
+  [[maybe_unused]] std::size_t bytes_ = 0;
 };
 
 }  // namespace zeroulp::program
