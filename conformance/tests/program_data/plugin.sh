@@ -126,7 +126,13 @@ shows plugin_is_identified_before_it_is_held 'identified as vllm' \
 shows plugin_is_identified '^named: vllm$' identify plugin "$liar"
 shows plugin_is_identified_in_json '"exact": true' identify plugin "$liar" \
   --json
-for only in Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW; do
+# AddressSanitizer's way to throw does not lead out of a library that the
+# program loads: there the engine refuses nothing.
+conformed="Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW"
+if grep -q __asan_init "$program"; then
+  conformed="Swiglu Adamw Combined Dequantized TransposedW"
+fi
+for only in $conformed; do
   shows "plugin_engine_conforms_$only" "$only.* sampled" \
     conform --plugin "$engine" --only "$only"
 done
