@@ -14,6 +14,9 @@
 // else 1; 2 for bad requests.
 
 #include <fmt/format.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include <algorithm>
 #include <cstdio>
@@ -279,6 +282,10 @@ bool parse(int argc, char** argv, request& r) {
 }  // namespace zeroulp::conformance
 
 int main(int argc, char** argv) {
+#ifdef _OPENMP
+  // A child of fork() has none of the threads that OpenMP counts on.
+  omp_set_num_threads(1);
+#endif
   zeroulp::conformance::request r;
   r.equivalent = {ZEROULP_MUTANTS_DIR "/equivalent.txt",
                   ZEROULP_MUTANTS_DIR "/engine_equivalent.txt"};
