@@ -33,10 +33,6 @@ constexpr word<promotion> promotions[] = {
     {"one_then_other", promotion::one_then_other}};
 constexpr word<epilogue> epilogues[] = {{"store", epilogue::store},
                                         {"accumulate", epilogue::accumulate}};
-constexpr word<combine_rule> sums[] = {
-    {"fp32_slots", combine_rule::fp32_slots},
-    {"bf16_hops", combine_rule::bf16_hops},
-    {"bf16_pair", combine_rule::bf16_pair}};
 constexpr word<placement> placements[] = {{"dense", placement::dense},
                                           {"padded", placement::padded},
                                           {"transposed", placement::transposed},
@@ -283,9 +279,9 @@ std::vector<option> make_options() {
 , { "0", "1" }
 }
 , {"sum", "order and roundings of a sum",
-   READ{s.sum = value_in(sums, text, s.sum);
+   READ{s.sum = value_in(named_combine_rules, text, s.sum);
 }
-, WRITE { return name_in(sums, s.sum); }
+, WRITE { return name_in(named_combine_rules, s.sum); }
 , { "fp32_slots", "bf16_hops" }
 }
 , {"place", "how matrices lie in their buffers",

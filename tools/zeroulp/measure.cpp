@@ -115,21 +115,17 @@ table csv_table(const std::vector<study_cell>& cells) {
   return t;
 }
 
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
-}
-
 json to_json(const std::vector<study_cell>& cells, const json& request) {
   json results = json::array();
   for (const auto& cell : cells) {
     json metrics;
     for (const auto& metric : study_metrics) {
-      metrics[metric.name] = number(cell.errors.*metric.value);
+      metrics[metric.name] = json_number(cell.errors.*metric.value);
     }
     json quantiles;
     for (std::size_t i = 0; i < error_quantiles.size(); ++i) {
       quantiles[fmt::format("{}", error_quantiles[i])] =
-          number(cell.errors.quantiles[i]);
+          json_number(cell.errors.quantiles[i]);
     }
     results.push_back(
         {{"distribution", cell.distribution},

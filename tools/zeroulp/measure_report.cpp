@@ -20,10 +20,6 @@ std::string command_of(const study_run& run, const asked& one) {
   return command;
 }
 
-json number(double value) {
-  return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
-}
-
 std::string mark(const study::verdict& v) { return v.held ? "held" : "FAILED"; }
 
 json cells_json(const asked& one) {
@@ -34,7 +30,7 @@ json cells_json(const asked& one) {
     if (c.impossible) x["impossible"] = *c.impossible;
     if (c.given) {
       for (const auto& m : one.what.metrics) {
-        x[m] = number(study::find_metric(m).of(*c.given));
+        x[m] = json_number(study::find_metric(m).of(*c.given));
       }
     }
     cells.push_back(std::move(x));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <utility>
@@ -33,6 +34,10 @@ std::string to_text(const json& value) {
 }
 
 void print_json(const json& value) { print(to_text(value)); }
+
+json json_number(double value) {
+  return std::isfinite(value) ? json(value) : json(fmt::format("{}", value));
+}
 
 void require_memory(double bytes) {
   const double present = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *

@@ -63,6 +63,8 @@ void add_reference(CLI::App* command);
 /// JSON as text, and a newline. Bytes that are not UTF-8 are replaced.
 std::string to_text(const json& value);
 void print_json(const json& value);
+/// JSON has no number for Inf and NaN: text.
+json json_number(double value);
 void print(std::string_view text);
 
 // Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
