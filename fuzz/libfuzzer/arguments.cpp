@@ -2,6 +2,7 @@
 // options of all subcommands are parsed; those subcommands run that neither
 // read nor write files and do no more work than the arguments are long.
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

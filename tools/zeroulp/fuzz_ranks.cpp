@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #ifdef ZEROULP_HAVE_MPI
 #include <mpi.h>
 

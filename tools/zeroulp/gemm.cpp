@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "gemm_gpu.hpp"
 #include "program.hpp"
 #include "tensor_dir.hpp"

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "identify_report.hpp"

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "conformance/cases/gemm_cases.hpp"
 #include "conformance/cases/matrix_cases.hpp"
 #include "fuzz/options.hpp"

@@ -4,12 +4,15 @@
 #ifndef ZEROULP_TOOLS_PLUGINS_HPP_
 #define ZEROULP_TOOLS_PLUGINS_HPP_
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string_view>
 
 #include "conformance/plugin/plugin.hpp"
 #include "fuzz/opponent.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace zeroulp::program {
 

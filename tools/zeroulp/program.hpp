@@ -8,7 +8,6 @@
 #ifndef ZEROULP_TOOLS_PROGRAM_HPP_
 #define ZEROULP_TOOLS_PROGRAM_HPP_
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -21,6 +20,10 @@
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/names.hpp"
 #include "zeroulp/simd.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace zeroulp::program {
 

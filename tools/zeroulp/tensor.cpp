@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
+
 #include "program.hpp"
 #include "tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"

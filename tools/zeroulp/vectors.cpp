@@ -3,6 +3,7 @@
 
 #include "vectors.hpp"
 
+#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "vector_file.hpp"
