@@ -156,6 +156,11 @@ void run_gpu(const gpu_request& q, outcome& out) {
                     "one of {}",
                     q.name, fmt::join(known, ", ")));
   }
+#ifdef ZEROULP_QUICK_KERNELS
+  throw input_error(
+      "bench gpu: the kernels of this build are slow, for it was to be a quick "
+      "one: build again with -DZEROULP_QUICK_KERNELS=OFF");
+#endif
   const auto show = make_progress();
   json list = json::array();
   std::vector<std::string> failures;
