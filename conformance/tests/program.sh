@@ -111,9 +111,27 @@ is() {
   verdict "$1" "$reason"
 }
 
-for part in convert catalog step tensor gemm measure vectors conform fuzz \
-  campaign identify plugin bench refuse; do
-  . "$here/program_data/$part.sh"
+# Chains of parts, one beside the other, each in a directory of its own. What a
+# part wrote, those behind it in its chain use.
+chains=('convert step tensor gemm measure identify refuse'
+  'plugin campaign catalog vectors conform fuzz bench')
+for i in "${!chains[@]}"; do
+  (
+    work=$work/$i
+    mkdir "$work" && cd "$work" || exit 2
+    for part in ${chains[i]}; do
+      start=$SECONDS
+      . "$here/program_data/$part.sh"
+      echo "# $part: $((SECONDS - start)) s"
+    done
+    echo "# ${chains[i]}: $passed passed, $failed failed"
+  ) >"$work/$i.tap" 2>&1 &
 done
-echo "program: $passed passed, $failed failed"
+wait
+for i in "${!chains[@]}"; do
+  cat "$i.tap"
+  grep -q "^# ${chains[i]}: .* 0 failed$" "$i.tap" && continue
+  failed=1
+  grep -q "^# ${chains[i]}: " "$i.tap" || echo "not ok ${chains[i]}, to their end"
+done
 [ $failed -eq 0 ]

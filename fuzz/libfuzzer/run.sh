@@ -37,6 +37,7 @@ if [[ -z $binaries ]]; then
   # Without OpenMP, which Clang has as a shared library alone, the binaries run
   # where nothing is installed.
   if ! cmake -S "$root" -B "$build" -DCMAKE_CXX_COMPILER="$compiler" \
+      -DCMAKE_CXX_FLAGS=-fsanitize=fuzzer-no-link \
       -DZEROULP_SANITIZE=ON -DZEROULP_TESTS=OFF -DZEROULP_CUDA=OFF \
       -DCMAKE_DISABLE_FIND_PACKAGE_OpenMP=ON >"$build/build.log" 2>&1; then
     tail -n 50 "$build/build.log" >&2
