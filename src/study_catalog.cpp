@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "study_shapes.hpp"
 #include "study_verdicts.hpp"
 
 namespace zeroulp::study {
@@ -264,11 +265,9 @@ std::vector<question> make_questions() {
       }
     }
     if (q.name == "shapes") {
-      for (const char* linear :
-           {"qkv_a", "q_b", "kv_b", "attention_out", "expert_up", "expert_down",
-            "dense_up", "dense_down"}) {
-        for (const char* pass : {"fprop", "dgrad", "wgrad"}) {
-          const auto name = fmt::format("{}.{}", linear, pass);
+      for (const auto& x : linears) {
+        for (const auto& pass : passes) {
+          const auto name = fmt::format("{}.{}", x.name, pass.name);
           q.rows.arms.push_back({name, "shape=" + name});
         }
       }

@@ -12,10 +12,13 @@
 #include "program.hpp"
 #include "progress.hpp"
 #include "study.hpp"
+#include "study_questions.hpp"
 #include "tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {
+
+using study::percent;
 
 struct measure_request {
   study_request study;
@@ -27,10 +30,6 @@ struct measure_request {
   bool as_json = false;
   loss_request loss;
 };
-
-std::string percent(double fraction) {
-  return fmt::format("{:.4g}", 100 * fraction);
-}
 
 const study_cell* find(const std::vector<study_cell>& cells,
                        const std::string& name, std::ptrdiff_t k,

@@ -12,7 +12,7 @@ namespace zeroulp::program {
 namespace {
 
 std::string number(double x) { return fmt::format("{}", x); }
-std::string percent(double x) { return fmt::format("{:+.4f}", 100 * x); }
+std::string signed_percent(double x) { return fmt::format("{:+.4f}", 100 * x); }
 
 const char* place_of(const loss_series& s) {
   return s.within() ? "within" : s.beyond() ? "beyond" : "undecided";
@@ -75,8 +75,8 @@ table same_state_table(const loss_result& r) {
       mean.gradient_cos += g.gradient_cos / n;
       mean.rerouted += g.rerouted / n;
     }
-    t.rows.push_back({s.arm, percent(s.over.mean), percent(s.over.low),
-                      percent(s.over.high),
+    t.rows.push_back({s.arm, signed_percent(s.over.mean),
+                      signed_percent(s.over.low), signed_percent(s.over.high),
                       fmt::format("{:.3f}", 100 * mean.gradient_l2),
                       fmt::format("{:.5f}", mean.gradient_cos),
                       fmt::format("{:.2f}", 100 * mean.rerouted)});
@@ -224,12 +224,12 @@ int run_measure_loss(const loss_request& q, const std::filesystem::path& out) {
       fmt::format("\nForks of {} steps, change of the loss in percent, 90 % "
                   "interval, place of it to +-0.25 %:\n\n",
                   o.fork_steps));
-  print(to_text(table_of(r.forks, false, percent)));
+  print(to_text(table_of(r.forks, false, signed_percent)));
   print(
       fmt::format("\nThe same over {} steps, with blocks of weights, "
                   "activations and gradients 2^exponent apart:\n\n",
                   o.stress_steps));
-  print(to_text(table_of(r.stress, true, percent)));
+  print(to_text(table_of(r.stress, true, signed_percent)));
   print("\n");
   for (const auto& v : r.verdicts) {
     print(fmt::format("{} {}: {}\n", v.held ? "held  " : "FAILED", v.name,

@@ -9,8 +9,12 @@ holds measure_csv_quotes_names grep -q '^"U(-1,1)",64,none,frobenius,' \
 is measure_csv_has_every_row 113 "$(wc -l <m/measure.csv)"
 holds measure_json_parses python3 -c \
   'import json; assert len(json.load(open("m/measure.json"))["results"]) == 16'
-holds measure_html_is_self_contained sh -c \
-  '! grep -qE "src=|<link|<script|@import|(href|url)[^>]*https?:" m/measure.html'
+# self_contained NAME FILE: a page asks for no other file.
+self_contained() {
+  local elsewhere='src=|<link|<script|@import|(href|url)[^>]*https?:'
+  holds "$1" sh -c "! grep -qE '$elsewhere' $2"
+}
+self_contained measure_html_is_self_contained m/measure.html
 if command -v gnuplot >/dev/null; then
   holds measure_html_has_plots grep -q '<svg' m/measure.html
 fi
@@ -57,7 +61,8 @@ for attempt in 1 2 3 4 5; do
   [ -e torn/loss.json ] || break
 done
 find torn -name '.zeroulp-*' -delete  # a killed process may leave one
-holds measure_loss_was_ended test ! -e torn/loss.json -a -e torn/state/fork.0.bf16
+holds measure_loss_was_ended \
+  test ! -e torn/loss.json -a -e torn/state/fork.0.bf16
 cp -r torn damaged
 printf x >>damaged/state/fork.0.bf16
 refuses measure_loss_refuses_damaged_state 'fork.0.bf16: damaged' \
@@ -120,8 +125,7 @@ assert "@media print" in text and "prefers-color-scheme" in text
 assert "Impossible: scales along K need promotion" in text
 assert "--question combinations" in text
 EOF
-holds measure_page_of_questions_is_self_contained sh -c \
-  '! grep -qE "src=|<link|<script|@import|(href|url)[^>]*https?:" q/measure.html'
+self_contained measure_page_of_questions_is_self_contained q/measure.html
 if command -v gnuplot >/dev/null; then
   holds measure_figures_are_xml python3 -c \
     'import xml.dom.minidom as x; x.parse("q/combinations.svg")'

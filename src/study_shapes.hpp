@@ -1,0 +1,37 @@
+// Defines the Linears of DeepSeek-V3 as shapes of a cell. Internal.
+
+#ifndef ZEROULP_SRC_STUDY_SHAPES_HPP_
+#define ZEROULP_SRC_STUDY_SHAPES_HPP_
+
+#include "study_cell.hpp"
+#include "study_choices.hpp"
+
+namespace zeroulp::study {
+
+/// A Linear of DeepSeek-V3: Fprop's K is its inputs, Dgrad's its outputs.
+struct linear {
+  const char* name;
+  std::ptrdiff_t outputs;
+  std::ptrdiff_t inputs;
+};
+inline constexpr linear linears[] = {
+    {"qkv_a", 2112, 7168},     {"q_b", 24576, 1536},
+    {"kv_b", 32768, 512},      {"attention_out", 7168, 16384},
+    {"expert_up", 4096, 7168}, {"expert_down", 7168, 2048},
+    {"dense_up", 36864, 7168}, {"dense_down", 7168, 18432},
+};
+inline constexpr std::ptrdiff_t tokens = 4096;
+
+inline constexpr choice<gemm_pass> passes[] = {
+    {"fprop", gemm_pass::fprop},
+    {"dgrad", gemm_pass::dgrad},
+    {"wgrad", gemm_pass::wgrad},
+};
+
+/// The shape LINEAR.PASS, or free: the cell's pass, K and groups. Throws
+/// input_error.
+void set_shape(cell& c, std::string_view text);
+
+}  // namespace zeroulp::study
+
+#endif  // ZEROULP_SRC_STUDY_SHAPES_HPP_
