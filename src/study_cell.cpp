@@ -22,6 +22,9 @@ std::optional<std::string> impossible_operand(const operand& x) {
   if (x.scale == scaling::raw && x.when.history > 0) {
     return "codes without scales follow no amax";
   }
+  if (x.when.history > 0 && x.from.matrix) {
+    return "a file is one step: it has no history";
+  }
   if (x.when.history > 0 && !whole) {
     return "delayed scaling keeps one amax a tensor";
   }

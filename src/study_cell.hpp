@@ -10,6 +10,7 @@
 #define ZEROULP_SRC_STUDY_CELL_HPP_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,10 +30,14 @@ inline constexpr format int8{1, 6, -5, specials::finite};
 /// in 65521 is `factor` times as large.
 enum class outliers : std::uint8_t { none, channels, tokens, single };
 
+struct user_matrix;
+
+/// Numbers that are drawn, or those of a file.
 struct input {
   distribution base = named_distributions[0];
   outliers which = outliers::none;
   double factor = 1;
+  std::shared_ptr<const user_matrix> matrix{};
 };
 
 /// How scales come about.
@@ -116,8 +121,9 @@ struct field {
 /// In the order of the CSV.
 std::span<const field> fields();
 
-/// Sets one field. An operand's field without "a." or "b." is that of both.
-/// Throws input_error.
+/// Sets one field. An operand's field without "a." or "b." is that of both. A
+/// matrix given as input decides M or N, and K: to others they cannot be set
+/// then. Throws input_error.
 void set(cell& c, std::string_view name, std::string_view value);
 /// Sets name=value, separated by spaces, in order.
 void set(cell& c, std::string_view settings);

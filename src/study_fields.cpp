@@ -1,6 +1,7 @@
 // The table of fields.
 
 #include "study_choices.hpp"
+#include "study_matrix.hpp"
 #include "study_shapes.hpp"
 #include "study_text.hpp"
 #include "zeroulp/names.hpp"
@@ -45,6 +46,42 @@ constexpr field of(const char* name, const char* means) {
       [](cell& c, std::string_view text) { c.*Side.*Member = Parse(text); }};
 }
 
+template <operand cell::*Side, std::ptrdiff_t cell::*Rows>
+void set_input(cell& c, std::string_view text) {
+  input& x = (c.*Side).from;
+  x = parse_input(text);
+  if (x.matrix == nullptr) return;
+  c.*Rows = x.matrix->rows;
+  c.k = x.matrix->cols;
+}
+
+/// Throws input_error unless a cell's matrices fit each other and the rest.
+void check_matrices(const cell& c) {
+  const user_matrix* a = c.a.from.matrix.get();
+  const user_matrix* b = c.b.from.matrix.get();
+  if (a != nullptr && b != nullptr && a->cols != b->cols) {
+    throw input_error(fmt::format("{} has {} columns, {} has {}: both need K",
+                                  a->file, a->cols, b->file, b->cols));
+  }
+  const double most = to_double(decode(c.values, c.values.max_code()));
+  const auto check = [&](const user_matrix* x, std::ptrdiff_t rows,
+                         const char* decides) {
+    if (x == nullptr) return;
+    if (x->rows != rows || x->cols != c.k) {
+      throw input_error(fmt::format("{} is {} x {} and decides {} and k",
+                                    x->file, x->rows, x->cols, decides));
+    }
+    if (x->largest > most) {
+      throw input_error(
+          fmt::format("{}: {:g} is beyond {}, which inputs are "
+                      "rounded to first",
+                      x->file, x->largest, name_of(c.values)));
+    }
+  };
+  check(a, c.m, "m");
+  check(b, c.n, "n");
+}
+
 const field all_fields[] = {
     {"shape", "a Linear of DeepSeek-V3 and a pass, or free",
      [](const cell& c) { return c.shape; }, set_shape},
@@ -74,8 +111,9 @@ const field all_fields[] = {
        }
        c.values = f;
      }},
-    of<&cell::a, &operand::from, name_of_input, parse_input>(
-        "a.input", "law of its elements"),
+    {"a.input", "law of its elements, or a file: FILE.npy, FILE.npy:bf16",
+     [](const cell& c) { return name_of_input(c.a.from); },
+     set_input<&cell::a, &cell::m>},
     of<&cell::a, &operand::element, name_of_element, parse_element>(
         "a.format", "of its codes"),
     of<&cell::a, &operand::group, name_of_group, parse_granularity>(
@@ -86,8 +124,9 @@ const field all_fields[] = {
                                                                "whose amax"),
     of<&cell::a, &operand::via, name_of_passage, parse_passage>(
         "a.via", "what it was stored as before"),
-    of<&cell::b, &operand::from, name_of_input, parse_input>(
-        "b.input", "law of its elements"),
+    {"b.input", "law of its elements, or a file: FILE.npy, FILE.npy:bf16",
+     [](const cell& c) { return name_of_input(c.b.from); },
+     set_input<&cell::b, &cell::n>},
     of<&cell::b, &operand::element, name_of_element, parse_element>(
         "b.format", "of its codes"),
     of<&cell::b, &operand::group, name_of_group, parse_granularity>(
@@ -142,6 +181,7 @@ void set(cell& c, std::string_view name, std::string_view value) {
     found = true;
     try {
       f.set(c, value);
+      check_matrices(c);
     } catch (const input_error& e) {
       throw input_error(fmt::format("{}={}: {}", name, value, e.what()));
     }

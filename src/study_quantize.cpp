@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "study_matrix.hpp"
 #include "study_run.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/random.hpp"
@@ -37,8 +38,9 @@ std::uint32_t draw_element(const input& x, gemm_pass pass, format values,
                            std::uint64_t seed, std::ptrdiff_t i,
                            std::ptrdiff_t k, std::ptrdiff_t cols) {
   const double v =
-      draw(x.base, seed, static_cast<std::uint64_t>(i * cols + k)) *
-      outlier_factor(x, pass, i, k, cols);
+      x.matrix ? x.matrix->at(i, k)
+               : draw(x.base, seed, static_cast<std::uint64_t>(i * cols + k)) *
+                     outlier_factor(x, pass, i, k, cols);
   // Once, from FP64.
   return as_fp32(values, encode(values, decode(v), {}, cuda_satfinite));
 }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "study_matrix.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
@@ -91,13 +92,25 @@ const preset& find_preset(std::string_view name) {
 
 namespace {
 
-/// What stands before "=" in settings such as "k=64 m=8".
+/// What settings such as "k=64 m=8" set; a matrix decides the sizes.
 std::vector<std::string> fields_in(const std::string& settings) {
   std::vector<std::string> names;
   for (const auto& one : split(settings, ' ')) {
-    names.push_back(one.substr(0, one.find('=')));
+    const auto equals = one.find('=');
+    names.push_back(one.substr(0, equals));
+    if (equals == std::string::npos) continue;
+    if (!names_matrix(std::string_view(one).substr(equals + 1))) continue;
+    names.insert(names.end(), {"m", "n", "k"});
   }
   return names;
+}
+
+/// True iff both are one field, or one is that of both operands.
+bool overlap(std::string_view a, std::string_view b) {
+  const auto both = [](std::string_view x) {
+    return x.size() > 2 && x[1] == '.' ? x.substr(2) : x;
+  };
+  return a == b || both(a) == b || a == both(b);
 }
 
 /// Throws input_error if settings change what tells the cells of a question
@@ -107,7 +120,8 @@ void keep_axes(const question& q, std::string_view settings) {
   for (const axis* x : {&q.rows, &q.series}) {
     for (const auto& a : x->arms) {
       for (const auto& name : fields_in(a.settings)) {
-        if (std::find(wanted.begin(), wanted.end(), name) == wanted.end()) {
+        if (std::none_of(wanted.begin(), wanted.end(),
+                         [&](const auto& w) { return overlap(w, name); })) {
           continue;
         }
         throw input_error(fmt::format(

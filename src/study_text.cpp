@@ -1,6 +1,7 @@
 #include "study_text.hpp"
 
 #include "study_choices.hpp"
+#include "study_matrix.hpp"
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/names.hpp"
 
@@ -12,9 +13,11 @@ constexpr choice<outliers> outlier_kinds[] = {
     {"tokens", outliers::tokens},
     {"single", outliers::single},
 };
+
 }  // namespace
 
 std::string name_of_input(const input& x) {
+  if (x.matrix) return x.matrix->name;
   auto text = zeroulp::name_of(x.base);
   if (x.which != outliers::none) {
     text += fmt::format("+{}({:g})", name_in(outlier_kinds, x.which), x.factor);
@@ -23,6 +26,11 @@ std::string name_of_input(const input& x) {
 }
 
 input parse_input(std::string_view text) {
+  if (names_matrix(text)) {
+    input x;
+    x.matrix = read_matrix(text);
+    return x;
+  }
   const auto plus = text.find(")+");
   if (plus == std::string_view::npos) return {parse_distribution(text)};
   input x{parse_distribution(text.substr(0, plus + 1))};

@@ -141,6 +141,52 @@ TEST(StudyDistribution, NamesAreRead) {
   }
 }
 
+/// A .npy file of float64 numbers in the tests' directory.
+std::string matrix_file(const char* name, std::size_t rows, std::size_t cols,
+                        const std::vector<double>& numbers) {
+  const auto path = testing::TempDir() + name;
+  write_npy(path, make_array<double>({rows, cols}, numbers));
+  return path;
+}
+
+TEST(StudyInputs, AMatrixIsTakenAsItIs) {
+  const auto a = matrix_file("study_a.npy", 2, 3, {1, -2, 3, 0.1, 5, 6e-5});
+  const auto b = matrix_file("study_b.npy", 1, 3, {1, 1, -1});
+  const cell c =
+      cell_of("a.input=" + a + " b.input=" + b + " values=fp32 shift=2");
+  EXPECT_EQ(c.m, 2);
+  EXPECT_EQ(c.n, 1);
+  EXPECT_EQ(c.k, 3);
+  const auto x = draw_inputs(c);
+  EXPECT_EQ(as_float(x.a.view()(0, 1)), -4);
+  EXPECT_EQ(as_float(x.a.view()(1, 0)), 2 * 0.1f);
+  EXPECT_EQ(as_float(x.b.view()(0, 2)), -1);
+  // Its field is the file and its digest, and is read again.
+  const field& f = fields()[6];
+  ASSERT_STREQ(f.name, "a.input");
+  const auto name = f.get(c);
+  EXPECT_EQ(name.substr(0, a.size() + 1), a + "@");
+  EXPECT_EQ(name.size(), a.size() + 65);
+  cell again;
+  set(again, "a.input", name);
+  EXPECT_EQ(f.get(again), name);
+}
+
+TEST(StudyInputs, AMatrixDecidesTheShape) {
+  const auto a = matrix_file("study_a.npy", 2, 3, {1, -2, 3, 0.1, 5, 6e-5});
+  const auto b = matrix_file("study_c.npy", 1, 2, {1, 1});
+  for (const auto& text : {"a.input=" + a + " m=3", "a.input=" + a + " k=128",
+                           "a.input=" + a + " shape=kv_b.fprop",
+                           "a.input=" + a + " b.input=" + b}) {
+    EXPECT_THROW(cell_of(text), input_error) << text;
+  }
+  EXPECT_NE(
+      impossible(cell_of("a.input=" + a + " a.group=tensor a.timing=delayed4"))
+          .value_or("")
+          .find("no history"),
+      std::string::npos);
+}
+
 TEST(StudyInputs, OutliersStandWhereTheyShould) {
   const auto ratio = [](const char* settings, std::ptrdiff_t i,
                         std::ptrdiff_t k) {

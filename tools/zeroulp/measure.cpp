@@ -442,8 +442,10 @@ void add_measure(CLI::App& app, outcome& out) {
       }
     };
     if (questions->asks()) {
-      refuse({"--a", "--b", "--dtype", "--m", "--n", "--k", "--interval",
-              "--seed"},
+      refuse({"--a", "--b", "--dtype"},
+             "{} is of the table alone: your matrices are inputs of --cells, "
+             "a.input=x.npy b.input=w.npy, BF16 as x.npy:bf16");
+      refuse({"--m", "--n", "--k", "--interval", "--seed"},
              "{} is of the table alone: with --preset, --question and --cells "
              "use --with, such as --with k=4096 m=256");
     } else {

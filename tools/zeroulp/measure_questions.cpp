@@ -70,14 +70,21 @@ question question_of_cells(const questions_request& q) {
         }) > 1) {
       throw input_error(fmt::format("--cells {} is there twice", text));
     }
+    // A matrix decides sizes: what is asked of these comes after it.
+    const bool first = field.ends_with("input=");
     std::vector<study::arm> all;
     for (const auto& arm : made.rows.arms) {
       for (const auto& value : values) {
-        const auto one = text.substr(0, equals) + "=" + value;
+        if (value.find(' ') != std::string::npos) {
+          throw input_error(fmt::format(
+              "--cells {}: a value has no spaces: rename the file", text));
+        }
+        const auto one = field + value;
         const bool shown = values.size() > 1;
         const auto space = arm.label.empty() || !shown ? "" : " ";
-        all.push_back({arm.label + space + (shown ? one : ""),
-                       arm.settings + (arm.settings.empty() ? "" : " ") + one});
+        all.push_back(
+            {arm.label + space + (shown ? one : ""),
+             first ? one + " " + arm.settings : arm.settings + " " + one});
       }
     }
     if (all.size() > 100000) {
@@ -147,7 +154,9 @@ void add_questions(CLI::App* command, questions_request& q) {
                       "some of " + known + "; of the preset quick if not full");
   command->add_option("--cells", q.cells,
                       "cells of your own: FIELD=VALUE,... an axis each, such "
-                      "as k=1024,4096 a.input=N(0,1),U(0,1)");
+                      "as k=1024,4096 a.input=N(0,1),U(0,1), or your matrices: "
+                      "a.input=x.npy b.input=w.npy (BF16: x.npy:bf16); they "
+                      "are rounded to BF16 unless values=fp32");
   command->add_option("--with", q.with, "FIELD=VALUE for every cell of them");
   command->add_option("--throughput", q.throughput,
                       "CSV interval,tflops, recorded on a GPU: beside the "

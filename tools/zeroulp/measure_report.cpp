@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "study_text.hpp"
+
 namespace zeroulp::program {
 namespace {
 
@@ -27,6 +29,8 @@ json cells_json(const asked& one) {
   for (const auto& c : one.given.cells) {
     json x{{"row", c.row}};
     if (!c.series.empty()) x["series"] = c.series;
+    x["a.input"] = study::name_of_input(c.value.a.from);
+    x["b.input"] = study::name_of_input(c.value.b.from);
     if (c.impossible) x["impossible"] = *c.impossible;
     if (c.given) {
       for (const auto& m : one.what.metrics) {

@@ -141,6 +141,61 @@ shows measure_marks_impossible_cells 'interval=none +impossible' \
 run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
 holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
+# One's own matrices: x.npy and w.npy are 130 x 256.
+sha() { sha256sum "$1" | cut -d ' ' -f 1; }
+run 0 measure --cells a.input=x.npy b.input=w.npy \
+  group=tensor interval=none,128 --out own
+verdict measure_takes_ones_own_matrices "$reason"
+holds measure_names_matrices_and_digests python3 - own "$(sha x.npy)" \
+  "$(sha w.npy)" <<'EOF'
+import csv, json, sys
+out, x, w = sys.argv[1:]
+rows = list(csv.DictReader(open(out + "/study.csv")))
+assert len(rows) == 2
+cells = json.load(open(out + "/study.json"))["questions"][0]["cells"]
+for r in rows + cells:
+    assert r["a.input"] == "x.npy@" + x and r["b.input"] == "w.npy@" + w, r
+assert {(r["m"], r["n"], r["k"]) for r in rows} == {("130", "130", "256")}
+assert float(rows[0]["accumulation.frobenius"]) > 0
+EOF
+npy write x64.npy '<f8' 2x3 1 2 -4 0.5 1e-3 3
+npy write x16.npy '<u2' 2x3 0x3f80 0x4000 0xc080 0x3f00 0x3a83 0x4040
+run 0 measure --cells input=x64.npy,x16.npy:bf16 group=tensor --out own
+verdict measure_takes_fp64_and_bf16 "$reason"
+holds measure_rounds_matrices_to_bf16_first python3 - own/study.csv <<'EOF'
+import csv, sys
+a, b = csv.DictReader(open(sys.argv[1]))
+for name in ("total.frobenius", "quantization.max", "zeroed", "m", "n", "k"):
+    assert a[name] == b[name], name
+EOF
+npy write u16.npy '<u2' 2x2 1
+npy write nan.npy '<f4' 2x2 1 nan
+npy write wide.npy '<f8' 2x2 1 1e39
+npy write line.npy '<f4' 4 1
+npy write none.npy '<f4' 0x4 1
+refused_matrix() {  # NAME PATTERN SETTING...
+  local name=$1 pattern=$2
+  shift 2
+  refuses "measure_refuses_a_matrix_$name" "$pattern" \
+    measure --cells "$@" --out bad
+}
+refused_matrix that_is_missing 'input=nowhere.npy: .*nowhere.npy' \
+  a.input=nowhere.npy
+refused_matrix of_codes 'u16.npy:bf16' a.input=u16.npy
+refused_matrix that_is_no_bf16 'needs uint16' a.input=x.npy:bf16
+refused_matrix with_nan 'element \(0, 1\) is nan' a.input=nan.npy
+refused_matrix beyond_bf16 'beyond bf16' a.input=wide.npy
+refused_matrix of_one_dimension 'dimensions' a.input=line.npy
+refused_matrix of_no_elements 'no elements' a.input=none.npy
+refused_matrix of_another_k 'x.npy has 256 columns, x64.npy has 3' \
+  a.input=x.npy b.input=x64.npy
+refused_matrix of_another_m 'x.npy is 130 x 256' m=8 a.input=x.npy
+refused_matrix that_changed 'SHA-256' "a.input=x.npy@$(sha w.npy)"
+refused_matrix with_a_space 'no spaces' 'a.input=x y.npy'
+refuses measure_refuses_a_dtype_of_cells 'x.npy:bf16' \
+  measure --cells a.input=x.npy --dtype bf16 --out bad
+refuses measure_refuses_to_move_k_by_a_matrix 'k: question error_vs_k' \
+  measure --question error_vs_k --with b.input=w.npy --out bad
 printf 'interval,tflops\n32,700\n128,1283.5\nnone,1341\n' >t.csv
 run 0 measure --question interval --with m=32 n=32 --throughput t.csv --out t
 verdict measure_reads_a_throughput "$reason"
