@@ -96,6 +96,7 @@ struct cell {
   gemm_pass pass = gemm_pass::fprop;
   std::ptrdiff_t m = 128;  ///< outputs that are computed: m x n
   std::ptrdiff_t n = 128;
+  std::ptrdiff_t sample = 0;  ///< measured: the first sample x sample; 0: all
   std::ptrdiff_t k = 4096;
   operand a;
   operand b{{}, e4m3, block_128x128, scaling::float32, {}, passage::direct};
@@ -136,6 +137,14 @@ std::vector<std::string> split(std::string_view text, char separator);
 
 /// Why there is no such GEMM, or nothing.
 std::optional<std::string> impossible(const cell& c);
+
+/// The outputs whose errors are measured: the first rows and columns of D.
+constexpr std::ptrdiff_t measured_rows(const cell& c) {
+  return c.sample > 0 && c.sample < c.m ? c.sample : c.m;
+}
+constexpr std::ptrdiff_t measured_cols(const cell& c) {
+  return c.sample > 0 && c.sample < c.n ? c.sample : c.n;
+}
 
 /// The recipe of a possible cell that is not `exact`.
 recipe recipe_of(const cell& c);

@@ -97,6 +97,13 @@ const field all_fields[] = {
      [](cell& c, std::string_view t) {
        c.n = number<std::ptrdiff_t>(t, 1, most_outputs);
      }},
+    {"sample", "outputs that are measured: the first N x N, or all",
+     [](const cell& c) {
+       return c.sample == 0 ? "all" : std::to_string(c.sample);
+     },
+     [](cell& c, std::string_view t) {
+       c.sample = t == "all" ? 0 : number<std::ptrdiff_t>(t, 1, most_outputs);
+     }},
     {"k", "products of an output",
      [](const cell& c) { return std::to_string(c.k); },
      [](cell& c, std::string_view t) {

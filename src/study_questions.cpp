@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "study_matrix.hpp"
+#include "study_shapes.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
@@ -145,10 +146,11 @@ std::vector<answer_cell> cells_of(const question& q, const preset& p,
       answer_cell x{row.label, s.label, {}, {}, {}};
       for (const std::string_view text :
            {std::string_view(p.settings), std::string_view(q.base),
-            std::string_view(row.settings), std::string_view(s.settings),
-            settings}) {
+            std::string_view(row.settings), std::string_view(s.settings)}) {
         set(x.value, text);
       }
+      if (p.on_gpu) take_all_outputs(x.value);
+      set(x.value, settings);
       if (x.value.k > p.most_k) continue;
       x.impossible = impossible(x.value);
       all.push_back(std::move(x));
@@ -159,6 +161,38 @@ std::vector<answer_cell> cells_of(const question& q, const preset& p,
                                   q.name, p.name, p.most_k));
   }
   return all;
+}
+
+std::optional<verdict> same_bits(const std::vector<const answer*>& all) {
+  std::size_t cells = 0, parts = 0, differing = 0;
+  double outputs = 0;
+  std::string first;
+  for (const auto* a : all) {
+    for (const auto& c : a->cells) {
+      if (!c.given || c.given->both.compared == 0) continue;
+      const agreement& x = c.given->both;
+      ++cells;
+      outputs += static_cast<double>(x.compared);
+      if (x.compared < c.value.m * c.value.n) ++parts;
+      if (x.differing == 0) continue;
+      if (differing++ > 0) continue;
+      first = fmt::format("{} of {} outputs of the first, {}, {}: {}",
+                          x.differing, x.compared, c.row, c.series, x.first);
+    }
+  }
+  if (cells == 0) return {};
+  if (differing > 0) {
+    return verdict{
+        false, fmt::format("Of {} cells computed by the GPU and by the CPU {} "
+                           "differ; {}.",
+                           cells, differing, first)};
+  }
+  return verdict{
+      true,
+      fmt::format("{} cells were computed by the GPU and by the CPU, and the "
+                  "bits are the same: {:.4g} outputs, all of {} cells and the "
+                  "first of {}.",
+                  cells, outputs, cells - parts, parts)};
 }
 
 verdict judge(const question& q, const answer& a) {

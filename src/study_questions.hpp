@@ -83,10 +83,13 @@ struct preset {
   const char* name;
   const char* settings;   ///< of every cell
   std::ptrdiff_t most_k;  ///< longer cells are left out
+  /// By a GPU, beside the CPU; whole shapes of DeepSeek-V3.
+  bool on_gpu;
 };
 inline constexpr preset presets[] = {
-    {"quick", "m=128 n=128", 16384},
-    {"full", "m=512 n=512", 65536},
+    {"quick", "m=128 n=128", 16384, false},
+    {"full", "m=512 n=512", 65536, false},
+    {"gpu", "m=1024 n=1024 sample=1024", 65536, true},
 };
 /// Throws input_error naming the known ones.
 const preset& find_preset(std::string_view name);
@@ -94,6 +97,10 @@ const preset& find_preset(std::string_view name);
 /// The cells of a question, not run. `settings` come after the preset's.
 std::vector<answer_cell> cells_of(const question& q, const preset& p,
                                   std::string_view settings = {});
+
+/// Whether the GPU and the CPU gave the same bits; nothing where no cell was
+/// computed by both.
+std::optional<verdict> same_bits(const std::vector<const answer*>& all);
 
 /// The verdict of an answer; where a possible cell was not run, or there is
 /// none, it does not hold.

@@ -4,13 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "sha256.hpp"
 #include "study_products.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/engine.hpp"
-#include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
 namespace {
@@ -20,13 +21,20 @@ matrix_view<const std::uint32_t> scales_of(const codes& x) {
                                : x.scales.view();
 }
 
-std::vector<double> as_doubles(const std::vector<std::uint32_t>& x) {
-  std::vector<double> out;
-  out.reserve(x.size());
-  for (const auto one : x) {
-    out.push_back(static_cast<double>(bit_cast<float>(one)));
+/// The first rows of an operand, with their scales.
+gemm_operand<std::uint32_t> first_rows(const codes& x, std::ptrdiff_t rows) {
+  auto elements = x.elements.view();
+  auto scales = scales_of(x);
+  elements.rows = rows;
+  if (scales.data != nullptr && x.group.mn > 0) {
+    scales.rows = ceil_div(rows, x.group.mn);
   }
-  return out;
+  return {x.element, elements, scales};
+}
+
+std::string digest_of(const std::vector<std::uint32_t>& bits) {
+  return sha256_hex({reinterpret_cast<const char*>(bits.data()),
+                     bits.size() * sizeof(bits[0])});
 }
 
 error_metrics compare(const std::vector<double>& computed,
@@ -75,42 +83,6 @@ void count_elements(const dense<std::uint32_t>& values, const codes& x,
   out.changed = static_cast<double>(changed) / count;
 }
 
-std::vector<metric> make_metrics() {
-  std::vector<metric> all;
-  constexpr std::pair<const char*, error_metrics result::*> parts[] = {
-      {"total", &result::total},
-      {"accumulation", &result::accumulation},
-      {"quantization", &result::quantization}};
-  constexpr std::pair<const char*, double error_metrics::*> values[] = {
-      {"frobenius", &error_metrics::frobenius},
-      {"mean_relative", &error_metrics::mean_relative},
-      {"max_over_mean", &error_metrics::max_over_mean},
-      {"max_over_rms", &error_metrics::max_over_rms},
-      {"max_over_max", &error_metrics::max_over_max},
-      {"bias", &error_metrics::bias},
-      {"one_minus_cosine", &error_metrics::one_minus_cosine}};
-  constexpr std::pair<const char*, std::size_t> quantiles[] = {
-      {"median", 0}, {"p99", 2}, {"max", 4}};
-  for (const auto& [part, member] : parts) {
-    for (const auto& [name, value] : values) {
-      all.push_back({fmt::format("{}.{}", part, name),
-                     [member = member, value = value](const result& r) {
-                       return r.*member.*value;
-                     }});
-    }
-    for (const auto& [name, index] : quantiles) {
-      all.push_back({fmt::format("{}.{}", part, name),
-                     [member = member, index = index](const result& r) {
-                       return (r.*member).quantiles[index];
-                     }});
-    }
-  }
-  all.push_back({"saturated", [](const result& r) { return r.saturated; }});
-  all.push_back({"zeroed", [](const result& r) { return r.zeroed; }});
-  all.push_back({"changed", [](const result& r) { return r.changed; }});
-  return all;
-}
-
 /// The values of the fields that `use` names, as a key.
 std::string key_of(const cell& c, std::span<const std::string_view> use) {
   std::string key;
@@ -123,35 +95,62 @@ std::string key_of(const cell& c, std::span<const std::string_view> use) {
 }
 
 constexpr std::string_view input_fields[] = {
-    "shape",   "pass",    "m",     "n",      "k",   "values",
-    "a.input", "b.input", "shift", "smooth", "seed"};
+    "shape",  "pass",    "m",       "n",     "sample", "k",
+    "values", "a.input", "b.input", "shift", "smooth", "seed"};
 
 struct drawn {
   inputs values;
-  std::vector<double> product;
+  std::vector<double> product;  ///< the measured outputs
 };
 
-}  // namespace
+/// The exact products of the measured outputs.
+std::vector<double> exact_products(const cell& c,
+                                   const gemm_operand<std::uint32_t>& a,
+                                   granularity of_a,
+                                   const gemm_operand<std::uint32_t>& b,
+                                   granularity of_b) {
+  std::vector<double> out(
+      static_cast<std::size_t>(measured_rows(c) * measured_cols(c)));
+  const prepared_operand on_a(a.f, a.codes), on_b(b.f, b.codes);
+  reference_products({&on_a, of_a, a.scales}, {&on_b, of_b, b.scales},
+                     {out.data(), measured_rows(c), measured_cols(c)});
+  return out;
+}
 
-const std::vector<metric>& metrics() {
-  static const std::vector<metric> all = make_metrics();
+/// How the measured outputs of `d` differ from those of the CPU.
+agreement compare_bits(const cell& c, const dense<std::uint32_t>& d,
+                       const dense<std::uint32_t>& by_cpu) {
+  agreement all{by_cpu.rows * by_cpu.cols, 0, {}};
+  for (std::ptrdiff_t i = 0; i < by_cpu.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < by_cpu.cols; ++j) {
+      const auto got = d.view()(i, j), wanted = by_cpu.view()(i, j);
+      if (got == wanted) continue;
+      if (all.differing++ > 0) continue;
+      all.first = fmt::format(
+          "output ({}, {}) of {} x {} is {:08x}, by the "
+          "CPU {:08x}",
+          i, j, c.m, c.n, got, wanted);
+    }
+  }
   return all;
 }
 
-const metric& find_metric(std::string_view name) {
-  std::string known;
-  for (const auto& m : metrics()) {
-    if (m.name == name) return m;
-    known += " " + m.name;
-  }
-  throw input_error(fmt::format("metric '{}': use one of{}", name, known));
+}  // namespace
+
+std::string multiply_on_cpu(const recipe& r,
+                            const gemm_operand<std::uint32_t>& a,
+                            const gemm_operand<std::uint32_t>& b,
+                            matrix_view<std::uint32_t> d) {
+  engine::gemm(r, {a.f, a.codes}, a.scales, {b.f, b.codes}, b.scales, {}, d);
+  return "CPU";
 }
 
-dense<std::uint32_t> multiply(const cell& c, const codes& a, const codes& b) {
-  dense<std::uint32_t> d(a.elements.rows, b.elements.rows);
-  engine::gemm(recipe_of(c), {a.element, a.elements.view()}, scales_of(a),
-               {b.element, b.elements.view()}, scales_of(b), {}, d.view());
-  return d;
+product multiply(const cell& c, const codes& a, const codes& b,
+                 const multiplier& by) {
+  product out{dense<std::uint32_t>(c.m, c.n), {}};
+  out.by =
+      by(recipe_of(c), first_rows(a, c.m), first_rows(b, c.n), out.d.view());
+  return out;
 }
 
 /// The inputs drawn last, by what they depend on, the newest at the end.
@@ -164,11 +163,13 @@ struct runner::memory {
       if (name == key) return x;
     }
     drawn x{draw_inputs(c), {}};
-    const prepared_operand a(fp32, x.values.a.view());
-    const prepared_operand b(fp32, x.values.b.view());
-    x.product.resize(static_cast<std::size_t>(c.m * c.n));
-    reference_products({&a, per_tensor, {}}, {&b, per_tensor, {}},
-                       {x.product.data(), c.m, c.n});
+    const auto head = [](const dense<std::uint32_t>& all, std::ptrdiff_t rows) {
+      return gemm_operand<std::uint32_t>{
+          fp32, all.view().block(0, 0, rows, all.cols)};
+    };
+    x.product =
+        exact_products(c, head(x.values.a, measured_rows(c)), per_tensor,
+                       head(x.values.b, measured_cols(c)), per_tensor);
     constexpr std::ptrdiff_t most = 1 << 25;  // elements
     const bool large = (c.m + c.n) * c.k > most;
     if (large || kept.size() == 4) kept.clear();
@@ -177,7 +178,8 @@ struct runner::memory {
   }
 };
 
-runner::runner() : memory_(std::make_unique<memory>()) {}
+runner::runner(multiplier gpu)
+    : gpu_(std::move(gpu)), memory_(std::make_unique<memory>()) {}
 runner::~runner() = default;
 
 result runner::run(const cell& c) {
@@ -196,25 +198,37 @@ result runner::run(const cell& c) {
     const codes direct = quantize_side(c, plain, x.a, history_a);
     count_elements(x.a, a, &direct, out);
   }
-  const prepared_operand on_a(a.element, a.elements.view());
-  const prepared_operand on_b(b.element, b.elements.view());
-  std::vector<double> exact(static_cast<std::size_t>(c.m * c.n));
-  reference_products({&on_a, a.group, scales_of(a)},
-                     {&on_b, b.group, scales_of(b)}, {exact.data(), c.m, c.n});
-  std::vector<double> computed;
+  const auto rows = measured_rows(c), cols = measured_cols(c);
+  const auto exact = exact_products(c, first_rows(a, rows), a.group,
+                                    first_rows(b, cols), b.group);
+  product p;
   if (c.sum.by == accumulation::kind::exact) {
-    for (const double v : exact) {
-      computed.push_back(static_cast<double>(static_cast<float>(v)));
-    }
+    p = {dense<std::uint32_t>(rows, cols), "FP64"};
+    std::transform(exact.begin(), exact.end(), p.d.data.begin(), [](double v) {
+      return bit_cast<std::uint32_t>(static_cast<float>(v));
+    });
   } else {
-    dense<std::uint32_t> d(c.m, c.n);
-    engine::gemm(recipe_of(c), on_a, scales_of(a), on_b, scales_of(b), {},
-                 d.view());
-    computed = as_doubles(d.data);
+    p = multiply(c, a, b, gpu_ ? gpu_ : multiplier(multiply_on_cpu));
+  }
+  if (gpu_ && c.sum.by != accumulation::kind::exact) {
+    cell head = c;
+    head.m = rows;
+    head.n = cols;
+    out.both = compare_bits(c, p.d, multiply(head, a, b).d);
+  }
+  std::vector<double> computed;
+  computed.reserve(exact.size());
+  for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < cols; ++j) {
+      computed.push_back(
+          static_cast<double>(bit_cast<float>(p.d.view()(i, j))));
+    }
   }
   out.total = compare(computed, m.product);
   out.accumulation = compare(computed, exact);
   out.quantization = compare(exact, m.product);
+  out.by = p.by;
+  out.digest = digest_of(p.d.data);
   return out;
 }
 

@@ -17,10 +17,17 @@
 #include <vector>
 
 #include "study_cell.hpp"
-#include "zeroulp/core/view.hpp"
+#include "zeroulp/core/gemm.hpp"
 #include "zeroulp/metrics.hpp"
 
 namespace zeroulp::study {
+
+/// Outputs that the GPU and the CPU computed.
+struct agreement {
+  std::ptrdiff_t compared = 0;
+  std::ptrdiff_t differing = 0;
+  std::string first;  ///< that differs: its place and both bits
+};
 
 /// What a cell gives. The counts are fractions of the elements of A.
 struct result {
@@ -30,6 +37,9 @@ struct result {
   double saturated = 0;  ///< beyond the largest code by more than half an ulp
   double zeroed = 0;     ///< not 0, but its code is
   double changed = 0;    ///< another value than without the passage
+  std::string by;        ///< what computed D
+  std::string digest;    ///< SHA-256 of D, FP32 bits by rows, low byte first
+  agreement both;
 };
 
 struct metric {
@@ -80,19 +90,39 @@ codes quantize_side(const cell& c, const operand& x,
 /// The amaxes before the current step that c.a's or c.b's timing asks for.
 std::vector<std::uint32_t> amax_history(const cell& c, bool is_a);
 
-/// D of the cell, m x n FP32 bits; not of an exact one.
-dense<std::uint32_t> multiply(const cell& c, const codes& a, const codes& b);
+/// Computes D = A B^T by a recipe, m x n FP32 bits as core/gemm.hpp defines
+/// them, and says by what. Throws what it cannot.
+using multiplier = std::function<std::string(
+    const recipe&, const gemm_operand<std::uint32_t>& a,
+    const gemm_operand<std::uint32_t>& b, matrix_view<std::uint32_t> d)>;
 
-/// Runs cells, and keeps what the next one may share with the last.
+/// By the engine.
+std::string multiply_on_cpu(const recipe& r,
+                            const gemm_operand<std::uint32_t>& a,
+                            const gemm_operand<std::uint32_t>& b,
+                            matrix_view<std::uint32_t> d);
+
+struct product {
+  dense<std::uint32_t> d;
+  std::string by;
+};
+/// D of the cell, from its first m and n rows of codes; not of an exact one.
+product multiply(const cell& c, const codes& a, const codes& b,
+                 const multiplier& by = multiply_on_cpu);
+
+/// Runs cells, and keeps what the next one may share with the last. What `gpu`
+/// computes, where there is one, the CPU computes too as far as outputs are
+/// measured: `both` says whether the bits are the same.
 class runner {
  public:
-  runner();
+  explicit runner(multiplier gpu = {});
   ~runner();
   /// `c` must be possible.
   result run(const cell& c);
 
  private:
   struct memory;
+  multiplier gpu_;
   std::unique_ptr<memory> memory_;
 };
 

@@ -28,6 +28,10 @@ inline constexpr choice<gemm_pass> passes[] = {
     {"wgrad", gemm_pass::wgrad},
 };
 
+/// All outputs of the cell's shape, a batch of 4096 tokens; of a free one those
+/// it has.
+void take_all_outputs(cell& c);
+
 /// The shape LINEAR.PASS, or free: the cell's pass, K and groups. Throws
 /// input_error.
 void set_shape(cell& c, std::string_view text);

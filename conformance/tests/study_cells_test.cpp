@@ -38,7 +38,7 @@ TEST(StudyCell, EveryFieldReadsWhatItWrites) {
       "b.input=lognormal(0.5) a.format=e5m6 b.format=int8 a.group=row "
       "b.group=1x32 a.scale=ocp b.scale=pow2_nearest a.timing=delayed1024 "
       "b.timing=average a.via=e5m6.retile b.via=retile amax_floor=1e-12 "
-      "shift=0.125 age=3 smooth=yes acc=f34 interval=none seed=9");
+      "shift=0.125 age=3 smooth=yes acc=f34 interval=none seed=9 sample=2");
   cell again;
   for (const auto& f : fields()) set(again, f.name, f.get(c));
   EXPECT_EQ(values_of(again), values_of(c));
@@ -87,6 +87,7 @@ TEST(StudyCell, RefusesWhatItCannotRead) {
                            "smooth=1",
                            "seed=-1",
                            "shift=0",
+                           "sample=0",
                            "m=100000"}) {
     EXPECT_THROW(cell_of(text), input_error) << text;
   }
@@ -162,7 +163,7 @@ TEST(StudyInputs, AMatrixIsTakenAsItIs) {
   EXPECT_EQ(as_float(x.a.view()(1, 0)), 2 * 0.1f);
   EXPECT_EQ(as_float(x.b.view()(0, 2)), -1);
   // Its field is the file and its digest, and is read again.
-  const field& f = fields()[6];
+  const field& f = fields()[7];
   ASSERT_STREQ(f.name, "a.input");
   const auto name = f.get(c);
   EXPECT_EQ(name.substr(0, a.size() + 1), a + "@");
@@ -386,7 +387,7 @@ TEST(StudyGemm, EveryCellsProductIsTheOracles) {
     const auto x = draw_inputs(c);
     const auto a = quantize_side(c, c.a, x.a, {});
     const auto b = quantize_side(c, c.b, x.b, {});
-    const auto d = multiply(c, a, b);
+    const auto d = multiply(c, a, b).d;
     dense<std::uint32_t> wanted(5, 4);
     const auto operand_of = [](const codes& o) {
       gemm_operand<std::uint32_t> out{o.element, o.elements.view()};
@@ -415,7 +416,62 @@ TEST(StudyRunner, GivesTheSameWithTheDefinitionItself) {
     for (const auto& m : metrics()) {
       EXPECT_EQ(m.of(x), m.of(y)) << settings << " " << m.name;
     }
+    EXPECT_EQ(x.digest, y.digest) << settings;
   }
+}
+
+/// A GPU that is right, but for output (row, col) of products with rows to
+/// spare: one bit of it is not.
+multiplier gpu_with_a_fault(std::ptrdiff_t row, std::ptrdiff_t col) {
+  return [row, col](const recipe& r, const gemm_operand<std::uint32_t>& a,
+                    const gemm_operand<std::uint32_t>& b,
+                    matrix_view<std::uint32_t> d) {
+    multiply_on_cpu(r, a, b, d);
+    if (row < d.rows && col < d.cols) d(row, col) ^= 1;
+    return std::string("fake");
+  };
+}
+
+TEST(StudyRunner, HoldsTheGpuAgainstTheCpu) {
+  const cell c = cell_of("m=9 n=7 k=160");
+  runner cpu, right(gpu_with_a_fault(9, 7)), wrong(gpu_with_a_fault(8, 6));
+  const auto x = cpu.run(c), y = right.run(c), z = wrong.run(c);
+  EXPECT_EQ(x.by, "CPU");
+  EXPECT_EQ(x.both.compared, 0);
+  EXPECT_EQ(y.by, "fake");
+  EXPECT_EQ(y.both.compared, 63);
+  EXPECT_EQ(y.both.differing, 0);
+  EXPECT_EQ(x.digest, y.digest);
+  EXPECT_EQ(z.both.differing, 1);
+  EXPECT_NE(z.digest, y.digest);
+  EXPECT_EQ(z.both.first.substr(0, 23), "output (8, 6) of 9 x 7 ");
+  // Of an exact sum there is nothing for a GPU to compute.
+  EXPECT_EQ(wrong.run(cell_of("m=9 n=7 k=160 acc=exact")).both.compared, 0);
+}
+
+TEST(StudyRunner, TheDigestIsThatOfTheBits) {
+  const auto one = matrix_file("study_1.npy", 1, 2, {1, 1});
+  const cell c = cell_of("input=" + one + " group=tensor scale=raw");
+  // sha256sum of bytes 00 00 00 40, which are 1 + 1
+  EXPECT_EQ(runner().run(c).digest,
+            "d88c86f15bbea365d658ad95a81d45367c465f7af6f7264fb077f01747ddc77d");
+}
+
+TEST(StudyRunner, MeasuresTheFirstOutputs) {
+  const cell all = cell_of("m=150 n=140 k=160 group=128x128");
+  cell some = all;
+  some.sample = 40;
+  cell alone = some;
+  alone.m = alone.n = 40;
+  // Their codes are those of the whole: it is more than the cell of 40 x 40.
+  const auto x = runner(gpu_with_a_fault(149, 139)).run(some);
+  EXPECT_EQ(x.both.compared, 1600);
+  EXPECT_EQ(x.both.differing, 0);
+  EXPECT_EQ(runner(gpu_with_a_fault(39, 39)).run(some).both.differing, 1);
+  EXPECT_EQ(runner().run(some).digest, runner().run(all).digest);
+  EXPECT_NE(runner().run(some).total.frobenius,
+            runner().run(all).total.frobenius);
+  EXPECT_NE(x.total.frobenius, runner().run(alone).total.frobenius);
 }
 
 TEST(StudyRunner, DoesNotDependOnWhatRanBefore) {

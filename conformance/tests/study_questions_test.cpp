@@ -2,6 +2,7 @@
 
 #include "study_questions.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -121,6 +122,68 @@ TEST(StudyQuestions, EveryVerdictCanFail) {
         judge(q, fill(q, [](double i) { return 1 / i; })).held;
     if (q.name == "combinations") continue;  // below
     EXPECT_FALSE(constant && growing && shrinking) << q.name;
+  }
+}
+
+TEST(StudyQuestions, TheGpuTakesWholeShapes) {
+  std::set<std::string> seen;
+  for (const auto& c :
+       cells_of(find_question("shapes"), find_preset("gpu"), "sample=512")) {
+    seen.insert(
+        fmt::format("{} {}x{}x{}", c.row, c.value.m, c.value.n, c.value.k));
+    EXPECT_EQ(c.value.sample, 512);
+  }
+  EXPECT_EQ(seen.size(), 24U);
+  for (const char* shape :
+       {"dense_up.fprop 4096x36864x7168", "dense_up.dgrad 4096x7168x36864",
+        "dense_up.wgrad 36864x7168x4096", "kv_b.fprop 4096x32768x512"}) {
+    EXPECT_EQ(seen.count(shape), 1U) << shape;
+  }
+}
+
+TEST(StudyQuestions, OneBitThatDiffersFails) {
+  const auto& q = find_question("shapes");
+  answer a = fill(q, [](double) { return 1; });
+  EXPECT_FALSE(same_bits({&a}).has_value());
+  a.cells[0].given->both = {16384, 0, ""};
+  a.cells[2].given->both = {100, 0, ""};
+  auto v = same_bits({&a, &a});
+  ASSERT_TRUE(v.has_value());
+  EXPECT_TRUE(v->held);
+  EXPECT_EQ(v->text.substr(0, 8), "4 cells ");
+  EXPECT_NE(v->text.find("all of 2 cells and the first of 2"),
+            std::string::npos)
+      << v->text;
+  a.cells[2].given->both = {100, 1, "output (3, 4)"};
+  v = same_bits({&a});
+  EXPECT_FALSE(v->held);
+  EXPECT_NE(v->text.find("qkv_a.dgrad"), std::string::npos) << v->text;
+  EXPECT_NE(v->text.find("output (3, 4)"), std::string::npos) << v->text;
+}
+
+// By a GPU that is not there: right, and wrong in one bit of one cell.
+TEST(StudyQuestions, AGpuIsHeldAgainstTheCpu) {
+  for (const int wrong : {-1, 5}) {
+    int calls = 0;
+    runner run([&](const recipe& r, const gemm_operand<std::uint32_t>& a,
+                   const gemm_operand<std::uint32_t>& b,
+                   matrix_view<std::uint32_t> d) {
+      multiply_on_cpu(r, a, b, d);
+      if (calls++ == wrong) d(3, 4) ^= 1;
+      return std::string("fake");
+    });
+    const auto& q = find_question("combinations");
+    answer a{cells_of(q, find_preset("gpu"), "m=8 n=8 k=512"), {}};
+    for (auto& c : a.cells) {
+      if (!c.impossible) c.given = run.run(c.value);
+    }
+    const auto v = same_bits({&a});
+    ASSERT_TRUE(v.has_value());
+    EXPECT_EQ(v->held, wrong < 0) << v->text;
+    EXPECT_EQ(v->text.find("output (3, 4) of 8 x 8") != std::string::npos,
+              wrong >= 0)
+        << v->text;
+    EXPECT_EQ(calls, 18);
   }
 }
 
