@@ -22,7 +22,9 @@ body { margin: 0 auto; max-width: 60rem; padding: 2rem 1rem 4rem;
   color: var(--ink); }
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
 h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; }
-p { max-width: 44rem; }
+p { max-width: 44rem; overflow-wrap: anywhere; }
+a { color: inherit; }
+nav ul { columns: 19rem; padding-left: 1.2rem; font-size: .9rem; }
 figure { margin: 1.5rem 0; }
 figcaption { color: var(--soft); font-size: .9rem; margin: .5rem 0; }
 .box { overflow-x: auto; border: 1px solid var(--rule);
@@ -213,6 +215,20 @@ html_page::html_page(std::string_view title) : title_(escaped(title)) {}
 
 void html_page::add_heading(std::string_view text) {
   body_ += fmt::format("<h2>{}</h2>\n", escaped(text));
+}
+
+void html_page::add_heading(std::string_view text, std::string_view id) {
+  body_ += fmt::format("<h2 id=\"{}\">{}</h2>\n", escaped(id), escaped(text));
+}
+
+void html_page::add_links(
+    const std::vector<std::pair<std::string, std::string>>& headings) {
+  body_ += "<nav><ul>\n";
+  for (const auto& [id, text] : headings) {
+    body_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escaped(id),
+                         escaped(text));
+  }
+  body_ += "</ul></nav>\n";
 }
 
 void html_page::add_paragraph(std::string_view text) {

@@ -61,6 +61,11 @@ class html_page {
  public:
   explicit html_page(std::string_view title);
   void add_heading(std::string_view text);
+  /// One that add_links can lead to.
+  void add_heading(std::string_view text, std::string_view id);
+  /// A list of links to headings, (id, text) each.
+  void add_links(
+      const std::vector<std::pair<std::string, std::string>>& headings);
   void add_paragraph(std::string_view text);
   void add_table(const table& t, std::string_view caption = {});
   /// Shows `svg`, with ids made unique to this page, or where it is absent the

@@ -8,8 +8,6 @@
 #ifndef ZEROULP_SRC_STUDY_QUESTIONS_HPP_
 #define ZEROULP_SRC_STUDY_QUESTIONS_HPP_
 
-#include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,10 +41,16 @@ struct answer_cell {
   std::optional<result> given;
 };
 
+/// How fast a GEMM is that is promoted at this interval, on a GPU.
+struct rate {
+  std::string interval;
+  std::string size;
+  double tflops;
+};
+
 struct answer {
   std::vector<answer_cell> cells;
-  /// TFLOP/s recorded on a GPU, by the interval's name; empty: none given.
-  std::map<std::string, double> throughput;
+  std::vector<rate> throughput;  ///< as recorded; empty: none given
 
   /// NaN where there is no such cell or it is impossible.
   double at(std::string_view row, std::string_view series,

@@ -53,11 +53,21 @@ verdict judge_interval(const answer& a) {
       fmt::format("1/{:.3g}", a.at("none", "N(0,1)", f) / at_128),
       percent(a.at("32", "N(0,1)", f)));
   if (a.throughput.empty()) {
-    says += " Throughput: absent; give a recording of an H200 by --throughput.";
-  } else {
-    for (const auto& [interval, tflops] : a.throughput) {
-      says += fmt::format(" {}: {:.0f} TFLOP/s.", interval, tflops);
+    says += " Throughput: absent; give a recording of a GPU by --throughput.";
+  }
+  for (const rate& x : a.throughput) {
+    if (x.interval != "128") continue;
+    says +=
+        fmt::format(" {} promoted every 128: {:.0f} TFLOP/s", x.size, x.tflops);
+    const auto none = std::find_if(
+        a.throughput.begin(), a.throughput.end(), [&](const rate& r) {
+          return r.interval == "none" && r.size == x.size;
+        });
+    if (none != a.throughput.end()) {
+      says += fmt::format(", {:.1f} % of the {:.0f} without",
+                          100 * x.tflops / none->tflops, none->tflops);
     }
+    says += ".";
   }
   return {rises && at_128 < 0.2 * a.at("none", "N(0,1)", f), says};
 }

@@ -13,7 +13,7 @@ build=$root/build
 cuda=()
 [[ -f $build/CMakeCache.txt ]] || cuda=(-DZEROULP_CUDA=OFF)
 for argument in "$@"; do
-  case $argument in --gpu | silicon) cuda=(-DZEROULP_CUDA=ON) ;; esac
+  case $argument in --gpu | gpu | silicon) cuda=(-DZEROULP_CUDA=ON) ;; esac
 done
 
 mkdir -p "$build"

@@ -190,14 +190,15 @@ TEST(HtmlPage, EscapesEveryText) {
   const std::string evil = "<b>&\"'</b>";
   const std::string safe = "&lt;b&gt;&amp;&quot;&#39;&lt;/b&gt;";
   html_page page(evil);
-  page.add_heading(evil);
+  page.add_heading(evil, evil);
+  page.add_links({{evil, evil}});
   page.add_paragraph(evil);
   page.add_table({{evil}, {{evil}}}, evil);
   plot p = line_plot();
   p.title = p.x_label = p.y_label = p.curves[0].name = evil;
   page.add_figure(p, evil, std::nullopt);
   EXPECT_EQ(count(page.str(), "<b>"), 0U);
-  EXPECT_EQ(count(page.str(), safe), 12U);
+  EXPECT_EQ(count(page.str(), safe), 15U);
 }
 
 TEST(HtmlPage, ShowsTheNumbersAndSaysWhyWithoutGnuplot) {

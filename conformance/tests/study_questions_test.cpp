@@ -7,6 +7,7 @@
 
 #include <set>
 
+#include "tools/zeroulp/bench_interval.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
@@ -226,6 +227,18 @@ TEST(StudyQuestions, SameSignSumsAreBiased) {
   EXPECT_EQ(p.curves.size(), 2U);
   EXPECT_EQ(p.categories.size(), 7U);
   for (const auto& [x, y] : p.curves[0].points) EXPECT_GT(y, 0);
+}
+
+// The file of `zeroulp bench gpu gemm.interval` in the program's tests has
+// these names.
+TEST(StudyThroughput, ReadsTheNamesThatTheBenchWrites) {
+  using namespace program;
+  EXPECT_STREQ(interval_bench, "gemm.interval");
+  EXPECT_EQ(name_of_promotion(0), "never promoted");
+  EXPECT_EQ(name_of_promotion(128), "promoted every 128");
+  EXPECT_EQ(promotion_of(name_of_promotion(0)), "none");
+  EXPECT_EQ(promotion_of(name_of_promotion(1024)), "1024");
+  EXPECT_EQ(promotion_of("wgmma m64n256k32 alone"), "");
 }
 
 TEST(StudyQuestions, AxesSplitOutsideOfParentheses) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "bench_gpu_gemm.hpp"
+#include "bench_interval.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -177,14 +178,11 @@ constexpr gemm_size interval_rows[] = {{4096, 4096, 7168}, {8192, 8192, 8192}};
 
 void add_intervals(std::vector<gemm_row>& all) {
   for (const auto& x : interval_rows) {
-    gemm_row row{"gemm.interval", x, bf16, false, {}};
+    gemm_row row{interval_bench, x, bf16, false, {}};
     for (const int interval : {0, 32, 64, 128, 256, 512, 1024}) {
       recipe r = named("cublaslt.tensorwise", bf16);
       r.interval = interval;
-      const auto name = interval == 0
-                            ? std::string("never promoted")
-                            : fmt::format("promoted every {}", interval);
-      row.contestants.push_back(ours(name.c_str(), r));
+      row.contestants.push_back(ours(name_of_promotion(interval).c_str(), r));
     }
     row.contestants.push_back(wgmma(256));
     all.push_back(std::move(row));

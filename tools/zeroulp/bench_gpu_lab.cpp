@@ -4,24 +4,17 @@
 
 #include <cstring>
 
+#include "gemm_gpu.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
 
 gpu_lab::gpu_lab() {
-  int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-    throw input_error("bench gpu: no NVIDIA GPU here, or no driver for it");
-  }
+  (void)require_gpu("bench gpu");
   int device = 0;
   cudaDeviceProp properties{};
   require_cuda(cudaGetDevice(&device));
   require_cuda(cudaGetDeviceProperties(&properties, device));
-  if (properties.major != 9 || properties.minor != 0) {
-    throw input_error(
-        fmt::format("bench gpu: {} is not of compute capability 9.0 (Hopper)",
-                    properties.name));
-  }
   char bus[32] = {};
   require_cuda(cudaDeviceGetPCIBusId(bus, sizeof bus, device));
   sensors = std::make_unique<gpu_sensors>(bus);

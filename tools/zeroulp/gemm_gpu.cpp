@@ -19,7 +19,7 @@ namespace {
 
 void require_cuda(cudaError_t status) {
   if (status == cudaSuccess) return;
-  throw cuda::error(fmt::format("gemm --gpu: CUDA: {}: {}",
+  throw cuda::error(fmt::format("on the GPU: CUDA: {}: {}",
                                 cudaGetErrorName(status),
                                 cudaGetErrorString(status)));
 }
@@ -103,6 +103,29 @@ struct device_operand {
 
 }  // namespace
 
+std::string require_gpu(const char* who) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
+    throw input_error(
+        fmt::format("{}: no NVIDIA GPU here, or no driver for it", who));
+  }
+  int device = 0, driver = 0;
+  cudaDeviceProp properties{};
+  require_cuda(cudaGetDevice(&device));
+  require_cuda(cudaGetDeviceProperties(&properties, device));
+  require_cuda(cudaDriverGetVersion(&driver));
+  if (properties.major != 9 || properties.minor != 0) {
+    throw input_error(
+        fmt::format("{}: {} is not of compute capability 9.0 (Hopper)", who,
+                    properties.name));
+  }
+  const auto version = [](int v) {
+    return fmt::format("{}.{}", v / 1000, v % 1000 / 10);
+  };
+  return fmt::format("{}, CUDA {}, a driver for CUDA {}", properties.name,
+                     version(CUDART_VERSION), version(driver));
+}
+
 std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
                         const gemm_operand<std::uint32_t>& b,
                         matrix_view<const std::uint32_t> c,
@@ -130,13 +153,16 @@ std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
 
 #else
 
+std::string require_gpu(const char* who) {
+  throw input_error(fmt::format(
+      "{}: this build has no GPU support: install nvcc and build again", who));
+}
+
 std::string gemm_on_gpu(const recipe&, const gemm_operand<std::uint32_t>&,
                         const gemm_operand<std::uint32_t>&,
                         matrix_view<const std::uint32_t>,
                         matrix_view<std::uint32_t>) {
-  throw input_error(
-      "gemm --gpu: this build has no GPU support: install nvcc and build "
-      "again");
+  return require_gpu("gemm --gpu");
 }
 
 #endif

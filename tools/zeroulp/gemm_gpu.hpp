@@ -1,4 +1,5 @@
-// Defines how `zeroulp gemm --gpu` computes. No CUDA in this header.
+// Defines how `zeroulp gemm --gpu` and the study compute on a GPU. No CUDA in
+// this header.
 
 #ifndef ZEROULP_TOOLS_GEMM_GPU_HPP_
 #define ZEROULP_TOOLS_GEMM_GPU_HPP_
@@ -9,6 +10,11 @@
 #include "zeroulp/core/gemm.hpp"
 
 namespace zeroulp::program {
+
+/// Returns which GPU there is, with its driver and CUDA. Throws input_error, as
+/// `who`, where this build has no kernels, or no GPU of compute capability 9.0
+/// to run them on.
+std::string require_gpu(const char* who);
 
 /// D as engine::gemm has it, from the GPU: by its tensor core where cuda::gemm
 /// serves the request, else by cuda::emulate_gemm. Returns by which. Throws

@@ -116,9 +116,17 @@ loss_options options_of(const loss_request& q) {
   return o;
 }
 
+/// What computes the same bits again.
+std::string command_of(const loss_request& q) {
+  auto command = fmt::format("zeroulp measure --loss --loss-size {}", q.size);
+  if (q.width) command += fmt::format(" --loss-width {}", *q.width);
+  return command + fmt::format(" --loss-seed {}", q.seed);
+}
+
 }  // namespace
 
-json to_json(const loss_options& o, const loss_result& r) {
+json to_json(const std::string& command, const loss_options& o,
+             const loss_result& r) {
   json checkpoints = json::array();
   for (const auto& c : r.checkpoints) {
     checkpoints.push_back(
@@ -129,6 +137,7 @@ json to_json(const loss_options& o, const loss_result& r) {
     verdicts.push_back({{"name", v.name}, {"held", v.held}, {"text", v.text}});
   }
   return {{"zeroulp", ZEROULP_VERSION},
+          {"command", command},
           {"options",
            {{"width", o.width},
             {"layers", o.layers},
@@ -155,13 +164,13 @@ bool all_held(const loss_result& r) {
                      [](const loss_verdict& v) { return v.held; });
 }
 
-void add_loss_files(const loss_options& o, const loss_result& r,
-                    output_set& files) {
+void add_loss_files(const std::string& command, const loss_options& o,
+                    const loss_result& r, output_set& files) {
   files.add("gap.csv", to_csv(gap_table(r)));
   files.add("gradients.csv", to_csv(gradient_table(r)));
   files.add("forks.csv", to_csv(table_of(r.forks, false, number)));
   files.add("stress.csv", to_csv(table_of(r.stress, true, number)));
-  files.add("loss.json", to_text(to_json(o, r)));
+  files.add("loss.json", to_text(to_json(command, o, r)));
 }
 
 void add_loss_options(CLI::App& measure, loss_request& q) {
@@ -205,12 +214,13 @@ int run_measure_loss(const loss_request& q, const std::filesystem::path& out) {
     show(done, total, "");
   };
   const loss_result r = run_loss_study(o);
+  const auto command = command_of(q);
   output_set files(out);
-  add_loss_files(o, r, files);
+  add_loss_files(command, o, r, files);
   files.commit();
   const int status = all_held(r) ? 0 : 1;
   if (q.as_json) {
-    print_json(to_json(o, r));
+    print_json(to_json(command, o, r));
     return status;
   }
   const auto& last = r.checkpoints.back();

@@ -18,12 +18,13 @@ namespace zeroulp::program {
 ///   forks.csv      the interval of an arm, and whether it lies within the
 ///                  bound, beyond it, or neither (undecided)
 ///   stress.csv     the same by exponent of the injected outliers
-///   loss.json      options, intervals with the gap of each checkpoint,
-///                  verdicts
-void add_loss_files(const loss_options& options, const loss_result& result,
-                    output_set& files);
+///   loss.json      the command, options, intervals with the gap of each
+///                  checkpoint, verdicts
+void add_loss_files(const std::string& command, const loss_options& options,
+                    const loss_result& result, output_set& files);
 
-json to_json(const loss_options& options, const loss_result& result);
+json to_json(const std::string& command, const loss_options& options,
+             const loss_result& result);
 
 /// True iff every verdict held.
 bool all_held(const loss_result& result);

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
+#include <algorithm>
 #include <fstream>
 
+#include "gemm_gpu.hpp"
 #include "measure_report.hpp"
+#include "measure_throughput.hpp"
 #include "progress.hpp"
 
 namespace zeroulp::program {
@@ -24,32 +25,6 @@ void require_cell_memory(const cell& c) {
   const double history =
       c.a.when.history > 0 || c.b.when.history > 0 ? 4096 : 0;
   require_memory(24 * (m + n + history) * k + 64 * m * n);
-}
-
-std::map<std::string, double> read_throughput(const std::string& file) {
-  std::map<std::string, double> all;
-  if (file.empty()) return all;
-  std::ifstream in(file);
-  if (!in) throw input_error(file + ": cannot be read");
-  std::string line;
-  for (int number = 1; std::getline(in, line); ++number) {
-    if (line.empty() || line[0] == '#' || line == "interval,tflops") continue;
-    const auto comma = line.find(',');
-    double value = 0;
-    const auto* begin = line.data() + (comma + 1);
-    const auto* end = line.data() + line.size();
-    const bool good = comma != std::string::npos && comma > 0 &&
-                      std::from_chars(begin, end, value).ptr == end &&
-                      begin != end && value > 0 && std::isfinite(value);
-    if (!good) {
-      throw input_error(
-          fmt::format("{}: line {}: use interval,tflops, such as 128,1283.5",
-                      file, number));
-    }
-    all[line.substr(0, comma)] = value;
-  }
-  if (all.empty()) throw input_error(file + ": no line with interval,tflops");
-  return all;
 }
 
 /// The question that --cells asks: the product of its axes.
@@ -104,7 +79,7 @@ double work_of(const cell& c) {
   return k * (m * n + 1000 * (m + n));
 }
 
-void run_cells(std::vector<asked>& all) {
+void run_cells(std::vector<asked>& all, const study::multiplier& gpu) {
   double total = 0, done = 0;
   for (const auto& one : all) {
     for (const auto& c : one.given.cells) {
@@ -114,7 +89,7 @@ void run_cells(std::vector<asked>& all) {
     }
   }
   const auto show = make_progress();
-  study::runner runner;
+  study::runner runner(gpu);
   for (auto& one : all) {
     for (auto& c : one.given.cells) {
       if (c.impossible) continue;
@@ -126,6 +101,13 @@ void run_cells(std::vector<asked>& all) {
     one.judged = judge(one.what, one.given);
     one.figure = render_svg(to_plot(one.what, one.given));
   }
+}
+
+std::string multiply_on_gpu(const recipe& r,
+                            const gemm_operand<std::uint32_t>& a,
+                            const gemm_operand<std::uint32_t>& b,
+                            matrix_view<std::uint32_t> d) {
+  return gemm_on_gpu(r, a, b, {}, d);
 }
 
 /// A file of the output directory that another run may have left.
@@ -148,19 +130,23 @@ void add_questions(CLI::App* command, questions_request& q) {
   for (const auto& one : study::questions()) {
     known += (known.empty() ? "" : ", ") + one.name;
   }
-  command->add_option("--preset", q.preset,
-                      "every question: quick (a minute) or full (ten)");
-  command->add_option("--question", q.names,
-                      "some of " + known + "; of the preset quick if not full");
+  command->add_option(
+      "--preset", q.preset,
+      "every question: quick (a minute), full (ten), or gpu (full size on a "
+      "Hopper GPU, each cell held against the CPU)");
+  command->add_option(
+      "--question", q.names,
+      "some of " + known + "; of the preset quick if none is given");
   command->add_option("--cells", q.cells,
                       "cells of your own: FIELD=VALUE,... an axis each, such "
                       "as k=1024,4096 a.input=N(0,1),U(0,1), or your matrices: "
                       "a.input=x.npy b.input=w.npy (BF16: x.npy:bf16); they "
                       "are rounded to BF16 unless values=fp32");
   command->add_option("--with", q.with, "FIELD=VALUE for every cell of them");
-  command->add_option("--throughput", q.throughput,
-                      "CSV interval,tflops, recorded on a GPU: beside the "
-                      "error against the interval");
+  command->add_option(
+      "--throughput", q.throughput,
+      "what zeroulp bench gpu gemm.interval --json wrote: shown "
+      "beside the error against the interval");
 }
 
 int run_questions(const questions_request& q) {
@@ -173,7 +159,8 @@ int run_questions(const questions_request& q) {
   if (!q.cells.empty()) p.most_k = std::ptrdiff_t{1} << 40;
   std::string settings;
   for (const auto& text : q.with) settings += text + " ";
-  const auto throughput = read_throughput(q.throughput);
+  std::vector<study::rate> throughput;
+  if (!q.throughput.empty()) throughput = read_throughput(q.throughput);
   std::vector<asked> all;
   const auto ask = [&](const question& one) {
     answer given{cells_of(one, p, settings), throughput};
@@ -184,8 +171,16 @@ int run_questions(const questions_request& q) {
   if (all.empty()) {
     for (const auto& one : study::questions()) ask(one);
   }
-  const study_run run{p.name, settings, read_loss(q.out)};
-  run_cells(all);
+  study_run run{p.name, settings, read_loss(q.out), {}};
+  study::multiplier gpu;
+  if (p.on_gpu) {
+    run.device = require_gpu("measure --preset gpu");
+    gpu = multiply_on_gpu;
+  }
+  run_cells(all, gpu);
+  std::vector<const answer*> answers;
+  for (const auto& one : all) answers.push_back(&one.given);
+  run.same_bits = study::same_bits(answers);
   const auto result = to_json(run, all);
   output_set files(q.out);
   files.add("study.csv", to_csv(cells_table(all)));
@@ -201,7 +196,7 @@ int run_questions(const questions_request& q) {
     if (one.figure) files.add(one.what.name + ".svg", standalone(*one.figure));
   }
   files.commit();
-  int status = 0;
+  int status = run.same_bits && !run.same_bits->held ? 1 : 0;
   for (const auto& one : all) {
     if (one.judged && !one.judged->held) status = 1;
   }
@@ -210,6 +205,7 @@ int run_questions(const questions_request& q) {
     return status;
   }
   for (const auto& one : all) print(to_text(one));
+  if (run.same_bits) print(to_text(*run.same_bits) + "\n");
   print(
       fmt::format("Written: {0}/study.csv, {0}/study.json, "
                   "{0}/measure.html\n",

@@ -16,7 +16,7 @@ struct questions_request {
   std::vector<std::string> names;  ///< empty: all
   std::vector<std::string> cells;  ///< FIELD=V1,V2,...: an axis each
   std::vector<std::string> with;   ///< FIELD=VALUE, for every cell
-  std::string throughput;          ///< CSV: interval,tflops
+  std::string throughput;          ///< a file of `zeroulp bench gpu`
   std::string out;
   bool as_json = false;
 

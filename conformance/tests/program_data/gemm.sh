@@ -88,7 +88,8 @@ if [ -z "$reason" ]; then
   gemm_on_gpu splits 'the emulator' qx qw --splits 2
   gemm_on_gpu short_intervals 'the emulator' ta tb --interval 32
 else
-  refuses gemm_gpu_says_why_not '^zeroulp: (gemm --gpu|cuda::gemm): ' \
+  refuses gemm_gpu_says_why_not \
+    '^zeroulp: (on the GPU|gemm --gpu|cuda::gemm): ' \
     gemm qx qw --gpu --out bad.npy
   holds refused_gemm_gpu_writes_nothing test ! -e bad.npy
 fi

@@ -124,6 +124,8 @@ assert not p.open and "table" in p.seen
 assert "@media print" in text and "prefers-color-scheme" in text
 assert "Impossible: scales along K need promotion" in text
 assert "--question combinations" in text
+assert '<a href="#combinations">' in text and 'id="combinations"' in text
+assert "The verdict held." in text and "What the measures are" in text
 EOF
 self_contained measure_page_of_questions_is_self_contained q/measure.html
 if command -v gnuplot >/dev/null; then
@@ -141,6 +143,25 @@ shows measure_marks_impossible_cells 'interval=none +impossible' \
 run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
 holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
+holds measure_cells_say_what_computed_them python3 - q/study.json <<'EOF'
+import json, re, sys
+study = json.load(open(sys.argv[1]))
+assert study["device"] == {"name": "CPU"}
+for c in study["questions"][0]["cells"]:
+    if "impossible" in c: continue
+    assert c["by"] == "CPU" and re.fullmatch("[0-9a-f]{64}", c["sha256"])
+EOF
+# --preset gpu: both computed each cell; without a GPU a line says so.
+if [ -e /dev/nvidia0 ]; then
+  shows measure_on_the_gpu_has_the_cpus_bits '^held: 18 cells were computed' \
+    measure --preset gpu --question combinations \
+    --with m=200 n=130 k=512 --out g
+  holds measure_on_the_gpu_names_it grep -q '"name": "NVIDIA' g/study.json
+else
+  refuses measure_preset_gpu_says_why_not \
+    '^zeroulp: measure --preset gpu: (no NVIDIA GPU|this build)' \
+    measure --preset gpu --out bad
+fi
 # One's own matrices: x.npy and w.npy are 130 x 256.
 sha() { sha256sum "$1" | cut -d ' ' -f 1; }
 run 0 measure --cells a.input=x.npy b.input=w.npy \
@@ -196,15 +217,59 @@ refuses measure_refuses_a_dtype_of_cells 'x.npy:bf16' \
   measure --cells a.input=x.npy --dtype bf16 --out bad
 refuses measure_refuses_to_move_k_by_a_matrix 'k: question error_vs_k' \
   measure --question error_vs_k --with b.input=w.npy --out bad
-printf 'interval,tflops\n32,700\n128,1283.5\nnone,1341\n' >t.csv
-run 0 measure --question interval --with m=32 n=32 --throughput t.csv --out t
+# What `zeroulp bench gpu gemm.interval --json` writes: another benchmark, a
+# row that failed, the limit, and rates at two sizes.
+cat >rates.json <<'EOF'
+[
+  {"name": "gemm.limit", "size": "8192x8192x8192",
+   "who": "wgmma m64n256k32 alone", "value": 1500.5, "unit": "TFLOP/s",
+   "min": 1490.1, "max": 1510, "runs": 20, "microseconds": 733},
+  {"name": "gemm.interval", "size": "4096x4096x7168",
+   "who": "never promoted", "value": 1341.2, "unit": "TFLOP/s", "min": 1330,
+   "max": 1350, "runs": 20, "microseconds": 179.3, "clock_mhz": 1755.0,
+   "power_w": 690.5},
+  {"name": "gemm.interval", "size": "4096x4096x7168",
+   "who": "promoted every 128", "value": 1283.5, "unit": "TFLOP/s",
+   "min": 1270, "max": 1290, "runs": 20, "microseconds": 187.4,
+   "ratio": 1.045, "ratio_min": 1.04, "ratio_max": 1.05},
+  {"name": "gemm.interval", "size": "4096x4096x7168",
+   "who": "wgmma m64n256k32 alone", "value": 1500, "unit": "TFLOP/s"},
+  {"name": "gemm.interval", "size": "4096x4096x7168", "absent": "wgmma"},
+  {"name": "gemm.interval", "size": "8192x8192x8192", "failed": "no memory"}
+]
+EOF
+run 0 measure --question interval --with m=32 n=32 --throughput rates.json \
+  --out t
 verdict measure_reads_a_throughput "$reason"
-holds measure_shows_the_throughput grep -q '128: 1284 TFLOP/s' t/study.json
-echo '{"verdicts": [{"held": true, "text": "within"}],
+holds measure_shows_the_throughput grep -q \
+  '4096x4096x7168 promoted every 128: 1284 TFLOP/s, 95.7 % of the 1341' \
+  t/study.json
+holds measure_keeps_the_throughput python3 - t/study.json <<'EOF'
+import json, sys
+rates = json.load(open(sys.argv[1]))["throughput_tflops"]
+assert [(r["interval"], r["tflops"]) for r in rates] == [
+    ("none", 1341.2), ("128", 1283.5)], rates
+EOF
+holds measure_page_shows_the_throughput grep -q \
+  'Throughput against the promotion interval' t/measure.html
+# The bench itself, where there is a GPU.
+if [ -e /dev/nvidia0 ]; then
+  run 0 bench gpu gemm.interval --quick --json
+  cp .out gpu_rates.json
+  run 0 measure --question interval --with m=32 n=32 \
+    --throughput gpu_rates.json --out t
+  verdict measure_reads_the_throughput_of_this_gpu "$reason"
+fi
+echo '{"command": "zeroulp measure --loss --loss-size smoke --loss-seed 1",
+  "options": {"width": 128, "fork_steps": 4, "stress_exponents": [0, 8]},
+  "verdicts": [{"held": true, "text": "within"}],
   "forks": [{"arm": "full", "mean": 0.001, "low90": 0, "high90": 0.002}]}' \
   >t/loss.json
 run 0 measure --question combinations $small k=128 --out t
 holds measure_takes_the_loss_in grep -q '"arm": "full"' t/study.json
+holds measure_page_says_what_made_the_loss grep -qF \
+  'smoke --loss-seed 1, with width 128, fork steps 4, stress exponents [0,8].' \
+  t/measure.html
 holds measure_page_shows_the_loss grep -q 'held: within' t/measure.html
 holds measure_page_shows_its_intervals grep -q 'full</td>.*0.2</td>' \
   t/measure.html
@@ -216,7 +281,7 @@ refuses measure_refuses_another_loss 'loss.json' \
   measure --question combinations $small k=128 --out t
 refuses measure_refuses_an_unknown_question 'error_vs_k' \
   measure --question why --out bad
-refuses measure_refuses_an_unknown_preset 'quick full' \
+refuses measure_refuses_an_unknown_preset 'quick full gpu' \
   measure --preset slow --out bad
 refuses measure_refuses_an_unknown_field 'no field' \
   measure --cells kk=3 --out bad
@@ -237,11 +302,14 @@ refuses measure_refuses_a_field_twice 'there twice' \
   measure --cells k=64 k=128 --out bad
 refuses measure_refuses_negative_seeds 'seed' measure --seed -1 --out bad
 refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
-printf '128;3\n' >bad.csv
-refuses measure_refuses_a_bad_throughput 'line 1' \
-  measure --question interval --throughput bad.csv --out bad
-refuses measure_refuses_a_missing_throughput 'cannot be read' \
-  measure --question interval --throughput none.csv --out bad
+for text in 'interval,tflops' '[]' '{}' '[{"name": "gemm.interval"}]' \
+  '[{"name": "gemm.interval", "unit": "TFLOP/s", "who": 3, "value": 4}]'; do
+  echo "$text" >bad.json
+  refuses measure_refuses_a_bad_throughput 'bench gpu gemm.interval --json' \
+    measure --question interval --throughput bad.json --out bad
+done
+refuses measure_refuses_a_missing_throughput 'nowhere.json' \
+  measure --question interval --throughput nowhere.json --out bad
 refuses measure_refuses_cells_beyond_memory memory \
   measure --cells m=16384 n=16384 k=1048576 --out bad
 holds refused_questions_write_nothing test ! -e bad
