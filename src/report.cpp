@@ -39,7 +39,7 @@ thead th { background: var(--box); }
 .n { text-align: right; font-variant-numeric: tabular-nums; }
 @media print { :root { color-scheme: light; --paper: #ffffff; --ink: #000000;
   --rule: #b0b0b0; --soft: #333333; --box: #f3f3f3; }
-  body { max-width: none; padding: 0; font-size: .8rem; }
+  html { font-size: 75%; } body { max-width: none; padding: 0; }
   h2 { break-after: avoid; } figure { break-inside: avoid; }
   .box { overflow: visible; } .plot svg { min-width: 0; }
   th, td { white-space: normal; padding: .15rem .4rem; } }

@@ -53,7 +53,9 @@ verdict judge_interval(const answer& a) {
       fmt::format("1/{:.3g}", a.at("none", "N(0,1)", f) / at_128),
       percent(a.at("32", "N(0,1)", f)));
   if (a.throughput.empty()) {
-    says += " Throughput: absent; give a recording of a GPU by --throughput.";
+    says +=
+        " Throughput: absent; --throughput takes what zeroulp bench gpu "
+        "gemm.interval --json writes on a GPU.";
   }
   for (const rate& x : a.throughput) {
     if (x.interval != "128") continue;
@@ -79,15 +81,15 @@ verdict judge_two_percent(const answer& a) {
     for (const auto& m : find_question("two_percent").metrics) {
       const double none = a.at(row, "unpromoted", m);
       if (!(none >= 0.015 && none < 0.0275)) continue;
-      found += fmt::format(" {} {} {} %;", row, m.substr(m.find('.') + 1),
-                           percent(none));
+      found += fmt::format("{} {} {} {} %", found.empty() ? ":" : ";", row,
+                           m.substr(m.find('.') + 1), percent(none));
       zero_mean = zero_mean || row == "N(0,1)";
       promotion_mends = promotion_mends && a.at(row, "every 128", m) < none / 5;
     }
   }
   return {zero_mean && promotion_mends,
           fmt::format("At K = {} these lie in 1.5 to 2.75 % and fall at least "
-                      "fivefold by promotion:{}",
+                      "fivefold by promotion{}.",
                       k_of(a), found)};
 }
 
@@ -107,7 +109,7 @@ verdict judge_bias(const answer& a) {
           fmt::format("Sums are drawn to zero, from {} % at mean 0 to {} % at "
                       "two sigma; promoted, no more than {} %.",
                       percent(a.at("N(0,1)", "unpromoted", m)), percent(before),
-                      percent(worst))};
+                      percent(-worst))};
 }
 
 verdict judge_parts(const answer& a) {

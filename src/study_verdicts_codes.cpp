@@ -11,15 +11,16 @@ namespace zeroulp::study {
 
 verdict judge_hybrid(const answer& a) {
   bool better = true;
-  std::string says = "E4M3 against E5M2 for gradients, with tiles:";
+  std::string says;
   for (const auto& row : a.rows()) {
     const double fine = a.at(row, "E4M3 tiles", "total.median");
     const double wide = a.at(row, "E5M2 tiles", "total.median");
     better = better && fine < wide;
-    says +=
-        fmt::format(" {} {} against {} %;", row, percent(fine), percent(wide));
+    says += fmt::format("{} {} {} against {} %", says.empty() ? "" : ";", row,
+                        percent(fine), percent(wide));
   }
-  return {better, says};
+  return {better,
+          fmt::format("E4M3 against E5M2 for gradients, with tiles:{}.", says)};
 }
 
 verdict judge_outliers(const answer& a) {
