@@ -131,8 +131,9 @@ std::string questions_page(const study_run& run,
       "and scales, accumulator and promotion interval. Quantization is the "
       "exact product of dequantized codes against that of the inputs; "
       "accumulation is the result against the exact product of dequantized "
-      "codes; total is the result against the inputs. Outputs are sampled: "
-      "the columns m and n of study.csv say how many. Every number is a "
+      "codes; total is the result against the inputs. Errors are in percent "
+      "here, in study.csv and study.json fractions. Outputs are sampled: the "
+      "columns m, n and sample of study.csv say how many. Every number is a "
       "function of the cell alone, on any machine.");
   page.add_paragraph(fmt::format(
       "zeroulp {}, preset {}{}, computed by {}.", ZEROULP_VERSION, run.preset,
