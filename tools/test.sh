@@ -308,6 +308,16 @@ with_a_shared_library() {
     cmake --build "$build/shared" -j "$jobs" --target zeroulp
 }
 
+# What links the kernels of the package: without nvcc there are none.
+kernels_consumer() {
+  local name="consumer: find_package, kernels"
+  if [[ -n $(find_nvcc) ]]; then
+    check "$name" consumer find_package_cuda -DCMAKE_PREFIX_PATH="$1" || true
+  else
+    skip "$name" "no nvcc here"
+  fi
+}
+
 stage_consumers() {
   local prefix=$PWD/$build/prefix
   gcc_build || return 0
@@ -316,6 +326,7 @@ stage_consumers() {
   check "installed program" "$prefix/bin/zeroulp" --help || true
   check "consumer: find_package" consumer find_package \
     -DCMAKE_PREFIX_PATH="$prefix" || true
+  kernels_consumer "$prefix"
   check "consumer: add_subdirectory" consumer add_subdirectory || true
   check "configures without nvcc" without_nvcc || true
   check "builds a shared library" with_a_shared_library || true

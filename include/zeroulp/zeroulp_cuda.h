@@ -18,8 +18,8 @@
 // Errors    ZEROULP_CUDA_ERROR: what CUDA reports, another GPU or none, also
 //           what it has kept from a call before.
 //
-// The functions are in libzeroulp_cuda, which needs libzeroulp: by CMake, the
-// target zeroulp::cuda of a build tree; it is not installed yet.
+// The functions are in libzeroulp_cuda.a, which needs libzeroulp and CUDA's
+// runtime: by CMake, find_package(zeroulp COMPONENTS cuda) and zeroulp::cuda.
 
 #ifndef ZEROULP_ZEROULP_CUDA_H_
 #define ZEROULP_ZEROULP_CUDA_H_
