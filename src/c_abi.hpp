@@ -141,9 +141,19 @@ inline void write(const code_view& v, std::ptrdiff_t i, std::ptrdiff_t j,
                  : store(code);
 }
 
+/// Calls use(i, j) for each element, row by row.
+template <class View, class Use>
+void in_order(const View& v, Use use) {
+  if (v.cols == 0) return;
+  for (std::ptrdiff_t i = 0; i < v.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < v.cols; ++j) use(i, j);
+  }
+}
+
 /// Writes `compute(i, j)` to each element, on all threads if there are many.
 template <class Compute>
 void for_each_element(const code_view& out, Compute compute) {
+  if (out.cols == 0) return;
 #pragma omp parallel for schedule(static) if (out.rows > 4096 / (out.cols + 1))
   for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < out.cols; ++j) {

@@ -63,12 +63,10 @@ zeroulp_comparison compare_codes(const zeroulp_format* given,
     return x;
   };
   ulp_histogram h;
-  for (std::ptrdiff_t i = 0; i < a.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < a.cols; ++j) {
-      const std::uint64_t x = code(a, "a", i, j);
-      h.add(x, code(b, "b", i, j), order);
-    }
-  }
+  in_order(a, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const std::uint64_t x = code(a, "a", i, j);
+    h.add(x, code(b, "b", i, j), order);
+  });
   zeroulp_comparison out = to_c(h);
   if (h.first_difference) {
     const auto at = static_cast<std::int64_t>(*h.first_difference);
@@ -85,11 +83,9 @@ std::vector<double> doubles_of(const const_code_view& v, const char* what) {
   need_bytes(v, 8, 8, what);
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(v.rows * v.cols));
-  for (std::ptrdiff_t i = 0; i < v.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < v.cols; ++j) {
-      values.push_back(bit_cast<double>(read(v, i, j)));
-    }
-  }
+  in_order(v, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    values.push_back(bit_cast<double>(read(v, i, j)));
+  });
   return values;
 }
 

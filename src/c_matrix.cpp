@@ -45,7 +45,11 @@ View checked_view(const Matrix* m, const char* what) {
   }
   const View v(m->data, m->rows, m->cols, m->row_stride, m->col_stride,
                static_cast<int>(bytes));
-  if (v.rows == 0 || v.cols == 0) return v;
+  if (v.rows == 0 || v.cols == 0) {
+    // So that no count of groups or bytes leaves 64 bits.
+    if (v.rows <= most / 64 && v.cols <= most / 64) return v;
+    refuse("{}: {} x {} elements exceed the memory", what, v.rows, v.cols);
+  }
   if (v.data == nullptr) {
     refuse("{}: data is NULL, but there are {} x {} elements", what, v.rows,
            v.cols);

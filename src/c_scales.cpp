@@ -31,13 +31,11 @@ void run_make_scales(const zeroulp_quantizer* given,
     need_shape(v, "inverses", from.rows, from.cols, "amaxes");
     inverse = words_of(v, "inverses");
   }
-  for (std::ptrdiff_t i = 0; i < in.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < in.cols; ++j) {
-      const auto s = make_scale(q.how, q.scale, q.to, in(i, j));
-      out(i, j) = s.scale;
-      if (inverses != nullptr) inverse(i, j) = s.inverse;
-    }
-  }
+  in_order(in, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const auto s = make_scale(q.how, q.scale, q.to, in(i, j));
+    out(i, j) = s.scale;
+    if (inverses != nullptr) inverse(i, j) = s.inverse;
+  });
 }
 
 }  // namespace
@@ -97,6 +95,7 @@ zeroulp_status zeroulp_lay_out_scales(std::int32_t layout,
     const auto in = words_of(from, "scales");
     const auto out = words_of(to, "stored");
     need_layout(how, from, to);
+    if (to.rows == 0 || to.cols == 0) return;
     zeroulp::lay_out_scales(how, in, out);
   });
 }
@@ -111,10 +110,8 @@ zeroulp_status zeroulp_read_scales(std::int32_t layout,
     const auto in = words_of(from, "stored");
     const auto out = words_of(to, "scales");
     need_layout(how, to, from);
-    for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
-      for (std::ptrdiff_t k = 0; k < out.cols; ++k) {
-        out(i, k) = zeroulp::scale_at(how, in, i, k);
-      }
-    }
+    in_order(out, [&](std::ptrdiff_t i, std::ptrdiff_t k) {
+      out(i, k) = zeroulp::scale_at(how, in, i, k);
+    });
   });
 }

@@ -73,7 +73,6 @@ struct promoted {
     tile_memory& m = memory();
     const std::ptrdiff_t k = product.a->cols();
     clear(t, m.total);
-    if (k == 0) return;
     const std::ptrdiff_t span = split_span(r, k);
     for (std::ptrdiff_t begin = 0; begin < k; begin += span) {
       sum_range(t, begin, std::min(begin + span, k));

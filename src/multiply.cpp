@@ -56,9 +56,7 @@ struct instruction_chain {
   void compute(const tile& t) const {
     tile_memory& m = memory();
     const format f = product.p.acc.stored;
-    // Without a step, C stays what it is.
-    const bool kernel =
-        product.plan.by != chain_plan::kernel::core && product.a->cols() > 0;
+    const bool kernel = product.plan.by != chain_plan::kernel::core;
     if (kernel) {
       for_each_output(t, [&](int i, int j, int at) {
         m.sum[at] = to_float(decode(f, addend(t.row + i, t.col + j)));

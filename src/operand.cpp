@@ -62,12 +62,14 @@ prepared_operand::prepared_operand(format f, engine::const_code_view codes)
     : format_(f),
       rows_(codes.rows),
       cols_(codes.cols),
-      depth_(depth_of(codes.cols)),
-      special_(static_cast<std::size_t>(codes.rows), 0) {
+      depth_(depth_of(codes.cols)) {
   if (f.bits() > 8 * codes.bytes) {
     throw input_error(fmt::format("operand: {} has {} bits, its codes {}",
                                   name_of(f), f.bits(), 8 * codes.bytes));
   }
+  // Nothing is stored of nothing, however many rows it has.
+  if (rows_ == 0 || cols_ == 0) return;
+  special_.resize(static_cast<std::size_t>(rows_));
   const bool small = holds(7, f);
   if (!small && !holds(23, f)) {
     codes_.resize(static_cast<std::size_t>(rows_ * cols_));

@@ -209,6 +209,8 @@ void rms_norm(const rms_layer& layer, const_code_view x, const_code_view w,
   if (rstd.data != nullptr) {
     check_shape(rstd, x.rows, 1, "rms_norm, rstd", "the rows need");
   }
+  // Rows of nothing have a factor each, if anything.
+  if (cols == 0 && rstd.data == nullptr) return;
   const values all_y(layer.out.from, y, out.codes.data != nullptr, x.rows,
                      cols);
   const number_reader read_x(layer.from, x);

@@ -41,6 +41,7 @@ void check_quantized(const quantizer& q, const quantized_view& v,
 
 void check_rows(const matrix_view<const std::int32_t>& rows,
                 std::ptrdiff_t count, const char* what) {
+  if (rows.cols == 0) return;
   for (std::ptrdiff_t i = 0; i < rows.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < rows.cols; ++j) {
       if (rows(i, j) >= -1 && rows(i, j) < count) continue;

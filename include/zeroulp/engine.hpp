@@ -42,12 +42,13 @@ class prepared_operand {
   unpacked value(std::ptrdiff_t i, std::ptrdiff_t k) const;
   /// Returns true iff row i holds a NaN or Inf.
   bool is_special(std::ptrdiff_t i) const {
-    return special_[static_cast<std::size_t>(i)] != 0;
+    return !special_.empty() && special_[static_cast<std::size_t>(i)] != 0;
   }
   /// Returns true iff the kernels can read it: FP32 holds every value, and not
   /// as a subnormal unless it is one of the format.
   bool is_packed() const { return codes_.empty(); }
-  /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel.
+  /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel. K is
+  /// not 0.
   tile_side side(std::ptrdiff_t row, int min_exponent) const;
 
  private:
