@@ -1,0 +1,259 @@
+// The values of the C ABI, formats to recipes, and their names; the status of
+// every call. What holds for all of it stands in zeroulp.h.
+
+#ifndef ZEROULP_ZEROULP_VALUES_H_
+#define ZEROULP_ZEROULP_VALUES_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define ZEROULP_API __attribute__((visibility("default")))
+#else
+#define ZEROULP_API
+#endif
+
+#define ZEROULP_ABI_VERSION 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum zeroulp_status {
+  ZEROULP_OK = 0,
+  ZEROULP_INVALID_ARGUMENT = 1,  ///< the text says which, and what is needed
+  ZEROULP_OUT_OF_MEMORY = 2,
+  ZEROULP_INTERNAL_ERROR = 3,  ///< a defect of the library
+  ZEROULP_CUDA_ERROR = 4       ///< the text has CUDA's name for it
+} zeroulp_status;
+
+/// The ABI version of the library that was loaded.
+ZEROULP_API int32_t zeroulp_abi_version(void);
+/// The version of the library, such as "0.1.0".
+ZEROULP_API const char* zeroulp_version(void);
+/// What the last call that failed on this thread found wrong, one line; "" if
+/// none failed. Valid until the next failure on this thread.
+ZEROULP_API const char* zeroulp_last_error(void);
+
+// Values.
+
+enum zeroulp_specials {  ///< which codes are not finite numbers
+  ZEROULP_SPECIALS_IEEE = 0,
+  ZEROULP_SPECIALS_FN = 1,
+  ZEROULP_SPECIALS_FNUZ = 2,
+  ZEROULP_SPECIALS_FINITE = 3,
+  ZEROULP_SPECIALS_SCALE = 4
+};
+
+/// A floating-point format: SPEC, F1 to F3.
+typedef struct zeroulp_format {
+  int32_t exponent_bits;  ///< 1 to 11
+  int32_t fraction_bits;  ///< 0 to 52
+  int32_t bias;           ///< no exponent and no bit beyond those of FP64
+  int32_t specials;       ///< zeroulp_specials
+} zeroulp_format;
+
+enum zeroulp_rounding {
+  ZEROULP_NEAREST_EVEN = 0,
+  ZEROULP_NEAREST_AWAY = 1,
+  ZEROULP_TOWARD_ZERO = 2,
+  ZEROULP_UP = 3,
+  ZEROULP_DOWN = 4,
+  ZEROULP_TO_ODD = 5,
+  ZEROULP_STOCHASTIC = 6
+};
+
+enum zeroulp_nan_payload { ZEROULP_QUIET = 0, ZEROULP_ALL_ONES = 1 };
+
+/// What becomes of values that a format cannot hold: SPEC, C2 to C7.
+typedef struct zeroulp_policy {
+  int32_t saturate_finite;    ///< yes or no
+  int32_t saturate_infinite;  ///< yes or no
+  int32_t nan_sign;           ///< yes or no
+  int32_t nan_payload;        ///< zeroulp_nan_payload
+  int32_t scale_magnitude;    ///< yes or no
+} zeroulp_policy;
+
+enum zeroulp_scale_rule {
+  ZEROULP_SCALE_QUOTIENT = 0,
+  ZEROULP_SCALE_TIMES_RECIPROCAL = 1,
+  ZEROULP_SCALE_RECIPROCAL_INVERSE = 2
+};
+enum zeroulp_element_rule {
+  ZEROULP_ELEMENT_EXACT_QUOTIENT = 0,
+  ZEROULP_ELEMENT_QUOTIENT = 1,
+  ZEROULP_ELEMENT_SCALE_RECIPROCAL = 2,
+  ZEROULP_ELEMENT_INVERSE = 3,
+  ZEROULP_ELEMENT_APPROXIMATE_QUOTIENT = 4
+};
+enum zeroulp_amax_rule {
+  ZEROULP_AMAX_FINITE_ONLY = 0,
+  ZEROULP_AMAX_SKIP_NAN = 1,
+  ZEROULP_AMAX_KEEP_NAN = 2
+};
+
+/// How a kernel quantizes: SPEC, Q2 to Q7.
+typedef struct zeroulp_convention {
+  uint32_t amax_floor;   ///< FP32 bits, not negative, not NaN
+  int32_t scale;         ///< zeroulp_scale_rule
+  int32_t element;       ///< zeroulp_element_rule
+  int32_t amax;          ///< zeroulp_amax_rule
+  int32_t unit_scale;    ///< yes or no
+  int32_t bf16_amax;     ///< yes or no
+  int32_t power_of_two;  ///< yes or no: what zeroulp_quantizer_from_names takes
+  zeroulp_policy conversion;
+} zeroulp_convention;
+
+enum zeroulp_scale_kind {
+  ZEROULP_SCALE_FP32 = 0,
+  ZEROULP_SCALE_POW2 = 1,
+  ZEROULP_SCALE_POW2_DOWN = 2,
+  ZEROULP_SCALE_POW2_NEAREST = 3
+};
+
+/// The elements that one scale covers; 0: the whole dimension. For an operand
+/// of a GEMM rows run along M or N and columns along K.
+typedef struct zeroulp_group {
+  int32_t rows;
+  int32_t cols;
+} zeroulp_group;
+
+typedef struct zeroulp_quantizer {
+  zeroulp_format from;  ///< fp32, bf16 or fp16
+  zeroulp_format to;    ///< a sign, at most 32 bits, largest number below 2^128
+  zeroulp_convention how;
+  int32_t scale;  ///< zeroulp_scale_kind
+  zeroulp_group group;
+} zeroulp_quantizer;
+
+enum zeroulp_retile_rule {
+  ZEROULP_RETILE_AMAX = 0,
+  ZEROULP_RETILE_MAX_SCALE = 1
+};
+
+/// SPEC, W1 to W7; formats as a quantizer's `to`.
+typedef struct zeroulp_retiling {
+  zeroulp_format from;
+  zeroulp_format to;
+  int32_t scale;  ///< zeroulp_scale_kind
+  int32_t tile;   ///< elements; 0: the whole dimension
+  int32_t rule;   ///< zeroulp_retile_rule
+} zeroulp_retiling;
+
+enum zeroulp_addend { ZEROULP_ADDEND_ALIGNED = 0, ZEROULP_ADDEND_LAST = 1 };
+
+/// `fraction_bits` of a sum that is not cut.
+#define ZEROULP_UNCUT (-1)
+/// `exponent_floor` that is none.
+#define ZEROULP_NO_FLOOR (-32768)
+
+/// What a tensor-core step does with its terms: SPEC, T1 to T8.
+typedef struct zeroulp_accumulator {
+  int32_t length;          ///< products a step takes, to 32767; 0: all, uncut
+  int32_t fraction_bits;   ///< 0 to 44, or ZEROULP_UNCUT
+  int32_t exponent_floor;  ///< a 16-bit integer
+  int32_t conversion;      ///< zeroulp_rounding, of the sum; not stochastic
+  int32_t cut;             ///< zeroulp_rounding, of each term; not stochastic
+  int32_t addend;          ///< zeroulp_addend: how c joins
+  int32_t renormalized;    ///< yes or no
+  zeroulp_format output;   ///< SPECIALS_IEEE, numbers of `stored`
+  zeroulp_format stored;   ///< SPECIALS_IEEE, numbers of FP32: what c and D are
+} zeroulp_accumulator;
+
+enum zeroulp_lowering {
+  ZEROULP_LOWERING_DIRECT = 0,
+  ZEROULP_LOWERING_HMMA_CHAINED = 1,
+  ZEROULP_LOWERING_HMMA_ZERO = 2
+};
+
+/// A tensor-core path. Operands are numbers of FP32; with a lowering numbers of
+/// FP16, and a step takes twice the accumulator's length: SPEC, T10 to T14.
+typedef struct zeroulp_path {
+  zeroulp_format a;
+  zeroulp_format b;
+  zeroulp_accumulator accumulator;
+  int32_t lowering;  ///< zeroulp_lowering
+} zeroulp_path;
+
+enum zeroulp_promotion {
+  ZEROULP_PROMOTION_ADD = 0,
+  ZEROULP_PROMOTION_PRODUCT_OF_SCALES = 1,
+  ZEROULP_PROMOTION_ONE_THEN_OTHER = 2
+};
+enum zeroulp_epilogue {
+  ZEROULP_EPILOGUE_STORE = 0,
+  ZEROULP_EPILOGUE_ACCUMULATE = 1
+};
+
+/// How a GEMM sums: SPEC, G1 to G11.
+typedef struct zeroulp_recipe {
+  zeroulp_accumulator accumulator;  ///< `stored` is fp32
+  int32_t interval;                 ///< K between promotions; 0: none
+  int32_t promotion;                ///< zeroulp_promotion
+  zeroulp_group a;                  ///< what a scale of A covers
+  zeroulp_group b;
+  int32_t splits;         ///< at least 1
+  int32_t epilogue;       ///< zeroulp_epilogue
+  zeroulp_format output;  ///< at most 32 bits
+} zeroulp_recipe;
+
+// Names.
+
+/// Tables of names. The names of the first five are those of an enum's values,
+/// in the order of the values.
+enum zeroulp_table {
+  ZEROULP_ROUNDINGS = 0,
+  ZEROULP_SCALE_KINDS = 1,
+  ZEROULP_SCALE_LAYOUTS = 2,
+  ZEROULP_RETILE_RULES = 3,
+  ZEROULP_SIMD_SETS = 4,
+  ZEROULP_FORMATS = 5,
+  ZEROULP_POLICIES = 6,
+  ZEROULP_CONVENTIONS = 7,
+  ZEROULP_RECIPES = 8,
+  ZEROULP_PATHS = 9
+};
+
+/// Name number `index` of a table, or NULL where there is none: count up from 0
+/// to list them. Valid as long as the library is loaded.
+ZEROULP_API const char* zeroulp_name(int32_t table, int64_t index);
+/// The value called `name`, in one of the first five tables.
+ZEROULP_API zeroulp_status zeroulp_value_from_name(int32_t table,
+                                                   const char* name,
+                                                   int32_t* value);
+
+/// A name of the table, or eXmY for an IEEE-like format.
+ZEROULP_API zeroulp_status zeroulp_format_from_name(const char* name,
+                                                    zeroulp_format* format);
+/// Writes the name of `format` and a 0 to `name`, which has room for `size`
+/// bytes. A format that no name gives back is an invalid argument.
+ZEROULP_API zeroulp_status zeroulp_format_name(const zeroulp_format* format,
+                                               char* name, size_t size);
+ZEROULP_API zeroulp_status zeroulp_policy_from_name(const char* name,
+                                                    zeroulp_policy* policy);
+/// RxC, or `tensor`.
+ZEROULP_API zeroulp_status zeroulp_group_from_name(const char* name,
+                                                   zeroulp_group* group);
+ZEROULP_API zeroulp_status
+zeroulp_convention_from_name(const char* name, zeroulp_convention* convention);
+/// A NULL `scale` is what the convention has unless it is told otherwise: pow2
+/// or fp32.
+ZEROULP_API zeroulp_status zeroulp_quantizer_from_names(
+    const char* from, const char* to, const char* convention, const char* scale,
+    const char* group, zeroulp_quantizer* quantizer);
+/// Any name of the table, or whatif.fN.A.B.f32 with N from 8 to 34.
+ZEROULP_API zeroulp_status zeroulp_path_from_name(const char* name,
+                                                  zeroulp_path* path);
+ZEROULP_API zeroulp_status zeroulp_recipe_from_name(const char* name,
+                                                    zeroulp_recipe* recipe);
+/// Writes `recipe` with the accumulator that Hopper has for these operands: the
+/// named recipes have that of FP8. An invalid argument where it has none.
+ZEROULP_API zeroulp_status zeroulp_recipe_for_operands(
+    const zeroulp_recipe* recipe, const zeroulp_format* a,
+    const zeroulp_format* b, zeroulp_recipe* out);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // ZEROULP_ZEROULP_VALUES_H_
