@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <concepts>
+#include <utility>
 
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -10,51 +12,63 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// A value of an enumeration and its name.
+/// The names of the values of a type.
 template <class T>
 struct word {
   const char* name;
   T value;
 };
-
-constexpr word<operation> operations[] = {
-    {"add", operation::add},           {"subtract", operation::subtract},
-    {"multiply", operation::multiply}, {"fma", operation::fma},
-    {"divide", operation::divide},     {"square_root", operation::square_root}};
-constexpr word<bool> truths[] = {{"no", false}, {"yes", true}};
-constexpr word<history_rule> histories[] = {
-    {"maximum", history_rule::maximum},
-    {"moving_average", history_rule::moving_average}};
-constexpr word<pack_layout> packings[] = {{"bytes", pack_layout::bytes},
-                                          {"words", pack_layout::words}};
-constexpr word<promotion> promotions[] = {
-    {"add", promotion::add},
-    {"product_of_scales", promotion::product_of_scales},
-    {"one_then_other", promotion::one_then_other}};
-constexpr word<epilogue> epilogues[] = {{"store", epilogue::store},
-                                        {"accumulate", epilogue::accumulate}};
-constexpr word<placement> placements[] = {{"dense", placement::dense},
-                                          {"padded", placement::padded},
-                                          {"transposed", placement::transposed},
-                                          {"spread", placement::spread}};
-
-template <class Table, class Value>
-Value value_in(const Table& table, std::string_view text, Value) {
-  std::string known;
-  for (const auto& w : table) {
-    if (w.name == text) return w.value;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", w.name);
-  }
-  throw input_error(fmt::format("'{}': use one of {}", text, known));
-}
-
-template <class Table, class Value>
-std::string name_in(const Table& table, const Value& value) {
-  for (const auto& w : table) {
-    if (w.value == value) return w.name;
-  }
-  return "?";
-}
+template <class T>
+struct words;
+template <>
+struct words<operation> {
+  static constexpr word<operation> table[] = {
+      {"add", operation::add},
+      {"subtract", operation::subtract},
+      {"multiply", operation::multiply},
+      {"fma", operation::fma},
+      {"divide", operation::divide},
+      {"square_root", operation::square_root}};
+};
+template <>
+struct words<bool> {
+  static constexpr word<bool> table[] = {{"no", false}, {"yes", true}};
+};
+template <>
+struct words<history_rule> {
+  static constexpr word<history_rule> table[] = {
+      {"maximum", history_rule::maximum},
+      {"moving_average", history_rule::moving_average}};
+};
+template <>
+struct words<pack_layout> {
+  static constexpr word<pack_layout> table[] = {{"bytes", pack_layout::bytes},
+                                                {"words", pack_layout::words}};
+};
+template <>
+struct words<promotion> {
+  static constexpr word<promotion> table[] = {
+      {"add", promotion::add},
+      {"product_of_scales", promotion::product_of_scales},
+      {"one_then_other", promotion::one_then_other}};
+};
+template <>
+struct words<epilogue> {
+  static constexpr word<epilogue> table[] = {
+      {"store", epilogue::store}, {"accumulate", epilogue::accumulate}};
+};
+template <>
+struct words<placement> {
+  static constexpr word<placement> table[] = {
+      {"dense", placement::dense},
+      {"padded", placement::padded},
+      {"transposed", placement::transposed},
+      {"spread", placement::spread}};
+};
+template <>
+struct words<combine_rule> {
+  static constexpr auto& table = named_combine_rules;
+};
 
 /// A number within [low, high].
 template <class T>
@@ -69,29 +83,50 @@ T parse_whole(std::string_view text, T low, T high, int base = 10) {
   return value;
 }
 
-std::uint32_t parse_bits(std::string_view text) {
-  return parse_whole<std::uint32_t>(text, 0, 0xffffffff, 16);
-}
+template <class T>
+concept named = requires {
+  words<T>::table;
+};
 
-std::uint64_t parse_bits64(std::string_view text) {
-  return parse_whole<std::uint64_t>(text, 0, ~std::uint64_t{0}, 16);
-}
+// What each type of a setting is in text: read() throws input_error.
 
-/// Elements along M or N and along K; 0: all.
-granularity parse_granularity(std::string_view text) {
-  const auto x = text.find('x');
-  if (x == std::string_view::npos) {
-    throw input_error(
-        fmt::format("'{}': use RxC, such as 1x128; 0 means all", text));
+template <named T>
+void read(T& x, std::string_view text) {
+  std::string known;
+  for (const auto& w : words<T>::table) {
+    if (w.name == text) {
+      x = w.value;
+      return;
+    }
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", w.name);
   }
-  constexpr std::int32_t most = 1 << 20;
-  return {parse_whole<std::int32_t>(text.substr(0, x), 0, most),
-          parse_whole<std::int32_t>(text.substr(x + 1), 0, most)};
+  throw input_error(fmt::format("'{}': use one of {}", text, known));
 }
 
-std::string to_text(granularity g) { return fmt::format("{}x{}", g.mn, g.k); }
+template <class Table, class Value>
+std::string name_in(const Table& table, const Value& value) {
+  for (const auto& w : table) {
+    if (w.value == value) return w.name;
+  }
+  return "?";
+}
 
-std::string name_of_path(const path& p) {
+template <named T>
+std::string write(const T& x) {
+  return name_in(words<T>::table, x);
+}
+
+void read(format& f, std::string_view text) { f = parse_format(text); }
+std::string write(format f) { return name_of(f); }
+
+void read(rounding& r, std::string_view text) { r = parse_rounding(text); }
+std::string write(rounding r) { return std::string(name_of(r)); }
+
+void read(policy& p, std::string_view text) { p = parse_policy(text); }
+std::string write(const policy& p) { return name_in(named_policies, p); }
+
+void read(path& p, std::string_view text) { p = parse_path(text).value; }
+std::string write(const path& p) {
   for (const auto& named : all_paths()) {
     if (named.value == p) return named.name;
   }
@@ -103,203 +138,140 @@ std::string name_of_path(const path& p) {
   return "?";
 }
 
-// clang-format off
-#define READ [](settings& s, std::string_view text)
-#define WRITE [](const settings& s) -> std::string
-// clang-format on
+void read(named_convention& c, std::string_view text) {
+  c = parse_convention(text);
+}
+std::string write(const named_convention& c) { return c.name; }
 
-std::vector<option> make_options() {
-  constexpr std::int32_t most = 1 << 20;
-  return {{"from", "format of the input", READ{s.from = parse_format(text);
+void read(scale_kind& k, std::string_view text) { k = parse_scale_kind(text); }
+std::string write(scale_kind k) { return std::string(name_of(k)); }
+
+void read(group_shape& g, std::string_view text) { g = parse_group(text); }
+std::string write(group_shape g) { return name_of(g); }
+
+void read(scale_layout& l, std::string_view text) {
+  l = parse_scale_layout(text);
 }
-, WRITE { return name_of(s.from); }
-, {}
-}  // namespace
-, {"to", "format of the output", READ{s.to = parse_format(text);
-}  // namespace zeroulp::fuzz
-, WRITE { return name_of(s.to); }
-, {}
+std::string write(scale_layout l) { return std::string(name_of(l)); }
+
+void read(retile_rule& r, std::string_view text) {
+  r = parse_retile_rule(text);
 }
-, {"round", "rounding", READ{s.round.mode = parse_rounding(text);
+std::string write(retile_rule r) { return std::string(name_of(r)); }
+
+constexpr std::int32_t most = 1 << 20;  ///< of lengths and counts
+
+/// Elements along M or N and along K; 0: all.
+void read(granularity& g, std::string_view text) {
+  const auto x = text.find('x');
+  if (x == std::string_view::npos) {
+    throw input_error(
+        fmt::format("'{}': use RxC, such as 1x128; 0 means all", text));
+  }
+  g = {parse_whole<std::int32_t>(text.substr(0, x), 0, most),
+       parse_whole<std::int32_t>(text.substr(x + 1), 0, most)};
 }
-, WRITE { return std::string(name_of(s.round.mode)); }
-, { "nearest_even", "toward_zero" }
+std::string write(granularity g) { return fmt::format("{}x{}", g.mn, g.k); }
+
+/// Bits, in hexadecimal.
+template <std::unsigned_integral T>
+requires(!named<T>) void read(T& bits, std::string_view text) {
+  bits = parse_whole<T>(text, 0, static_cast<T>(~T{0}), 16);
 }
-, {"random", "bits of stochastic rounding, hexadecimal",
-   READ{s.round.random = parse_bits(text);
-}
-, WRITE { return fmt::format("{:x}", s.round.random); }
-, { "0", "80000000", "ffffffff" }
-}
-, {"overflow", "policy of overflow and specials",
-   READ{s.overflow = parse_policy(text);
-}
-, WRITE { return name_in(named_policies, s.overflow); }
-, { "ocp_saturate", "ocp_nonsaturate" }
-}
-, {"op", "operation", READ{s.op = value_in(operations, text, s.op);
-}
-, WRITE { return name_in(operations, s.op); }
-, {}
-}
-, {"approximate", "divide as PTX div.full does: yes or no",
-   READ{s.approximate = value_in(truths, text, s.approximate);
-}
-, WRITE { return name_in(truths, s.approximate); }
-, {}
-}
-, {"path", "tensor-core path", READ{s.unit = parse_path(text).value;
-}
-, WRITE { return name_of_path(s.unit); }
-, {}
-}
-, {"convention", "quantizer convention", READ{s.how = parse_convention(text);
-}
-, WRITE { return s.how.name; }
-, {}
-}
-, {"scale", "kind of scale", READ{s.scale = parse_scale_kind(text);
-}
-, WRITE { return std::string(name_of(s.scale)); }
-, { "fp32", "pow2" }
-}
-, {"group", "group that shares a scale", READ{s.group = parse_group(text);
-}
-, WRITE { return name_of(s.group); }
-, { "1x128" }
-}
-, {"layout", "layout of the scales", READ{s.layout = parse_scale_layout(text);
-}
-, WRITE { return std::string(name_of(s.layout)); }
-, { "row_major" }
-}
-, {"history", "rule of delayed scaling",
-   READ{s.history = value_in(histories, text, s.history);
-}
-, WRITE { return name_in(histories, s.history); }
-, { "maximum" }
-}
-, {"decay", "of the moving average, FP32 bits in hexadecimal",
-   READ{s.decay = parse_bits(text);
-}
-, WRITE { return fmt::format("{:x}", s.decay); }
-, { "3f000000", "3f666666" }
-}
-, {"packing", "layout of 12-bit codes",
-   READ{s.packing = value_in(packings, text, s.packing);
-}
-, WRITE { return name_in(packings, s.packing); }
-, { "bytes" }
-}
-, {"rule", "rule of re-tiling", READ{s.rule = parse_retile_rule(text);
-}
-, WRITE { return std::string(name_of(s.rule)); }
-, { "amax" }
-}
-, {"tile", "length of a tile; 0: all",
-   READ{s.tile = parse_whole<std::int32_t>(text, 0, most);
-}
-, WRITE { return std::to_string(s.tile); }
-, { "128" }
-}
-, {"interval", "elements of K between promotions; 0: none",
-   READ{s.gemm.interval = parse_whole<std::int32_t>(text, 0, most);
-}
-, WRITE { return std::to_string(s.gemm.interval); }
-, { "0", "32", "64", "128" }
-}
-, {"update", "how a partial sum joins the FP32 sum",
-   READ{s.gemm.update = value_in(promotions, text, s.gemm.update);
-}
-, WRITE { return name_in(promotions, s.gemm.update); }
-, { "add", "product_of_scales" }
-}
-, {"a_group", "elements of A that share a scale, along M and K",
-   READ{s.gemm.a = parse_granularity(text);
-}
-, WRITE { return to_text(s.gemm.a); }
-, { "0x0", "1x128" }
-}
-, {"b_group", "elements of B that share a scale, along N and K",
-   READ{s.gemm.b = parse_granularity(text);
-}
-, WRITE { return to_text(s.gemm.b); }
-, { "0x0", "1x128" }
-}
-, {"splits", "ranges into which K is cut",
-   READ{s.gemm.splits = parse_whole<std::int32_t>(text, 1, most);
-}
-, WRITE { return std::to_string(s.gemm.splits); }
-, { "1", "2" }
-}
-, {"end", "epilogue", READ{s.gemm.end = value_in(epilogues, text, s.gemm.end);
-}
-, WRITE { return name_in(epilogues, s.gemm.end); }
-, { "store" }
-}
-, {"output", "format of D: fp32 or bf16",
-   READ{s.gemm.output = parse_format(text);
-}
-, WRITE { return name_of(s.gemm.output); }
-, { "fp32" }
-}
-, {"value", "format of what swiglu computes",
-   READ{s.value = parse_format(text);
-}
-, WRITE { return name_of(s.value); }
-, { "fp32", "bf16" }
-}
-, {"gradient", "format of dh", READ{s.gradient = parse_format(text);
-}
-, WRITE { return name_of(s.gradient); }
-, { "fp32", "bf16" }
-}
-, {"out_to", "format of what is quantized of the values",
-   READ{s.out_to = parse_format(text);
-}
-, WRITE { return name_of(s.out_to); }
-, { "e4m3" }
-}
-, {"out_scale", "kind of its scales",
-   READ{s.out_scale = parse_scale_kind(text);
-}
-, WRITE { return std::string(name_of(s.out_scale)); }
-, { "fp32", "pow2" }
-}
-, {"random_seed", "seed of stochastic rounding, hexadecimal",
-   READ{s.random_seed = parse_bits64(text);
-}
-, WRITE { return fmt::format("{:x}", s.random_seed); }
-, { "0", "1" }
-}
-, {"first_index", "index of the first element, hexadecimal",
-   READ{s.first_index = parse_bits64(text);
-}
-, WRITE { return fmt::format("{:x}", s.first_index); }
-, { "0", "1" }
-}
-, {"sum", "order and roundings of a sum",
-   READ{s.sum = value_in(named_combine_rules, text, s.sum);
-}
-, WRITE { return name_in(named_combine_rules, s.sum); }
-, { "fp32_slots", "bf16_hops" }
-}
-, {"place", "how matrices lie in their buffers",
-   READ{s.place = value_in(placements, text, s.place);
-}
-, WRITE { return name_in(placements, s.place); }
-, { "dense", "padded" }
-}
-,
-}
-;
+template <std::unsigned_integral T>
+requires(!named<T>) std::string write(T bits) {
+  return fmt::format("{:x}", bits);
 }
 
-#undef READ
-#undef WRITE
+/// The member of the settings, or the member of that, and so on.
+template <auto... Member>
+auto& at(auto& s) {
+  return (s.*....*Member);
+}
+
+/// The option for a member of the settings, or of a member of it. `simplest`
+/// has the values that a shrinker may try.
+template <auto... Member>
+option row(const char* name, const char* about,
+           std::vector<std::string> simplest = {}) {
+  return {
+      name, about,
+      [](settings& s, std::string_view text) { read(at<Member...>(s), text); },
+      [](const settings& s) { return write(at<Member...>(s)); },
+      std::move(simplest)};
+}
+
+/// The same for a number from `Least`.
+template <std::int32_t Least, auto... Member>
+option count(const char* name, const char* about,
+             std::vector<std::string> simplest) {
+  return {name, about,
+          [](settings& s, std::string_view text) {
+            at<Member...>(s) = parse_whole(text, Least, most);
+          },
+          [](const settings& s) { return std::to_string(at<Member...>(s)); },
+          std::move(simplest)};
+}
 
 const std::vector<option>& options() {
-  static const std::vector<option> table = make_options();
+  using s = settings;
+  static const std::vector<option> table = {
+      row<&s::from>("from", "format of the input"),
+      row<&s::to>("to", "format of the output"),
+      row<&s::round, &rounder::mode>("round", "rounding",
+                                     {"nearest_even", "toward_zero"}),
+      row<&s::round, &rounder::random>(
+          "random", "bits of stochastic rounding, hexadecimal",
+          {"0", "80000000", "ffffffff"}),
+      row<&s::overflow>("overflow", "policy of overflow and specials",
+                        {"ocp_saturate", "ocp_nonsaturate"}),
+      row<&s::op>("op", "operation"),
+      row<&s::approximate>("approximate",
+                           "divide as PTX div.full does: yes or no"),
+      row<&s::unit>("path", "tensor-core path"),
+      row<&s::how>("convention", "quantizer convention"),
+      row<&s::scale>("scale", "kind of scale", {"fp32", "pow2"}),
+      row<&s::group>("group", "group that shares a scale", {"1x128"}),
+      row<&s::layout>("layout", "layout of the scales", {"row_major"}),
+      row<&s::history>("history", "rule of delayed scaling", {"maximum"}),
+      row<&s::decay>("decay", "of the moving average, FP32 bits in hexadecimal",
+                     {"3f000000", "3f666666"}),
+      row<&s::packing>("packing", "layout of 12-bit codes", {"bytes"}),
+      row<&s::rule>("rule", "rule of re-tiling", {"amax"}),
+      count<0, &s::tile>("tile", "length of a tile; 0: all", {"128"}),
+      count<0, &s::gemm, &recipe::interval>(
+          "interval", "elements of K between promotions; 0: none",
+          {"0", "32", "64", "128"}),
+      row<&s::gemm, &recipe::update>("update",
+                                     "how a partial sum joins the FP32 sum",
+                                     {"add", "product_of_scales"}),
+      row<&s::gemm, &recipe::a>(
+          "a_group", "elements of A that share a scale, along M and K",
+          {"0x0", "1x128"}),
+      row<&s::gemm, &recipe::b>(
+          "b_group", "elements of B that share a scale, along N and K",
+          {"0x0", "1x128"}),
+      count<1, &s::gemm, &recipe::splits>(
+          "splits", "ranges into which K is cut", {"1", "2"}),
+      row<&s::gemm, &recipe::end>("end", "epilogue", {"store"}),
+      row<&s::gemm, &recipe::output>("output", "format of D: fp32 or bf16",
+                                     {"fp32"}),
+      row<&s::value>("value", "format of what swiglu computes",
+                     {"fp32", "bf16"}),
+      row<&s::gradient>("gradient", "format of dh", {"fp32", "bf16"}),
+      row<&s::out_to>("out_to", "format of what is quantized of the values",
+                      {"e4m3"}),
+      row<&s::out_scale>("out_scale", "kind of its scales", {"fp32", "pow2"}),
+      row<&s::random_seed>("random_seed",
+                           "seed of stochastic rounding, hexadecimal",
+                           {"0", "1"}),
+      row<&s::first_index>(
+          "first_index", "index of the first element, hexadecimal", {"0", "1"}),
+      row<&s::sum>("sum", "order and roundings of a sum",
+                   {"fp32_slots", "bf16_hops"}),
+      row<&s::place>("place", "how matrices lie in their buffers",
+                     {"dense", "padded"}),
+  };
   return table;
 }
 
