@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <new>
 #include <string>
@@ -34,8 +38,9 @@ namespace fs = std::filesystem;
 
 class descriptor {
  public:
-  descriptor(const fs::path& path, int flags, mode_t mode = 0)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  explicit descriptor(int fd) : fd_(fd) {}
+  descriptor(const fs::path& path, int flags)
+      : descriptor(::open(path.c_str(), flags | O_CLOEXEC)) {}
   descriptor(const descriptor&) = delete;
   descriptor& operator=(const descriptor&) = delete;
   ~descriptor() {
@@ -96,6 +101,29 @@ void sync_directory(const fs::path& file) {
   if (d.valid()) (void)::fsync(d.get());  // not every file system can
 }
 
+std::atomic_flag sets_busy = ATOMIC_FLAG_INIT;
+std::vector<output_set*> sets;  ///< all that there are
+
+/// While it lives, what the sets say and what stands on the disk may differ: no
+/// signal comes to this thread, and abandon_all() waits in another.
+class [[nodiscard]] transition {
+ public:
+  transition() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    while (sets_busy.test_and_set(std::memory_order_acquire)) ::sched_yield();
+  }
+  transition(const transition&) = delete;
+  ~transition() {
+    sets_busy.clear(std::memory_order_release);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_;
+};
+
 }  // namespace
 
 input_error::input_error(std::string_view message)
@@ -137,10 +165,17 @@ std::vector<std::byte> read_file(const fs::path& path) {
   return bytes;
 }
 
-output_set::output_set(fs::path directory) : directory_(std::move(directory)) {
+output_set::output_set() {
+  const transition now;
+  sets.push_back(this);
+}
+
+output_set::output_set(fs::path directory) : output_set() {
+  directory_ = std::move(directory);
   constexpr const char* remedy = "name a directory that can be written";
   if (directory_.empty()) throw input_error(std::string("no path: ") + remedy);
   fs::path prefix;
+  const transition now;
   for (const fs::path& part : directory_) {
     prefix /= part;
     if (::mkdir(prefix.c_str(), 0777) == 0) {
@@ -156,7 +191,17 @@ output_set::output_set(fs::path directory) : directory_(std::move(directory)) {
   }
 }
 
-output_set::~output_set() { rollback(); }
+output_set::~output_set() {
+  const transition now;
+  rollback();
+  std::erase(sets, this);
+}
+
+void output_set::abandon_all() noexcept {
+  while (sets_busy.test_and_set(std::memory_order_acquire)) {
+  }
+  for (const output_set* set : sets) set->undo();
+}
 
 void output_set::add(const fs::path& name, std::string_view content) {
   write(name, {{content}});
@@ -180,23 +225,34 @@ void output_set::write(const fs::path& name,
   for (const entry& e : entries_) {
     if (e.target == target) refuse(path, "written twice", "name another file");
   }
-  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+  descriptor d(open_temporary(path, target));
+  int error = 0;
+  for (std::size_t i = 0; i < parts.size() && error == 0; ++i) {
+    error = write_all(d.get(), parts[i]);
+  }
+  if (error == 0 && ::fsync(d.get()) != 0 && errno != EINVAL) error = errno;
+  const int closing = d.close();
+  if (error == 0) error = closing;
+  if (error == 0) return;
+  {
+    const transition now;
+    fail();
+  }
+  refuse(path, "cannot write", error, "free space or name another file");
+}
+
+int output_set::open_temporary(const fs::path& path, const fs::path& target) {
+  const transition now;
   for (unsigned long serial = 0;; ++serial) {
     entry e{target, sibling(target, serial), {}};
-    descriptor d(e.temporary, flags, 0666);
-    if (!d.valid() && errno == EEXIST) continue;
-    if (!d.valid()) refuse(path, "cannot write", errno, remedy);
-    entries_.push_back(std::move(e));
-    int error = 0;
-    for (std::size_t i = 0; i < parts.size() && error == 0; ++i) {
-      error = write_all(d.get(), parts[i]);
+    const int fd = ::open(e.temporary.c_str(),
+                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == EEXIST) continue;
+    if (fd < 0) {
+      refuse(path, "cannot write", errno, "name a file that can be written");
     }
-    if (error == 0 && ::fsync(d.get()) != 0 && errno != EINVAL) error = errno;
-    const int closing = d.close();
-    if (error == 0) error = closing;
-    if (error == 0) return;
-    fail();
-    refuse(path, "cannot write", error, "free space or name another file");
+    entries_.push_back(std::move(e));
+    return fd;
   }
 }
 
@@ -224,13 +280,17 @@ void output_set::place(entry& e) {
 void output_set::commit() {
   if (failed_)
     throw std::logic_error("zeroulp::output_set: commit of a failed set");
-  for (entry& e : entries_) place(e);
-  for (const entry& e : entries_) {
-    if (!e.backup.empty()) ::unlink(e.backup.c_str());
-    sync_directory(e.target);
+  std::vector<entry> placed;
+  {
+    const transition now;
+    for (entry& e : entries_) place(e);
+    for (const entry& e : entries_) {
+      if (!e.backup.empty()) ::unlink(e.backup.c_str());
+    }
+    placed.swap(entries_);
+    made_.clear();
   }
-  entries_.clear();
-  made_.clear();
+  for (const entry& e : placed) sync_directory(e.target);
 }
 
 void output_set::fail() noexcept {
@@ -239,6 +299,13 @@ void output_set::fail() noexcept {
 }
 
 void output_set::rollback() noexcept {
+  undo();
+  entries_.clear();
+  made_.clear();
+}
+
+// Calls of the system alone: a signal's handler may come here.
+void output_set::undo() const noexcept {
   for (const entry& e : entries_) {
     if (!e.placed) {
       ::unlink(e.temporary.c_str());
@@ -249,11 +316,9 @@ void output_set::rollback() noexcept {
       ::unlink(e.target.c_str());
     }
   }
-  entries_.clear();
   for (auto dir = made_.rbegin(); dir != made_.rend(); ++dir) {
     ::rmdir(dir->c_str());
   }
-  made_.clear();
 }
 
 }  // namespace zeroulp

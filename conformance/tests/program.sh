@@ -113,7 +113,7 @@ is() {
 
 # Chains of parts, one beside the other, each in a directory of its own. What a
 # part wrote, those behind it in its chain use.
-chains=('convert step tensor gemm measure identify refuse'
+chains=('convert step tensor gemm measure identify refuse signals'
   'plugin campaign catalog vectors conform fuzz bench')
 for i in "${!chains[@]}"; do
   (

@@ -128,11 +128,12 @@ void write_npy(const std::filesystem::path& path, const array& a);
 ///
 /// Every function throws input_error with the path and the system's reason.
 /// Across a crash of the machine each file is whole, old or new; the set is
-/// not one transaction. A process killed in between leaves `.zeroulp-*` files.
+/// not one transaction. A process that SIGKILL ends in between leaves
+/// `.zeroulp-*` files; before other signals end it, call abandon_all().
 class output_set {
  public:
   /// Names given to add() are paths of their own.
-  output_set() = default;
+  output_set();
   /// Names given to add() are inside `directory`, made if it is absent.
   explicit output_set(std::filesystem::path directory);
   output_set(const output_set&) = delete;
@@ -143,6 +144,10 @@ class output_set {
   void add(const std::filesystem::path& name, const array& a);
   void commit();
 
+  /// Undoes all that is not committed; for a signal's handler that blocks all
+  /// signals and ends the process: no set can be used afterwards.
+  static void abandon_all() noexcept;
+
  private:
   struct entry {
     std::filesystem::path target, temporary, backup;
@@ -150,9 +155,14 @@ class output_set {
   };
   void write(const std::filesystem::path& name,
              std::span<const std::string_view> parts);
+  /// Returns a descriptor; the file is the last entry's.
+  int open_temporary(const std::filesystem::path& path,
+                     const std::filesystem::path& target);
+  // These where nobody looks: see `transition`.
   void place(entry& e);
   void fail() noexcept;
   void rollback() noexcept;
+  void undo() const noexcept;
 
   std::filesystem::path directory_;
   std::vector<std::filesystem::path> made_;

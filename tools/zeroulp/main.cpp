@@ -2,6 +2,7 @@
 // held, 1 mismatch, 2 bad request).
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <cstdio>
 #include <exception>
@@ -20,6 +21,24 @@ int fail(std::string_view message) {
   return 2;
 }
 
+extern "C" void leave_nothing_half_written(int signal) {
+  zeroulp::output_set::abandon_all();
+  ::raise(signal);  // what it does otherwise, when this returns
+}
+
+void handle_signals() {
+  struct sigaction action = {};
+  action.sa_handler = leave_nothing_half_written;
+  action.sa_flags = SA_RESETHAND;
+  ::sigfillset(&action.sa_mask);
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    struct sigaction before = {};
+    // nohup and the background of a shell have reasons to ignore some.
+    if (::sigaction(signal, nullptr, &before) != 0) continue;
+    if (before.sa_handler == SIG_DFL) ::sigaction(signal, &action, nullptr);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,6 +47,7 @@ int main(int argc, char** argv) {
     if (argc == 3 && all[1] == zeroulp::program::plugin_worker_command) {
       return zeroulp::program::run_plugin_worker(argv[2]);
     }
+    handle_signals();
     return zeroulp::program::run({all.begin() + !all.empty(), all.end()});
   } catch (const std::bad_alloc&) {
     return fail("not enough memory: use smaller matrices");
