@@ -12,12 +12,6 @@
 namespace zeroulp::c_abi {
 namespace {
 
-code_order order_of(format f) {
-  return {f.sign_mask(), f.magnitude_mask(),
-          f.has_infinity() ? f.infinity_code() : f.max_code(),
-          f.kind == specials::fnuz};
-}
-
 std::uint64_t distance(std::uint64_t a, std::uint64_t b,
                        const code_order& order) {
   ulp_histogram one;

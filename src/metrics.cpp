@@ -140,6 +140,12 @@ error_metrics error_accumulator::result() const {
   return m;
 }
 
+code_order order_of(format f) {
+  return {f.sign_mask(), f.magnitude_mask(),
+          f.has_infinity() ? f.infinity_code() : f.max_code(),
+          f.kind == specials::fnuz};
+}
+
 void ulp_histogram::add(std::uint64_t a, std::uint64_t b,
                         const code_order& order) {
   const std::uint64_t mask = order.sign_mask | order.magnitude_mask;

@@ -22,6 +22,8 @@
 #include <span>
 #include <vector>
 
+#include "zeroulp/core/format.hpp"
+
 namespace zeroulp {
 
 /// The probabilities of error_metrics::quantiles.
@@ -73,6 +75,8 @@ struct code_order {
   std::uint64_t largest = 0;         ///< magnitudes above it are NaN
   bool negative_zero_is_nan = false;
 };
+
+code_order order_of(format f);
 
 /// Distances in units of the last place: the number of codes from one to the
 /// other when they are sorted by value, +0 and -0 being one place.

@@ -266,12 +266,6 @@ std::string to_hex(std::uint64_t code, int bits) {
   return fmt::format("{:0{}x}", code, (bits + 3) / 4);
 }
 
-code_order order_of(format f) {
-  return {f.sign_mask(), f.magnitude_mask(),
-          f.has_infinity() ? f.infinity_code() : f.max_code(),
-          f.kind == specials::fnuz};
-}
-
 std::string describe(format f, std::uint64_t code) {
   return fmt::format("{} ({})", to_hex(code, f.bits()),
                      to_decimal(decode(f, code)));

@@ -115,9 +115,6 @@ void visit_bits(const array& a, Use use) {
   }
 }
 
-/// How the codes of `f` are ordered.
-code_order order_of(format f);
-
 /// A code with its bits and its value, for a person.
 std::string describe(format f, std::uint64_t code);
 
