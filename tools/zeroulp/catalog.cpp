@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <optional>
+#include <functional>
 
 #include "program.hpp"
 
@@ -17,27 +17,23 @@ struct entry {
   json fields;
 };
 
-std::vector<entry> list_formats() {
+entry show(const named_format& row) {
   constexpr const char* kinds[] = {"ieee", "fn", "fnuz", "finite", "scale"};
-  std::vector<entry> rows;
-  for (const auto& row : named_formats) {
-    const format f = row.value;
-    const auto text = [f](std::uint64_t code) {
-      return fmt::format("{:.9g}", to_double(decode(f, code)));
-    };
-    const std::uint64_t min_normal =
-        f.kind == specials::scale ? 0 : std::uint64_t{1} << f.man_bits;
-    rows.push_back({row.name,
-                    {{"bits", f.bits()},
-                     {"exp_bits", f.exp_bits},
-                     {"man_bits", f.man_bits},
-                     {"bias", f.bias},
-                     {"specials", kinds[static_cast<int>(f.kind)]},
-                     {"max", text(f.max_code())},
-                     {"min_normal", text(min_normal)},
-                     {"min", text(f.kind == specials::scale ? 0 : 1)}}});
-  }
-  return rows;
+  const format f = row.value;
+  const auto text = [f](std::uint64_t code) {
+    return fmt::format("{:.9g}", to_double(decode(f, code)));
+  };
+  const std::uint64_t min_normal =
+      f.kind == specials::scale ? 0 : std::uint64_t{1} << f.man_bits;
+  return {row.name,
+          {{"bits", f.bits()},
+           {"exp_bits", f.exp_bits},
+           {"man_bits", f.man_bits},
+           {"bias", f.bias},
+           {"specials", kinds[static_cast<int>(f.kind)]},
+           {"max", text(f.max_code())},
+           {"min_normal", text(min_normal)},
+           {"min", text(f.kind == specials::scale ? 0 : 1)}}};
 }
 
 std::string scale_text(scale_rule rule) {
@@ -68,29 +64,24 @@ std::string element_text(element_rule rule) {
   return "div.full(x, s), exact model of an H200";
 }
 
-std::vector<entry> list_conventions() {
+entry show(const named_convention& row) {
   constexpr const char* amax_rules[] = {"finite only", "skip NaN", "keep NaN"};
-  std::vector<entry> rows;
-  for (const auto& row : named_conventions) {
-    const convention& c = row.value;
-    std::string_view conversion = "?";
-    for (const auto& p : named_policies) {
-      if (p.value == c.conversion) conversion = p.name;
-    }
-    rows.push_back(
-        {row.name,
-         {{"amax_floor",
-           fmt::format("{:.6g}", to_double(decode(fp32, c.amax_floor)))},
-          {"scale", scale_text(c.scale)},
-          {"element", element_text(c.element)},
-          {"amax", amax_rules[static_cast<int>(c.amax)]},
-          {"unit_scale", c.unit_scale},
-          {"bf16_amax", c.bf16_amax},
-          {"default_scale", c.power_of_two ? "pow2" : "fp32"},
-          {"conversion", conversion},
-          {"source", row.source}}});
+  const convention& c = row.value;
+  std::string_view conversion = "?";
+  for (const auto& p : named_policies) {
+    if (p.value == c.conversion) conversion = p.name;
   }
-  return rows;
+  return {row.name,
+          {{"amax_floor",
+            fmt::format("{:.6g}", to_double(decode(fp32, c.amax_floor)))},
+           {"scale", scale_text(c.scale)},
+           {"element", element_text(c.element)},
+           {"amax", amax_rules[static_cast<int>(c.amax)]},
+           {"unit_scale", c.unit_scale},
+           {"bf16_amax", c.bf16_amax},
+           {"default_scale", c.power_of_two ? "pow2" : "fp32"},
+           {"conversion", conversion},
+           {"source", row.source}}};
 }
 
 json accumulator_fields(const accumulator& a) {
@@ -107,44 +98,51 @@ json accumulator_fields(const accumulator& a) {
       {"renormalized", a.renormalized}};
 }
 
-std::vector<entry> list_recipes() {
+entry show(const named_recipe& row) {
   const auto cover = [](granularity g) {
     return g.mn == 0 && g.k == 0 ? std::string("tensor")
                                  : fmt::format("{}x{}", g.mn, g.k);
   };
   constexpr const char* updates[] = {"fl(acc+p)", "fma(p, fl(sa*sb), acc)",
                                      "fma(fl(p*sa), sb, acc)"};
-  std::vector<entry> rows;
-  for (const auto& row : named_recipes) {
-    const recipe& r = row.value;
-    rows.push_back(
-        {row.name,
-         {{"interval", r.interval == 0 ? json("none") : json(r.interval)},
-          {"update",
-           r.interval == 0 ? "none" : updates[static_cast<int>(r.update)]},
-          {"a", cover(r.a)},
-          {"b", cover(r.b)},
-          {"splits", r.splits},
-          {"epilogue", r.end == epilogue::store ? "store" : "fl(acc+C)"},
-          {"output", name_of(r.output)},
-          {"L", r.acc.length == 0 ? json("all") : json(r.acc.length)},
-          {"F", r.acc.fraction_bits == uncut ? json("exact")
-                                             : json(r.acc.fraction_bits)},
-          {"source", row.source}}});
-  }
-  return rows;
+  const recipe& r = row.value;
+  return {row.name,
+          {{"interval", r.interval == 0 ? json("none") : json(r.interval)},
+           {"update",
+            r.interval == 0 ? "none" : updates[static_cast<int>(r.update)]},
+           {"a", cover(r.a)},
+           {"b", cover(r.b)},
+           {"splits", r.splits},
+           {"epilogue", r.end == epilogue::store ? "store" : "fl(acc+C)"},
+           {"output", name_of(r.output)},
+           {"L", r.acc.length == 0 ? json("all") : json(r.acc.length)},
+           {"F", r.acc.fraction_bits == uncut ? json("exact")
+                                              : json(r.acc.fraction_bits)},
+           {"source", row.source}}};
 }
 
-std::vector<entry> list_paths() {
+entry show(const named_path& row) {
   constexpr const char* lowerings[] = {"direct", "hmma_chained", "hmma_zero"};
-  std::vector<entry> rows;
-  for (const auto& row : all_paths()) {
-    json fields = accumulator_fields(row.value.acc);
-    fields["lowering"] = lowerings[static_cast<int>(row.value.lowering)];
-    fields["source"] = row.source;
-    rows.push_back({row.name, fields});
-  }
-  return rows;
+  json fields = accumulator_fields(row.value.acc);
+  fields["lowering"] = lowerings[static_cast<int>(row.value.lowering)];
+  fields["source"] = row.source;
+  return {row.name, fields};
+}
+
+/// What a catalog lists, and the thing that a name stands for, listed or not.
+struct catalog {
+  std::function<std::vector<entry>()> all;
+  std::function<entry(const std::string&)> find;
+};
+
+template <class Rows, class Parse>
+catalog catalog_of(const Rows& rows, Parse parse) {
+  return {[&rows] {
+            std::vector<entry> all;
+            for (const auto& row : rows) all.push_back(show(row));
+            return all;
+          },
+          [parse](const std::string& name) { return show(parse(name)); }};
 }
 
 std::string cell(const json& value) {
@@ -156,17 +154,6 @@ struct catalog_request {
   std::string other;
   bool as_json = false;
 };
-
-const entry& find(const std::vector<entry>& rows, const std::string& name,
-                  const std::string& what) {
-  std::string known;
-  for (const auto& row : rows) {
-    if (row.name == name) return row;
-    known += (known.empty() ? "" : ", ") + row.name;
-  }
-  throw input_error(
-      fmt::format("unknown {} '{}': use one of {}", what, name, known));
-}
 
 void print_table(const std::vector<entry>& rows) {
   table t;
@@ -209,17 +196,17 @@ void print_rows(const entry& a, const entry* b, bool as_json) {
   }
 }
 
-void run_catalog(const std::string& what, const std::vector<entry>& rows,
-                 const catalog_request& q) {
+void run_catalog(const catalog& c, const catalog_request& q) {
   if (q.name.empty() && !q.other.empty()) {
     throw input_error("--diff needs a NAME to compare with");
   }
   if (!q.name.empty()) {
-    const entry& a = find(rows, q.name, what);
-    print_rows(a, q.other.empty() ? nullptr : &find(rows, q.other, what),
-               q.as_json);
-    return;
+    const entry a = c.find(q.name);
+    if (q.other.empty()) return print_rows(a, nullptr, q.as_json);
+    const entry b = c.find(q.other);
+    return print_rows(a, &b, q.as_json);
   }
+  const auto rows = c.all();
   if (!q.as_json) return print_table(rows);
   json all = json::array();
   for (const auto& row : rows) {
@@ -230,31 +217,33 @@ void run_catalog(const std::string& what, const std::vector<entry>& rows,
   print_json(all);
 }
 
-void add_one(CLI::App& app, const std::string& command, const std::string& what,
-             const std::string& help, const std::string& example,
-             std::vector<entry> (*rows)()) {
+void add_one(CLI::App& app, const std::string& command, const std::string& help,
+             const std::string& example, const catalog& c) {
   auto* sub = add_command(app, command, help, example);
   auto q = std::make_shared<catalog_request>();
   sub->add_option("NAME", q->name, "show this one");
   sub->add_option("--diff", q->other, "show where NAME and this one differ");
   sub->add_flag("--json", q->as_json);
-  sub->callback([=] { run_catalog(what, rows(), *q); });
+  sub->callback([=] { run_catalog(c, *q); });
 }
 
 }  // namespace
 
 void add_catalog(CLI::App& app, outcome&) {
-  add_one(app, "formats", "format", "List the number formats",
-          "zeroulp formats e5m6", list_formats);
-  add_one(app, "conventions", "convention", "List the quantizer conventions",
-          "zeroulp conventions vllm --diff deepep", list_conventions);
-  add_one(app, "recipes", "recipe", "List the GEMM recipes",
+  add_one(app, "formats", "List the number formats", "zeroulp formats e5m6",
+          catalog_of(named_formats, [](const std::string& name) {
+            return named_format{name.c_str(), parse_format(name)};
+          }));
+  add_one(app, "conventions", "List the quantizer conventions",
+          "zeroulp conventions vllm --diff deepep",
+          catalog_of(named_conventions, parse_convention));
+  add_one(app, "recipes", "List the GEMM recipes",
           "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
-          list_recipes);
-  add_one(app, "paths", "path", "List the tensor-core paths and what-ifs",
+          catalog_of(named_recipes, parse_recipe));
+  add_one(app, "paths", "List the tensor-core paths and what-ifs",
           "zeroulp paths hopper.wgmma.e4m3.e4m3.f32 --diff "
           "hopper.wgmma.bf16.bf16.f32",
-          list_paths);
+          catalog_of(all_paths(), parse_path));
 }
 
 }  // namespace zeroulp::program

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "program.hpp"
+#include "tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -35,6 +36,10 @@ std::optional<format> format_of(dtype type) {
 /// The format of the elements, as the request has it.
 std::optional<format> format_of(const compare_request& q, const array& a) {
   const auto own = format_of(a.type);
+  if (holds_bf16(a, q.dtype, q.a) && !q.format.empty() && q.format != q.dtype) {
+    throw input_error(
+        fmt::format("--dtype bf16 and --format {}: use one of them", q.format));
+  }
   const std::string name = q.format.empty() ? q.dtype : q.format;
   if (name.empty()) return own;
   const format f = parse_format(name);

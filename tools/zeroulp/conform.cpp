@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <optional>
 
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -141,29 +142,31 @@ void run_conform(const conform_request& q, outcome& out) {
     throw input_error(
         fmt::format("--plugin {}: use LIB.so or python:FILE.py", q.plugin));
   }
-  if (q.list) return list_checks(q);
   if (q.level < 0 || q.level > 3) {
     throw input_error(
         fmt::format("--level {}: use 0 (seconds) to 3 "
                     "(exhaustive)",
                     q.level));
   }
+  if (q.list) return list_checks(q);
+  // Hours later would be late to find that nothing can be written there.
+  std::optional<output_set> files;
+  if (!q.out.empty()) files.emplace(q.out);
   const auto r = run_checks(q);
   const std::string answers = plugin_summary();
   const auto failed = failures(r);
   out.status = failed.empty() ? 0 : 1;
-  if (!q.out.empty()) {
-    output_set files(q.out);
-    files.add("conform.json", to_text(to_json(r)));
-    files.add("conform.csv", to_csv(to_table(r)));
-    files.add("conform.xml", to_junit(r));
-    files.add("conform.html", to_html(r));
-    files.commit();
+  if (files) {
+    files->add("conform.json", to_text(to_json(r)));
+    files->add("conform.csv", to_csv(to_table(r)));
+    files->add("conform.xml", to_junit(r));
+    files->add("conform.html", to_html(r));
+    files->commit();
   }
   if (!q.record.empty()) {
-    output_set files;
-    files.add(q.record, to_record(r));
-    files.commit();
+    output_set record;
+    record.add(q.record, to_record(r));
+    record.commit();
   }
   if (q.as_json) return print_json(to_json(r));
   for (const auto& [name, value] : r.platform) {
@@ -202,8 +205,7 @@ void add_conform(CLI::App& app, outcome& out) {
   plugin->excludes("--gpu");
   sub->add_option("--level", q->level, "0: seconds, to 3: exhaustive, hours")
       ->capture_default_str();
-  sub->add_option("--seed", q->seed, "of the random cases")
-      ->capture_default_str();
+  add_seed(sub, q->seed);
   sub->add_option("--only", q->only, "only checks with this in their name");
   sub->add_option("--out", q->out,
                   "directory for conform.json, .csv, .xml (JUnit), .html");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 
 #include "program.hpp"
 
@@ -15,13 +16,18 @@ struct encode_request {
   std::vector<std::string> values;
   std::string round = "nearest_even";
   std::string overflow = "ocp_saturate";
-  std::uint32_t random = 0;
+  std::optional<std::uint32_t> random;
   bool as_json = false;
 };
 
 void run_encode(const encode_request& q) {
   const format f = parse_format(q.format);
-  const rounder r{parse_rounding(q.round), q.random};
+  const rounder r{parse_rounding(q.round), q.random.value_or(0)};
+  if (q.random && r.mode != rounding::stochastic) {
+    throw input_error(fmt::format(
+        "--random: rounding {} reads no random bits: add --round stochastic",
+        q.round));
+  }
   const policy p = parse_policy(q.overflow);
   std::string lines;
   json results = json::array();

@@ -363,9 +363,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
                   fmt::format("{}, or with --seconds no limit", covered))
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62));
   sub->add_option("--seconds", q->seconds, "stop after this time");
-  sub->add_option("--seed", q->seed)
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
+  add_seed(sub, q->seed);
   sub->add_option("--threads", q->threads, "0: all cores")
       ->check(CLI::Range(0, 1024));
   sub->add_option(

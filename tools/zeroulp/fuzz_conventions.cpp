@@ -230,7 +230,7 @@ void add_fuzz_conventions(CLI::App& fuzz, outcome&) {
   sub->add_option("--cases", q->cases, "groups for each kind of data")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  sub->add_option("--seed", q->seed)->capture_default_str();
+  add_seed(sub, q->seed);
   sub->add_option("--format", q->format, "of the codes")->capture_default_str();
   sub->add_option("--group", q->group, "RxC, or tensor: 64x64")
       ->capture_default_str();

@@ -76,7 +76,7 @@ void add_fuzz_mutants(CLI::App& fuzz, outcome& out) {
   mutants->add_option("--cases", q->cases, "most cases a mutant")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->capture_default_str();
-  mutants->add_option("--seed", q->seed)->capture_default_str();
+  add_seed(mutants, q->seed);
   mutants->add_flag("--json", q->as_json);
   mutants->callback([q, &out] { run_mutants(*q, out); });
 }

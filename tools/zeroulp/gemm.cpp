@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
 
 #include "gemm_gpu.hpp"
 #include "program.hpp"
@@ -19,7 +21,7 @@ struct gemm_request {
   std::string c;
   std::string interval;
   std::string output;
-  int splits = 0;
+  std::optional<int> splits;
   std::string out;
   bool gpu = false;
   bool as_json = false;
@@ -51,8 +53,11 @@ std::string text_of(granularity g) {
 recipe choose_recipe(const gemm_request& q) {
   recipe r = parse_recipe(q.recipe).value;
   if (!q.interval.empty()) r.interval = parse_interval(q.interval, 1);
-  if (q.splits < 0) throw input_error("--splits: use at least 1");
-  if (q.splits > 0) r.splits = q.splits;
+  if (q.splits && *q.splits < 1) {
+    throw input_error(
+        fmt::format("--splits {}: use 1 or more ranges of K", *q.splits));
+  }
+  if (q.splits) r.splits = *q.splits;
   if (!q.output.empty()) {
     r.output = parse_format(q.output);
     if (!(r.output == fp32 || r.output == bf16)) {
@@ -61,6 +66,18 @@ recipe choose_recipe(const gemm_request& q) {
   }
   if (!q.c.empty()) r.end = epilogue::accumulate;
   return r;
+}
+
+/// Named recipes are valid; another interval may not be.
+void check_interval(const recipe& r, const gemm_request& q) {
+  if (is_valid(r)) return;
+  const int groups = std::max(r.a.k, r.b.k);
+  throw input_error(fmt::format(
+      "--interval {}: {} takes multiples of its step, {}{}", q.interval,
+      q.recipe, r.acc.length,
+      groups == 0
+          ? ", and none"
+          : fmt::format(", that divide its groups of {} along K", groups)));
 }
 
 void check_groups(const operand& x, granularity wanted, const std::string& dir,
@@ -79,17 +96,16 @@ void run_gemm(const gemm_request& q) {
   check_groups(a, r.a, q.a, q.recipe);
   check_groups(b, r.b, q.b, q.recipe);
   r = engine::for_operands(r, ta.element, tb.element);
+  check_interval(r, q);
   matrix<std::uint32_t> c;
   const std::ptrdiff_t m = a.codes.rows;
   const std::ptrdiff_t n = b.codes.rows;
   if (!q.c.empty()) {
-    const auto input = read_input(q.c, "");
-    if (!(input.element == fp32) || input.bits.rows != m ||
-        input.bits.cols != n) {
-      throw input_error(
-          fmt::format("{}: C must be {} x {} float32", q.c, m, n));
+    c = read_fp32(q.c);
+    if (c.rows != m || c.cols != n) {
+      throw input_error(fmt::format("{}: C must be {} x {}, not {} x {}", q.c,
+                                    m, n, c.rows, c.cols));
     }
-    c = input.bits;
   }
   matrix<std::uint32_t> d(m, n);
   matrix_view<const std::uint32_t> addend;

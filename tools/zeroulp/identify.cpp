@@ -68,6 +68,12 @@ grid read_codes(const std::string& file, int* bits = nullptr) {
   return to_grid(a, m, n);
 }
 
+void check_width(format f, const std::string& file, int bits) {
+  if (f.bits() <= bits) return;
+  throw input_error(fmt::format("{}: elements have {} bits, codes of {} {}",
+                                file, bits, name_of(f), f.bits()));
+}
+
 /// FP32 numbers (or, where `exponents` is asked for, uint8 ue8m0 codes); a
 /// vector is a column, a number a 1 x 1 matrix.
 grid read_scales(const std::string& file, bool* exponents = nullptr) {
@@ -105,6 +111,7 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
   if (!q.format.empty()) {
     e.to = parse_format(q.format);
     check_target(*e.to, "--format");
+    check_width(*e.to, q.codes, e.code_bits);
   }
   if (!q.group.empty()) e.group = parse_group(q.group);
   const auto a = fuzz::identify_quantizer(e);
@@ -115,8 +122,10 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
 void run_gemm(const gemm_request& q, outcome& out) {
   const auto operand = [](const std::string& f, const std::string& codes,
                           const std::string& scales) {
+    int bits = 0;
     fuzz::operand_evidence x{
-        parse_format(f), read_codes(codes), {}, codes, scales};
+        parse_format(f), read_codes(codes, &bits), {}, codes, scales};
+    check_width(x.f, codes, bits);
     if (!scales.empty()) x.scales = read_scales(scales);
     return x;
   };
@@ -127,9 +136,9 @@ void run_gemm(const gemm_request& q, outcome& out) {
   e.d_name = q.d;
   e.c_name = q.c;
   if (!q.c.empty()) {
-    format f{};
-    e.c = read_numbers(q.c, "", &f);
-    if (!(f == fp32)) throw input_error(q.c + ": C must be float32");
+    const auto c = read_fp32(q.c);
+    e.c = grid(c.rows, c.cols);
+    e.c->words = c.data;
   }
   if (e.output == fp16) {
     throw input_error(q.d + ": D must be float32, or uint16 with --dtype bf16");

@@ -24,6 +24,17 @@ void add_reference(CLI::App* command) {
       "compute with the definition itself: the same bits, slower");
 }
 
+void add_seed(CLI::App* command, std::uint64_t& seed, const std::string& what) {
+  const auto natural = [](const std::string& text) {
+    const bool digits =
+        !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    return digits ? "" : "'" + plain(text) + "' is no whole number from 0";
+  };
+  command->add_option("--seed", seed, what)
+      ->check(natural, "")
+      ->capture_default_str();
+}
+
 void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) {
     throw input_error("standard output: cannot be written");
@@ -62,7 +73,10 @@ void unprotect(CLI::App& app) {
 /// What the arguments lack, or what they have too many of.
 std::string explain(const CLI::App& app, const CLI::ParseError& e) {
   std::string command = "zeroulp";
-  for (auto* sub : app.get_subcommands()) command += " " + sub->get_name();
+  for (const auto* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
+  }
   // What was not understood comes first: it may be why something is missing.
   const auto unknown = app.remaining(true);
   return fmt::format(
@@ -97,6 +111,12 @@ int run(const std::vector<std::string>& arguments,
   unprotect(app);
   if (adapt) adapt(app);
 
+  // CLI11 takes an empty value for the default.
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    if (!arguments[i].empty() || !arguments[i - 1].starts_with("--")) continue;
+    throw input_error(
+        fmt::format("{} '': give a value, or leave it out", arguments[i - 1]));
+  }
   std::vector<std::string> reversed;  // as CLI11 takes them
   for (auto a = arguments.rbegin(); a != arguments.rend(); ++a) {
     reversed.push_back(protect(*a));

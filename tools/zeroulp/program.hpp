@@ -63,6 +63,10 @@ CLI::App* add_command(CLI::App& app, const std::string& name,
 /// Adds --reference: the core computes, not the compiled kernels.
 void add_reference(CLI::App* command);
 
+/// Adds --seed: a number below 2^64.
+void add_seed(CLI::App* command, std::uint64_t& seed,
+              const std::string& what = "of the random cases");
+
 /// JSON as text, and a newline. Bytes that are not UTF-8 are replaced.
 std::string to_text(const json& value);
 void print_json(const json& value);

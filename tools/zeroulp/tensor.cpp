@@ -98,6 +98,11 @@ void run_quantize(const quantize_request& q) {
       t.scale == scale_kind::float32) {
     throw input_error("--layout ue8m0 needs --scale pow2");
   }
+  if (t.group == group_shape{0, 0} && t.layout != scale_layout::row_major) {
+    throw input_error(fmt::format(
+        "--layout {}: a whole tensor has one scale, which stands in meta.json",
+        q.layout));
+  }
   if (!q.history.empty() && !(t.group == group_shape{0, 0})) {
     throw input_error(
         "--history needs --group tensor: delayed scaling has one "
@@ -248,11 +253,15 @@ void add_tensor(CLI::App& app, outcome&) {
   quantize->add_option("--layout", z->layout, "of the scales")
       ->capture_default_str();
   quantize->add_option("--dtype", z->dtype, "bf16: IN holds BF16 as uint16");
-  quantize->add_option("--history", z->history,
-                       "delayed scaling: previous amaxes, oldest first (.npy)");
+  auto* history = quantize->add_option(
+      "--history", z->history,
+      "delayed scaling: previous amaxes, oldest first (.npy)");
   quantize->add_option("--history-rule", z->history_rule, "max or ema")
+      ->needs(history)
       ->capture_default_str();
-  quantize->add_option("--decay", z->decay, "of ema")->capture_default_str();
+  quantize->add_option("--decay", z->decay, "of ema")
+      ->needs(history)
+      ->capture_default_str();
   quantize->add_option("--out", z->out, "directory to write")->required();
   quantize->add_flag("--json", z->as_json);
   add_reference(quantize);

@@ -98,8 +98,8 @@ void read_scales(const fs::path& dir, const json& meta, tensor& t) {
   if (t.group == group_shape{0, 0}) {
     const auto file = dir / "meta.json";
     t.scales = matrix<std::uint32_t>(1, 1);
-    t.scales.data[0] = static_cast<std::uint32_t>(
-        parse_code(field(meta, "scale_bits", file), 32, "scale_bits"));
+    t.scales.data[0] = static_cast<std::uint32_t>(parse_code(
+        field(meta, "scale_bits", file), 32, file.string() + ": scale_bits"));
     check_scale(t.scales.data[0], t, file, 0, 0);
     return;
   }
@@ -150,16 +150,24 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(const array& a,
 tensor read_tensor(const fs::path& dir) {
   const auto meta_file = dir / "meta.json";
   const auto meta = read_meta(meta_file);
-  tensor t;
-  t.element = parse_format(field(meta, "format", meta_file));
-  t.group = parse_group(field(meta, "group", meta_file));
-  t.scale = parse_scale_kind(field(meta, "scale", meta_file));
-  t.layout = parse_scale_layout(field(meta, "layout", meta_file));
-  t.convention = parse_convention(field(meta, "convention", meta_file)).name;
   const auto version = meta.find("zeroulp");
   if (version != meta.end() && *version != 1) {
     refuse(meta_file, "a tensor of an unknown version: this program reads 1");
   }
+  const auto named = [&](const char* name, auto parse) {
+    const auto text = field(meta, name, meta_file);
+    try {
+      return parse(text);
+    } catch (const input_error& e) {
+      refuse(meta_file, e.what());
+    }
+  };
+  tensor t;
+  t.element = named("format", parse_format);
+  t.group = named("group", parse_group);
+  t.scale = named("scale", parse_scale_kind);
+  t.layout = named("layout", parse_scale_layout);
+  t.convention = named("convention", parse_convention).name;
   const auto file = dir / "codes.npy";
   const auto codes = read_npy(file);
   if (codes.type == dtype::f16 || codes.type == dtype::f32 ||
@@ -224,18 +232,29 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   if (t.group == group_shape{0, 0}) fs::remove(dir / "scales.npy", ignored);
 }
 
-input_matrix read_input(const fs::path& file, const std::string& dtype_name) {
+matrix<std::uint32_t> read_fp32(const fs::path& file) {
   const auto a = read_npy(file);
-  input_matrix x;
-  if (!dtype_name.empty() && dtype_name != "bf16") {
+  if (a.type == dtype::f32) return widen(a, file);
+  refuse(file, fmt::format("elements are {}: only float32 is taken here",
+                           descr_of(a.type)));
+}
+
+bool holds_bf16(const array& a, const std::string& dtype_name,
+                const fs::path& file) {
+  if (dtype_name.empty()) return false;
+  if (dtype_name != "bf16") {
     throw input_error(fmt::format(
         "--dtype '{}': only bf16 needs saying (uint16 elements)", dtype_name));
   }
-  if (dtype_name == "bf16") {
-    if (a.type != dtype::u16) {
-      refuse(file, fmt::format("elements are {}: --dtype bf16 needs uint16",
-                               descr_of(a.type)));
-    }
+  if (a.type == dtype::u16) return true;
+  refuse(file, fmt::format("elements are {}: --dtype bf16 needs uint16",
+                           descr_of(a.type)));
+}
+
+input_matrix read_input(const fs::path& file, const std::string& dtype_name) {
+  const auto a = read_npy(file);
+  input_matrix x;
+  if (holds_bf16(a, dtype_name, file)) {
     x.element = bf16;
   } else if (a.type == dtype::f32) {
     x.element = fp32;

@@ -48,6 +48,14 @@ tensor read_tensor(const std::filesystem::path& dir);
 void write_tensor(const std::filesystem::path& dir, const tensor& t,
                   const json& extra = json::object());
 
+/// The bits of an m x n .npy of FP32.
+matrix<std::uint32_t> read_fp32(const std::filesystem::path& file);
+
+/// Returns true iff --dtype says that the array is one of BF16. Throws if it
+/// says what is not so.
+bool holds_bf16(const array& a, const std::string& dtype,
+                const std::filesystem::path& file);
+
 /// Reads an m x n .npy of FP32, FP16, or (uint16 with `dtype` bf16) BF16; FP64
 /// is refused, since it would round. Returns the bits and their format.
 struct input_matrix {

@@ -75,7 +75,7 @@ void add_vectors_generate(CLI::App& vectors, outcome&) {
   sub->add_option("--count", q->count, "records")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_option("--seed", q->seed, "of the cases")->capture_default_str();
+  add_seed(sub, q->seed);
   sub->add_option("--profile", q->profile, "family of cases of fuzz step")
       ->capture_default_str();
   sub->add_option("--out", q->out,

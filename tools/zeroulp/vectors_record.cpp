@@ -127,7 +127,7 @@ void add_vectors_record(CLI::App& vectors, outcome& out) {
                   "records that refute the neighbours of each parameter")
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
-  sub->add_option("--seed", q->seed, "of the cases")->capture_default_str();
+  add_seed(sub, q->seed);
   sub->add_flag("--json", q->as_json);
   sub->callback([q, &out] { run_record(*q, out); });
 }

@@ -21,7 +21,7 @@ for what in formats conventions recipes paths; do
     "$what" "$first" --diff "$first"
   shows "${what}_json_diff_is_an_object" '"differences": \{\}' \
     "$what" "$first" --diff "$first" --json
-  refuses "${what}_refuses_an_unknown_name" "'nope'.*$first" "$what" nope
+  refuses "${what}_refuses_an_unknown_name" "unknown .* 'nope': " "$what" nope
   refuses "${what}_refuses_an_unknown_diff" "'nope'" \
     "$what" "$first" --diff nope
   refuses "${what}_refuses_diff_alone" '--diff needs a NAME' \
@@ -29,3 +29,9 @@ for what in formats conventions recipes paths; do
 done
 shows recipes_show_where_two_differ 'interval +none +128' \
   recipes unpromoted --diff cublaslt.tensorwise
+
+# Names that are not listed, but taken elsewhere.
+shows formats_show_any_ieee_format '^bits +13' formats e5m7
+shows paths_show_a_what_if 'F +9' paths whatif.f9.e4m3.e5m2.f32
+refuses paths_say_which_what_ifs_there_are 'N from 8 to 34' \
+  paths whatif.f7.e4m3.e5m2.f32

@@ -62,7 +62,15 @@ refuses gemm_refuses_an_odd_interval interval \
 refuses gemm_refuses_text_after_a_number "'128abc'" \
   gemm qx qw --interval 128abc --out bad.npy
 refuses gemm_refuses_negative_splits splits gemm qx qw --splits -3 --out bad.npy
+refuses gemm_refuses_no_splits 'splits 0: use 1 or more' \
+  gemm qx qw --splits 0 --out bad.npy
+refuses gemm_says_which_intervals_there_are \
+  '--interval 256: deepgemm.1d2d takes multiples of its step, 32, that divide' \
+  gemm qx qw --interval 256 --out bad.npy
 refuses gemm_refuses_another_output fp32 gemm qx qw --output e4m3 --out bad.npy
+npy write c16.npy '<u2' 130x130
+refuses gemm_refuses_c_in_bf16 'c16.npy: elements are <u2: only float32' \
+  gemm qx qw --c c16.npy --out bad.npy
 refuses gemm_refuses_c_of_another_shape 'C must be 130 x 130' \
   gemm qx qw --c c.npy --out bad.npy
 refuses gemm_refuses_e5m6 'tensor core' gemm q6 q6 --recipe unpromoted \
@@ -106,6 +114,7 @@ run 1 compare u.npy v.npy --json
 is compare_json_finds_a_mismatch '' "$reason"
 holds compare_json_has_the_bits grep -q '"b": "80000000"' .out
 npy write u1.npy '|u1' 2 0x7e 0x38
+npy write u2.npy '<u2' 2 0x7e 0x38
 npy write v1.npy '|u1' 2 0xfe 0x38
 run 1 compare u1.npy v1.npy --format e4m3
 holds compare_counts_codes_of_a_format grep -q 'at most 252 ulps' .out
@@ -114,4 +123,10 @@ refuses compare_refuses_shapes 'one shape' compare u.npy t.npy
 refuses compare_refuses_floats_as_codes 'not codes' \
   compare u.npy v.npy --format e4m3
 refuses compare_refuses_a_wide_format '8 bits' \
+  compare u1.npy v1.npy --format bf16
+refuses compare_refuses_bytes_as_bf16 'u1.npy: elements are .u1: .* uint16' \
   compare u1.npy v1.npy --dtype bf16
+refuses compare_refuses_another_dtype "--dtype 'e4m3': only bf16" \
+  compare u1.npy v1.npy --dtype e4m3
+refuses compare_refuses_two_formats '--dtype bf16 and --format e5m6: use one' \
+  compare u2.npy u2.npy --dtype bf16 --format e5m6

@@ -63,6 +63,7 @@ integer_scales exponents it.npy --codes itc.npy --scales itb.npy
 codes_beyond_the_format e2m1 it.npy --codes itc.npy --scales itv.npy --format e2m1
 a_scale_format sign it.npy --codes itc.npy --scales itv.npy --format ue8m0
 an_unknown_format unknown it.npy --codes itc.npy --scales itv.npy --format x
+a_format_wider_than_its_codes 8.bits,.codes.of.bf16.16 it.npy --codes itc.npy --scales itv.npy --format bf16
 a_missing_file nope.npy nope.npy --codes itc.npy --scales itv.npy
 uint16_without_a_dtype dtype itb.npy --codes itc.npy --scales itv.npy
 an_empty_matrix elements empty.npy --codes emptyc.npy --scales itv.npy
@@ -72,6 +73,10 @@ refuses identify_refuses_nothing 'subcommand' identify
 run 0 gemm ix iw --recipe cublaslt.1x128_128x128 --output fp32 --out id.npy
 operands='--a ix/codes.npy --b iw/codes.npy --a-scales ix/scales.npy
   --b-scales iw/scales.npy'
+# shellcheck disable=SC2086
+refuses identify_gemm_refuses_a_format_wider_than_its_codes \
+  'ix/codes.npy: elements have 8 bits, codes of bf16 16' \
+  identify gemm $operands --d id.npy --format-a bf16
 # shellcheck disable=SC2086
 shows identify_gemm_finds_the_recipe '16900 of 16900 outputs agree' \
   identify gemm $operands --d id.npy

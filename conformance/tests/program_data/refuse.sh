@@ -152,3 +152,32 @@ full encode e4m3 1
 full formats
 full compare x.npy x.npy
 full --help
+
+# Options that would be ignored, values that are none, the right help.
+refuses encode_refuses_random_bits_unread 'add --round stochastic' \
+  encode e4m3 1.5 --random 7
+for command in 'conform --level 0' 'fuzz encode' 'fuzz mutants' \
+  'fuzz conventions' 'vectors generate hopper.wgmma.e4m3.e4m3.f32'; do
+  # shellcheck disable=SC2086
+  refuses "${command%% -*}_refuses_a_negative_seed" \
+    "^zeroulp: --seed: '-1' is no whole number from 0" $command --seed -1
+done
+refuses an_empty_value_is_refused "^zeroulp: --format '': give a value" \
+  quantize x.npy --format '' --out bad
+refuses decay_needs_a_history '--decay requires --history' \
+  quantize x.npy --group tensor --decay 0.5 --out bad
+refuses a_tensor_has_no_layout 'mn_major: a whole tensor has one scale' \
+  quantize x.npy --group tensor --layout mn_major --out bad
+refuses the_help_is_that_of_the_subcommand 'see zeroulp fuzz encode --help' \
+  fuzz encode --bogus
+refuses conform_list_refuses_a_bad_level 'level 9' conform --list --level 9
+run 0 quantize x.npy --out qm
+for field in format group scale layout convention; do
+  cp qm/meta.json meta.json
+  sed -i "s/\"$field\": \"[^\"]*\"/\"$field\": \"nope\"/" qm/meta.json
+  refuses "meta_json_of_an_unknown_$field" "^zeroulp: qm/meta.json: .*'nope'" \
+    dequantize qm --out bad.npy
+  mv meta.json qm/meta.json
+done
+sed -i 's/"zeroulp": 1/"zeroulp": 2/; s/"e4m3"/"e4m4t"/' qm/meta.json
+refuses meta_json_of_another_version 'unknown version' dequantize qm --out bad.npy
