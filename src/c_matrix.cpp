@@ -45,7 +45,7 @@ View checked_view(const Matrix* m, const char* what) {
   }
   const View v(m->data, m->rows, m->cols, m->row_stride, m->col_stride,
                static_cast<int>(bytes));
-  if (v.rows == 0 || v.cols == 0) {
+  if (v.is_empty()) {
     // So that no count of groups or bytes leaves 64 bits.
     if (v.rows <= most / 64 && v.cols <= most / 64) return v;
     refuse("{}: {} x {} elements exceed the memory", what, v.rows, v.cols);
@@ -79,7 +79,7 @@ const_code_view view_of(const zeroulp_const_matrix* m, const char* what) {
 
 code_view view_of(const zeroulp_matrix* m, const char* what) {
   const auto v = checked_view<code_view>(m, what);
-  if (v.rows > 0 && v.cols > 0 && overlaps(v)) {
+  if (!v.is_empty() && overlaps(v)) {
     refuse("{}: elements overlap: {} x {} with strides {} and {}", what, v.rows,
            v.cols, v.row_stride, v.col_stride);
   }

@@ -95,7 +95,7 @@ zeroulp_status zeroulp_lay_out_scales(std::int32_t layout,
     const auto in = words_of(from, "scales");
     const auto out = words_of(to, "stored");
     need_layout(how, from, to);
-    if (to.rows == 0 || to.cols == 0) return;
+    if (to.is_empty()) return;
     zeroulp::lay_out_scales(how, in, out);
   });
 }

@@ -29,7 +29,7 @@ void exact_products(const prepared_operand& a, const prepared_operand& b,
   }
   const path p{a.element(), b.element(), exact_f32};
   const std::ptrdiff_t k = a.cols();
-  const bool fast = k > 0 && a.is_packed() && b.is_packed() &&
+  const bool fast = a.is_packed() && b.is_packed() &&
                     current_simd() != simd::reference &&
                     is_exact_in_double(p.a, p.b, k);
   for_each_tile(out.rows, out.cols, [&](const tile& t) {

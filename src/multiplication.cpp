@@ -17,7 +17,7 @@ tile_memory& memory() {
 multiplication::multiplication(const path& follows, const prepared_operand& x,
                                const prepared_operand& y)
     : p(follows), a(&x), b(&y), plan(plan_chain(p, x.cols())) {
-  if (x.cols() == 0 || !x.is_packed() || !y.is_packed() ||
+  if (!x.is_packed() || !y.is_packed() ||
       engine::current_simd() == engine::simd::reference) {
     plan.by = chain_plan::kernel::core;
   }

@@ -68,7 +68,7 @@ prepared_operand::prepared_operand(format f, engine::const_code_view codes)
                                   name_of(f), f.bits(), 8 * codes.bytes));
   }
   // Nothing is stored of nothing, however many rows it has.
-  if (rows_ == 0 || cols_ == 0) return;
+  if (codes.is_empty()) return;
   special_.resize(static_cast<std::size_t>(rows_));
   const bool small = holds(7, f);
   if (!small && !holds(23, f)) {

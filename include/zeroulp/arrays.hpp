@@ -51,6 +51,8 @@ struct basic_code_view {
   constexpr basic_code_view(const basic_code_view<U>& v)  // NOLINT: converts
       : basic_code_view(v.data, v.rows, v.cols, v.row_stride, v.col_stride,
                         v.bytes) {}
+
+  constexpr bool is_empty() const { return rows == 0 || cols == 0; }
 };
 using code_view = basic_code_view<void>;
 using const_code_view = basic_code_view<const void>;

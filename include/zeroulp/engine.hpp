@@ -44,11 +44,10 @@ class prepared_operand {
   bool is_special(std::ptrdiff_t i) const {
     return !special_.empty() && special_[static_cast<std::size_t>(i)] != 0;
   }
-  /// Returns true iff the kernels can read it: FP32 holds every value, and not
-  /// as a subnormal unless it is one of the format.
-  bool is_packed() const { return codes_.empty(); }
-  /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel. K is
-  /// not 0.
+  /// Returns true iff the kernels can read it: there are elements, and FP32
+  /// holds every value, not as a subnormal unless it is one of the format.
+  bool is_packed() const { return !bf16_.empty() || !fp32_.empty(); }
+  /// Internal: up to 128 rows from `row`, a multiple of 64, for a kernel.
   tile_side side(std::ptrdiff_t row, int min_exponent) const;
 
  private:
