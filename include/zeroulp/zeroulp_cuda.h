@@ -201,8 +201,8 @@ typedef struct zeroulp_cuda_gemm_groups {
 /// interval is 128, A has a scale for each 1x128, B for each 1x128 or 128x128;
 /// or the promotion is ZEROULP_PROMOTION_ADD, the interval 0 or a power of two
 /// from 32, and there are no scales but those of whole matrices. Several groups
-/// need ZEROULP_PROMOTION_PRODUCT_OF_SCALES. D is of recipe.output, fp32 or bf16;
-/// `c`, FP32, may be D if that is FP32, or NULL unless the epilogue
+/// need ZEROULP_PROMOTION_PRODUCT_OF_SCALES. D is of recipe.output, fp32 or
+/// bf16; `c`, FP32, may be D if that is FP32, or NULL unless the epilogue
 /// accumulates.
 ZEROULP_API zeroulp_status zeroulp_cuda_gemm(
     const zeroulp_recipe* recipe, const zeroulp_cuda_gemm_groups* groups,

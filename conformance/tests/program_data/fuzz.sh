@@ -65,7 +65,8 @@ refuses fuzz_a_token_of_another_shape 'fewer codes' fuzz decode \
   --replay 1/decode/from=e4m3/x=9x9.1
 shows fuzz_replays_by_hand 'same bits' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f
-refuses fuzz_an_empty_replay '^zeroulp: --replay .*: give a value' fuzz decode --replay ''
+refuses fuzz_an_empty_replay '^zeroulp: --replay .*: give a value' \
+  fuzz decode --replay ''
 refuses fuzz_a_replay_of_other_settings 'excludes' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f --from e5m2
 refuses fuzz_no_time 'seconds' fuzz decode --seconds 0

@@ -180,4 +180,5 @@ for field in format group scale layout convention; do
   mv meta.json qm/meta.json
 done
 sed -i 's/"zeroulp": 1/"zeroulp": 2/; s/"e4m3"/"e4m4t"/' qm/meta.json
-refuses meta_json_of_another_version 'unknown version' dequantize qm --out bad.npy
+refuses meta_json_of_another_version 'unknown version' \
+  dequantize qm --out bad.npy
