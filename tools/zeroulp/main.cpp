@@ -29,7 +29,7 @@ extern "C" void leave_nothing_half_written(int signal) {
 void handle_signals() {
   struct sigaction action = {};
   action.sa_handler = leave_nothing_half_written;
-  action.sa_flags = SA_RESETHAND;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
   ::sigfillset(&action.sa_mask);
   for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
     struct sigaction before = {};
