@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <concepts>
 #include <utility>
 
+#include "src/whole_number.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -73,14 +73,12 @@ struct words<combine_rule> {
 /// A number within [low, high].
 template <class T>
 T parse_whole(std::string_view text, T low, T high, int base = 10) {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc{} || rest != end || value < low || value > high) {
+  const auto value = whole_number<T>(text, base);
+  if (!value || *value < low || *value > high) {
     throw input_error(fmt::format("'{}': use a{} number from {} to {}", text,
                                   base == 16 ? " hexadecimal" : "", low, high));
   }
-  return value;
+  return *value;
 }
 
 template <class T>

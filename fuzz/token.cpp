@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "fuzz/options.hpp"
+#include "src/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::fuzz {
@@ -29,14 +29,12 @@ std::string_view take(std::string_view& rest, char separator) {
 
 template <class T>
 T parse_count(std::string_view text, int base, std::string_view what) {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, base);
-  if (error != std::errc{} || rest != end) {
+  const auto value = whole_number<T>(text, base);
+  if (!value) {
     fail(fmt::format("{} '{}' is no{} number", what, text.substr(0, 40),
                      base == 16 ? " hexadecimal" : ""));
   }
-  return value;
+  return *value;
 }
 
 void parse_settings(problem& p, std::string_view text) {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
+#include "whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -33,20 +33,12 @@ std::string_view find_name(const Table& table, Value value) {
   return "?";
 }
 
-std::optional<int> parse_int(std::string_view text) {
-  int value = 0;
-  const auto end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || text.empty()) return {};
-  return value;
-}
-
 /// eXmY as an IEEE-like format, or nothing.
 std::optional<format> parse_custom_format(std::string_view text) {
   const auto m = text.find('m');
   if (text.empty() || text[0] != 'e' || m == std::string_view::npos) return {};
-  const auto exp_bits = parse_int(text.substr(1, m - 1));
-  const auto man_bits = parse_int(text.substr(m + 1));
+  const auto exp_bits = whole_number<int>(text.substr(1, m - 1));
+  const auto man_bits = whole_number<int>(text.substr(m + 1));
   if (!exp_bits || !man_bits) return {};
   // One name for one format: e04m3 would be another e4m3.
   if (text != fmt::format("e{}m{}", *exp_bits, *man_bits)) return {};
@@ -109,7 +101,8 @@ std::optional<named_path> parse_what_if(std::string_view text) {
   if (!text.starts_with(prefix)) return {};
   const auto dot = text.find('.', prefix.size());
   if (dot == std::string_view::npos) return {};
-  const auto bits = parse_int(text.substr(prefix.size(), dot - prefix.size()));
+  const auto bits =
+      whole_number<int>(text.substr(prefix.size(), dot - prefix.size()));
   if (!bits || *bits < 8 || *bits > 34) return {};
   const auto family = std::string(text.substr(0, dot));
   for (const auto [a, b] : operand_pairs(operands::fp8)) {
@@ -180,8 +173,8 @@ group_shape parse_group(std::string_view text) {
   if (text == "tensor") return {0, 0};
   const auto x = text.find('x');
   if (x != std::string_view::npos) {
-    const auto rows = parse_int(text.substr(0, x));
-    const auto cols = parse_int(text.substr(x + 1));
+    const auto rows = whole_number<int>(text.substr(0, x));
+    const auto cols = whole_number<int>(text.substr(x + 1));
     constexpr int most = 1 << 20;
     if (rows && cols && *rows > 0 && *cols > 0 && *rows <= most &&
         *cols <= most) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "program.hpp"
+#include "whole_number.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -209,15 +210,13 @@ parsed_number parse_number(std::string_view text) {
 
 int parse_interval(std::string_view text, int step) {
   if (text == "none") return 0;
-  int value = 0;
-  const auto end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value <= 0 || value % step != 0) {
+  const auto value = whole_number<int>(text);
+  if (!value || *value <= 0 || *value % step != 0) {
     throw input_error(fmt::format(
         "--interval '{}': use none or a {}", text,
         step == 1 ? "positive number" : fmt::format("multiple of {}", step)));
   }
-  return value;
+  return *value;
 }
 
 std::uint64_t parse_code(std::string_view text, int bits,
@@ -226,16 +225,13 @@ std::uint64_t parse_code(std::string_view text, int bits,
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     digits.remove_prefix(2);
   }
-  std::uint64_t code = 0;
-  const auto end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, code, 16);
-  if (digits.empty() || error != std::errc{} || rest != end ||
-      (bits < 64 && code >> bits != 0)) {
+  const auto code = whole_number<std::uint64_t>(digits, 16);
+  if (!code || (bits < 64 && *code >> bits != 0)) {
     throw input_error(
         fmt::format("{} '{}': use {} hexadecimal digits ({} bits)", what, text,
                     (bits + 3) / 4, bits));
   }
-  return code;
+  return *code;
 }
 
 std::string to_decimal(const unpacked& x) {
