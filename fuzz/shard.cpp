@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "src/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::fuzz {
@@ -16,18 +16,22 @@ struct launcher {
   const char* rank;
   const char* size;
 };
+/// The innermost first: a test is divided within a job, mpirun runs within
+/// Slurm's allocation, whose variables its processes see, too.
 constexpr launcher launchers[] = {
+    {"GTEST_SHARD_INDEX", "GTEST_TOTAL_SHARDS"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"PMI_RANK", "PMI_SIZE"},
-    {"SLURM_PROCID", "SLURM_NTASKS"},
-    {"GTEST_SHARD_INDEX", "GTEST_TOTAL_SHARDS"}};
+    {"SLURM_PROCID", "SLURM_NTASKS"}};
 
-std::optional<std::uint64_t> parse_whole(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || value > 1000000000) return {};
-  return value;
+/// Index and count of a shard, if they are.
+std::optional<shard> shard_in(std::string_view index, std::string_view count,
+                              const std::string& from) {
+  constexpr std::uint64_t most = 1000000000;
+  const auto i = whole_number<std::uint64_t>(index);
+  const auto n = whole_number<std::uint64_t>(count);
+  if (!i || !n || *i >= *n || *n > most) return {};
+  return shard{*i, *n, from};
 }
 
 /// What one launcher says, if it does.
@@ -41,14 +45,14 @@ std::optional<shard> told_by(const launcher& of, const environment& get) {
         rank == nullptr ? of.size : of.rank,
         rank == nullptr ? of.rank : of.size));
   }
-  const auto index = parse_whole(rank);
-  const auto count = parse_whole(size);
-  if (!index || !count || *index >= *count) {
+  const auto told =
+      shard_in(rank, size, fmt::format("{}, {}", of.rank, of.size));
+  if (!told) {
     throw input_error(fmt::format(
         "{}={} and {}={} are no shard: 0 <= I < N, or say --shard I/N", of.rank,
         rank, of.size, size));
   }
-  return shard{*index, *count, fmt::format("{}, {}", of.rank, of.size)};
+  return told;
 }
 
 }  // namespace
@@ -63,31 +67,19 @@ case_range part_of(const shard& s, const case_range& all) {
 }
 
 shard parse_shard(std::string_view text) {
-  const auto slash = text.find('/');
-  const bool whole = slash != std::string_view::npos;
-  const auto index = parse_whole(text.substr(0, slash));
-  const auto count = whole ? parse_whole(text.substr(slash + 1)) : std::nullopt;
-  if (!index || !count || *index >= *count) {
-    throw input_error(
-        fmt::format("--shard '{}': use I/N with 0 <= I < N", text));
+  const auto slash = std::min(text.find('/'), text.size());
+  const auto count = text.substr(std::min(slash + 1, text.size()));
+  if (const auto s = shard_in(text.substr(0, slash), count, "--shard")) {
+    return *s;
   }
-  return {*index, *count, "--shard"};
+  throw input_error(fmt::format("--shard '{}': use I/N with 0 <= I < N", text));
 }
 
 shard shard_of(const environment& get) {
-  std::optional<shard> told;
   for (const launcher& of : launchers) {
-    const auto other = told_by(of, get);
-    if (!other) continue;
-    if (!told) {
-      told = other;
-    } else if (told->index != other->index || told->count != other->count) {
-      throw input_error(fmt::format(
-          "{} say shard {}/{}, but {} say {}/{}: say --shard I/N", told->from,
-          told->index, told->count, other->from, other->index, other->count));
-    }
+    if (const auto told = told_by(of, get)) return *told;
   }
-  return told.value_or(shard{});
+  return {};
 }
 
 std::vector<case_range> left_of(const case_range& all,

@@ -37,9 +37,11 @@ shard parse_shard(std::string_view text);
 /// A variable of the environment, or a null pointer.
 using environment = std::function<const char*(const char* name)>;
 
-/// Returns the shard that a launcher asks for: Open MPI, PMI, Slurm,
-/// GoogleTest; all of it if none does. Throws input_error if one variable of a
-/// pair is missing or no number, or if two launchers disagree.
+/// Returns the shard that a launcher asks for; all of it if none does. Of
+/// GoogleTest's, Open MPI's, PMI's and Slurm's variables (rank, count) the
+/// first pair of which anything is set counts, and the others are not looked
+/// at: that of the innermost launcher. Throws input_error, with the names, if
+/// one of that pair is missing, or they are no shard.
 shard shard_of(const environment& get);
 
 /// Returns what is left of `all` without `done`, ascending, cut where a case

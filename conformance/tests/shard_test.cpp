@@ -70,19 +70,41 @@ TEST(Shards, AreWhatTheLauncherSays) {
       EXPECT_NE(refusal_of({{rank, bad}, {size, "5"}}), "") << bad;
     }
   }
-  // Two that agree, two that do not.
-  EXPECT_EQ(shard_in({{"PMI_RANK", "1"},
-                      {"PMI_SIZE", "2"},
-                      {"SLURM_PROCID", "1"},
-                      {"SLURM_NTASKS", "2"}})
-                .index,
-            1u);
-  const auto why = refusal_of({{"PMI_RANK", "1"},
-                               {"PMI_SIZE", "2"},
-                               {"SLURM_PROCID", "0"},
-                               {"SLURM_NTASKS", "2"}});
-  EXPECT_NE(why.find("PMI_RANK"), std::string::npos) << why;
-  EXPECT_NE(why.find("SLURM_PROCID"), std::string::npos) << why;
+}
+
+TEST(Shards, AreWhatTheInnermostLauncherSays) {
+  // A test within mpirun within srun --mpi=pmi2 within sbatch.
+  std::map<std::string, std::string> set{{"GTEST_SHARD_INDEX", "4"},
+                                         {"GTEST_TOTAL_SHARDS", "5"},
+                                         {"OMPI_COMM_WORLD_RANK", "3"},
+                                         {"OMPI_COMM_WORLD_SIZE", "4"},
+                                         {"PMI_RANK", "2"},
+                                         {"PMI_SIZE", "3"},
+                                         {"SLURM_PROCID", "1"},
+                                         {"SLURM_NTASKS", "2"}};
+  const char* const inner_first[] = {
+      "GTEST_SHARD_INDEX", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
+  for (std::uint64_t index = 4; const char* const rank : inner_first) {
+    const shard s = shard_in(set);
+    EXPECT_EQ(s.index, index--) << rank;
+    EXPECT_EQ(s.from.substr(0, s.from.find(',')), rank);
+    const auto count = s.from.substr(s.from.find(' ') + 1);
+    // Half of a pair does not count, nor does the next pair instead.
+    auto half = set;
+    half.erase(count);
+    EXPECT_NE(refusal_of(half).find(rank), std::string::npos) << rank;
+    half[count] = "x";
+    EXPECT_NE(refusal_of(half).find(rank), std::string::npos) << rank;
+    set.erase(rank);
+    set.erase(count);
+  }
+  EXPECT_EQ(shard_in(set).count, 1u);
+  // What salloc leaves is half a pair; mpirun's is whole, and within it.
+  EXPECT_EQ(shard_in({{"SLURM_NTASKS", "8"},
+                      {"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "2"}})
+                .count,
+            2u);
 }
 
 TEST(Blocks, AreWhatIsLeftCutAtMultiples) {
