@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fuzz/run_buffer.hpp"
+#include "fuzz/targets/training_parts.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -88,16 +89,8 @@ outputs run_swiglu(const implementation& i, const problem& p) {
 
 outputs run_adamw(const implementation& i, const problem& p) {
   const settings& s = p.with;
-  const auto factor = [&p](std::size_t n) {
-    return static_cast<std::uint32_t>(p.in[4 + n].words[0]);
-  };
-  const adamw_step step{
-      {factor(0), factor(1), factor(2), factor(3), factor(4), factor(5)},
-      s.from,
-      s.to,
-      s.round.mode,
-      s.random_seed,
-      s.first_index};
+  const adamw_step step{factors_in(p), s.from,        s.to,
+                        s.round.mode,  s.random_seed, s.first_index};
   const buffer g(s.place, p.in[0]);
   buffer m(s.place, p.in[1]);
   buffer v(s.place, p.in[2]);

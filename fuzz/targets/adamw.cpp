@@ -11,11 +11,9 @@ namespace {
 
 enum class profile : std::uint8_t { training, ties, special, any_bits };
 
-constexpr format moments[] = {bf16, fp32, fp16, e4m3, e5m2};
-
 void draw(settings& s, counter_rng& rng) {
   s.from = draw_number_format(rng);
-  s.to = rng.one_in(2) ? bf16 : one_of(moments, rng);
+  s.to = rng.one_in(2) ? bf16 : one_of(moment_formats, rng).value;
   s.round = {rng.one_in(3) ? rounding::stochastic
                            : static_cast<rounding>(rng.below(7)),
              0};
@@ -28,9 +26,7 @@ std::string refuse(const settings& s) {
   if (!is_number_format(s.from)) {
     return "the gradient is of fp32, bf16 or fp16, not " + name_of(s.from);
   }
-  for (const format f : moments) {
-    if (f == s.to) return "";
-  }
+  if (index_in(moment_formats, s.to) >= 0) return "";
   return "moments are of bf16, fp32, fp16, e4m3 or e5m2, not " + name_of(s.to);
 }
 
@@ -42,9 +38,8 @@ std::vector<operand_spec> operands_of(const settings& s) {
                                 {"m", s.to, m, n},
                                 {"v", s.to, m, n, false, true},
                                 {"w", fp32, m, n}};
-  for (const char* factor : {"one_minus_beta1", "one_minus_beta2",
-                             "inverse_sqrt_bias2", "eps", "decay", "step"}) {
-    all.push_back({factor, fp32, one, one, false, true});
+  for (const auto& factor : adamw_factor_list) {
+    all.push_back({factor.name, fp32, one, one, false, true});
   }
   return all;
 }
@@ -93,15 +88,12 @@ void fill(problem& p, int by, counter_rng& rng) {
     }
   }
   for (auto& word : p.in[2].words) word &= p.with.to.magnitude_mask();
-  const std::uint32_t factors[] = {f.one_minus_beta1,
-                                   f.one_minus_beta2,
-                                   f.inverse_sqrt_bias2,
-                                   f.eps,
-                                   f.decay,
-                                   f.step};
-  for (std::size_t i = 0; i < 6; ++i) p.in[4 + i].words[0] = factors[i];
+  std::size_t at = first_factor;
+  for (const auto& factor : adamw_factor_list) {
+    p.in[at++].words[0] = f.*factor.field;
+  }
   if (how == profile::any_bits && rng.one_in(2)) {
-    p.in[4 + rng.below(6)].words[0] = rng.next32() >> 1;
+    p.in[first_factor + rng.below(6)].words[0] = rng.next32() >> 1;
   }
 }
 
@@ -117,8 +109,7 @@ enum family { stored, gradients, of_m, of_v, of_w, positions, denominators };
 const bin_table& table() {
   static const bin_table all = [] {
     bin_table t;
-    t.add({{"moment", {"bf16", "fp32", "fp16", "e4m3", "e5m2"}},
-           rounding_axis()});
+    t.add({axis_of("moment", moment_formats), rounding_axis()});
     t.add({number_axis("gradient"), plain_axis("g")});
     t.add({plain_axis("m"), sign_axis()});
     t.add({plain_axis("v")});
@@ -139,15 +130,9 @@ std::vector<std::string> bins() { return table().names(); }
 void cover(const problem& p, const outputs& right, bin_counts counts) {
   using A = core_fp32;
   const settings& s = p.with;
-  int moment = 0;
-  while (!(moments[moment] == s.to)) ++moment;
-  table().hit(counts, stored, moment, s.round.mode);
+  table().hit(counts, stored, index_in(moment_formats, s.to), s.round.mode);
   const auto size = static_cast<std::ptrdiff_t>(p.in[0].words.size());
-  const auto factor = [&p](std::size_t i) {
-    return static_cast<std::uint32_t>(p.in[4 + i].words[0]);
-  };
-  const adamw_factors f{factor(0), factor(1), factor(2),
-                        factor(3), factor(4), factor(5)};
+  const adamw_factors f = factors_in(p);
   for_each_sampled(size, 4, [&](std::ptrdiff_t n) {
     const auto at = static_cast<std::size_t>(n);
     const auto kind = [at](const matrix& x) {

@@ -34,11 +34,10 @@ std::vector<operand_spec> operands_of(const settings& s) {
 }
 
 void fill(problem& p, int by, counter_rng& rng) {
-  constexpr int lengths[] = {127, 128, 129, 256, 257};
   const auto how = static_cast<profile>(by);
   const std::ptrdiff_t m = rng.one_in(16) ? 0 : rng.between(1, 6);
   std::ptrdiff_t n = rng.between(0, 24);
-  if (rng.one_in(8)) n = one_of(lengths, rng);
+  if (rng.one_in(8)) n = one_of(edge_lengths, rng);
   const std::ptrdiff_t k = rng.between(0, 8);
   p.in.clear();
   for (const auto& spec : operands_of(p.with)) {

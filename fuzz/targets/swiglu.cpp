@@ -64,12 +64,11 @@ void fill_thresholds(matrix& g, counter_rng& rng) {
 }
 
 void fill(problem& p, int by, counter_rng& rng) {
-  constexpr int lengths[] = {127, 128, 129, 256, 257};
   const auto how = static_cast<profile>(by);
   const group_shape group = p.with.group;
   std::ptrdiff_t m = rng.between(1, 3);
   std::ptrdiff_t n = rng.between(1, 12);
-  if (rng.one_in(24)) n = one_of(lengths, rng);
+  if (rng.one_in(24)) n = one_of(edge_lengths, rng);
   if (rng.one_in(64)) n = 0;
   // Groups that run down, or are of two dimensions.
   if (group.rows > 1 && group.cols == 1) std::swap(m, n);

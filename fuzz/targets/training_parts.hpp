@@ -11,20 +11,71 @@
 
 namespace zeroulp::fuzz {
 
+/// Formats that numbers of training have, in the order of the bins.
+struct named_number_format {
+  const char* name;
+  format value;
+};
+inline constexpr named_number_format number_formats[] = {
+    {"fp32", fp32}, {"bf16", bf16}, {"fp16", fp16}};
+inline constexpr named_number_format moment_formats[] = {{"bf16", bf16},
+                                                         {"fp32", fp32},
+                                                         {"fp16", fp16},
+                                                         {"e4m3", e4m3},
+                                                         {"e5m2", e5m2}};
+
+/// The index of a format in such a table; -1: it is none of them.
+template <std::size_t N>
+int index_in(const named_number_format (&table)[N], format f) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (table[i].value == f) return static_cast<int>(i);
+  }
+  return -1;
+}
+template <std::size_t N>
+bin_axis axis_of(const char* name, const named_number_format (&table)[N]) {
+  bin_axis axis{name, {}};
+  for (const auto& row : table) axis.values.push_back(row.name);
+  return axis;
+}
+
 /// Returns fp32, bf16 or fp16; bf16 mostly.
 inline format draw_number_format(counter_rng& rng) {
   constexpr format all[] = {bf16, bf16, bf16, fp32, fp32, fp16};
   return one_of(all, rng);
 }
-
 inline bool is_number_format(format f) {
-  return f == fp32 || f == bf16 || f == fp16;
+  return index_in(number_formats, f) >= 0;
+}
+inline int number_index(format f) { return index_in(number_formats, f); }
+inline bin_axis number_axis(const char* name) {
+  return axis_of(name, number_formats);
 }
 
-/// The index of such a format on number_axis.
-inline int number_index(format f) { return f == fp32 ? 0 : f == bf16 ? 1 : 2; }
-inline bin_axis number_axis(const char* name) {
-  return {name, {"fp32", "bf16", "fp16"}};
+/// Lengths beside those of a tile.
+inline constexpr int edge_lengths[] = {127, 128, 129, 256, 257};
+
+/// The factors of AdamW, each an operand behind g, m, v and w.
+struct adamw_factor {
+  const char* name;
+  std::uint32_t adamw_factors::*field;
+};
+inline constexpr adamw_factor adamw_factor_list[] = {
+    {"one_minus_beta1", &adamw_factors::one_minus_beta1},
+    {"one_minus_beta2", &adamw_factors::one_minus_beta2},
+    {"inverse_sqrt_bias2", &adamw_factors::inverse_sqrt_bias2},
+    {"eps", &adamw_factors::eps},
+    {"decay", &adamw_factors::decay},
+    {"step", &adamw_factors::step}};
+inline constexpr std::size_t first_factor = 4;
+
+inline adamw_factors factors_in(const problem& p) {
+  adamw_factors f{};
+  std::size_t i = first_factor;
+  for (const auto& factor : adamw_factor_list) {
+    f.*factor.field = static_cast<std::uint32_t>(p.in[i++].words[0]);
+  }
+  return f;
 }
 
 /// code_kind, the largest number being one more.
