@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,8 +22,6 @@ namespace zeroulp::program {
 using namespace fuzz;
 
 namespace {
-
-constexpr const char* mark = "zeroulp_journal";
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw input_error(fmt::format("{}: {}", path, what));
@@ -59,13 +56,6 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-json parse_header(const std::string& path, const std::string& line) {
-  const json header = json::parse(line, nullptr, false);
-  const bool known = header.is_object() && header.value(mark, 0) == 1;
-  if (!known) fail(path, "line 1 is no header of a journal of version 1");
-  return header;
-}
-
 /// Records lie within the range, and do not overlap.
 void check_ranges(const journal_file& f) {
   const case_range all = range_of(f.header);
@@ -88,12 +78,17 @@ journal_file parse_journal(const std::string& path, const std::string& text) {
   const lines_of all = split(text);
   journal_file f{path, {}, {}, all.bytes};
   if (all.lines.empty()) fail(path, "is no journal: it has no header");
-  f.header = parse_header(path, all.lines[0]);
+  try {
+    f.header = parse_header(all.lines[0]);
+  } catch (const input_error& e) {
+    fail(path, fmt::format("line 1: {}: use another file", e.what()));
+  }
   for (std::size_t i = 1; i < all.lines.size(); ++i) {
     try {
       f.records.push_back(parse_record(all.lines[i]));
     } catch (const input_error& e) {
-      fail(path, fmt::format("line {}: {}", i + 1, e.what()));
+      fail(path, fmt::format("line {}: {}: cut the file in front of it", i + 1,
+                             e.what()));
     }
   }
   check_ranges(f);
@@ -113,16 +108,6 @@ std::string first_change(const json& is, const json& should) {
   return is.size() == should.size() ? "" : "its header has other fields";
 }
 
-std::uint64_t parse_hex(const std::string& text) {
-  std::uint64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value, 16);
-  if (error != std::errc{} || rest != end) {
-    throw input_error("the digest is no hexadecimal number");
-  }
-  return value;
-}
-
 /// A new name in a folder lasts when the folder does.
 void sync_folder_of(const std::string& path) {
   auto folder = std::filesystem::path(path).parent_path();
@@ -137,48 +122,6 @@ void sync_folder_of(const std::string& path) {
 
 bool operator==(const block_record& x, const block_record& y) {
   return to_line(x) == to_line(y);
-}
-
-std::string to_line(const block_record& r) {
-  const campaign_result& x = r.result;
-  json j{{"first", r.range.first},
-         {"cases", r.range.count},
-         {"elements", x.elements},
-         {"digest", fmt::format("{:016x}", x.digest)},
-         {"mismatches", x.mismatches}};
-  if (x.first_mismatch) {
-    j["case"] = *x.first_mismatch;
-    j["token"] = r.token;
-  }
-  if (r.range.first < covered) j["bins"] = x.bins;
-  return j.dump();
-}
-
-block_record parse_record(const std::string& line) {
-  block_record r;
-  try {
-    const json j = json::parse(line);
-    campaign_result& x = r.result;
-    r.range = {j.at("first").get<std::uint64_t>(),
-               j.at("cases").get<std::uint64_t>()};
-    x.cases = r.range.count;
-    x.elements = j.at("elements").get<std::uint64_t>();
-    x.digest = parse_hex(j.at("digest").get<std::string>());
-    x.mismatches = j.at("mismatches").get<std::uint64_t>();
-    if (x.mismatches > 0) {
-      x.first_mismatch = j.at("case").get<std::uint64_t>();
-      r.token = j.at("token").get<std::string>();
-    }
-    if (j.contains("bins")) {
-      x.bins = j.at("bins").get<std::vector<std::uint64_t>>();
-    }
-  } catch (const json::exception&) {
-    throw input_error("is no record of a journal");
-  }
-  if (r.range.count == 0 || r.range.end() < r.range.first) {
-    throw input_error("is a record of no cases");
-  }
-  return r;
 }
 
 block_record run_block(const campaign& c, const case_range& range,

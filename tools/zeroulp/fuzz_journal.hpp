@@ -31,8 +31,9 @@ struct block_record {
 
 /// One line each, without its end.
 std::string to_line(const block_record& r);
-/// Throws input_error that says what is wrong.
+/// Both throw input_error that says which field is wrong.
 block_record parse_record(const std::string& line);
+json parse_header(const std::string& line);
 
 /// Runs a range, until `seconds` (0: never) are over.
 block_record run_block(const fuzz::campaign& c, const fuzz::case_range& range,

@@ -2,7 +2,9 @@
 # clause of SPEC: the promises of README.md.
 
 campaign="fuzz arith --cases 6001 --seed 3"
-digest_in() { sed -n 's/.*"digest": "\([0-9a-f]\{16\}\)".*/\1/p' "$1" | head -n 1; }
+digest_in() {
+  sed -n 's/.*"digest": "\([0-9a-f]\{16\}\)".*/\1/p' "$1" | head -n 1
+}
 run 0 $campaign --json
 whole=$(digest_in .out)
 
@@ -24,11 +26,19 @@ for pair in OMPI_COMM_WORLD_RANK,OMPI_COMM_WORLD_SIZE PMI_RANK,PMI_SIZE \
   refuses "fuzz_without_${pair#*,}" "${pair#*,} is not" $campaign
   unset "${pair%,*}"
 done
-export PMI_RANK=0 PMI_SIZE=2 SLURM_PROCID=1 SLURM_NTASKS=2
-refuses fuzz_launchers_that_disagree 'say shard 0/2, but .* say 1/2' $campaign
+# mpirun within sbatch: the innermost counts.
+export OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=3
+export SLURM_PROCID=0 SLURM_NTASKS=4
+"$program" $campaign --json >.out 2>.err
+is fuzz_shard_of_the_innermost_launcher "$third" "$(digest_in .out)"
+holds fuzz_says_the_innermost_launcher \
+  grep -q 'shard 1/3, as OMPI_COMM_WORLD_RANK, OMPI_COMM_WORLD_SIZE say' .err
+export OMPI_COMM_WORLD_SIZE=1
+refuses fuzz_launcher_of_nonsense \
+  'OMPI_COMM_WORLD_RANK=1 and OMPI_COMM_WORLD_SIZE=1 are no shard' $campaign
 run 0 $campaign --shard 1/3 --json
 is fuzz_shard_before_launchers "$third" "$(digest_in .out)"
-unset PMI_RANK PMI_SIZE SLURM_PROCID SLURM_NTASKS
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE SLURM_PROCID SLURM_NTASKS
 
 # A journal, without interruption and with kills at random moments.
 campaign="$campaign --block 100"
@@ -65,7 +75,7 @@ is fuzz_journal_in_two_times "$whole" "$(digest_in .out)"
 refuses fuzz_journal_of_another_campaign 'seed is 3, not 4: use another' \
   fuzz arith --cases 6001 --block 100 --seed 4 --journal whole.jsonl
 echo 'a letter' >letter.txt
-refuses fuzz_journal_that_is_none 'letter.txt: line 1 is no header' \
+refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no header' \
   $campaign --journal letter.txt
 is fuzz_journal_leaves_other_files 'a letter' "$(cat letter.txt)"
 refuses fuzz_journal_in_no_folder 'cannot be written' \
@@ -73,6 +83,42 @@ refuses fuzz_journal_in_no_folder 'cannot be written' \
 sed '3s/"digest"/"digits"/' whole.jsonl >broken.jsonl
 refuses fuzz_journal_with_a_broken_line 'broken.jsonl: line 3' \
   $campaign --journal broken.jsonl
+# spoiled LINE FIELD VALUE PATTERN: a field that is something else.
+spoiled() {
+  local value='\("[^"]*"\|\[[^]]*\]\|{[^}]*}\|[0-9]*\)'
+  sed "$1s/\"$2\":$value/\"$2\":$3/" whole.jsonl >spoiled.jsonl
+  refuses "fuzz_journal_whose_$2_is_$3" "^zeroulp: spoiled.jsonl: line $1: $4" \
+    $campaign --journal spoiled.jsonl
+}
+for field in first cases elements mismatches; do
+  spoiled 3 $field '"12"' "$field is .12., not a whole number: cut the file"
+done
+spoiled 3 elements null 'elements is null, not a whole number'
+spoiled 3 elements -1 'elements is -1, not a whole number'
+spoiled 3 elements 1.5 'elements is 1.5, not a whole number'
+spoiled 3 elements 18446744073709551616 'elements is 1.8.*e\+19, not a whole'
+spoiled 3 elements '{}' 'elements is \{\}, not a whole number'
+spoiled 3 digest 7 'digest is 7, not a text'
+spoiled 3 digest '"x"' 'digest is .x., not 16 hexadecimal digits'
+spoiled 3 cases 0 'cases is 0, not a number of cases'
+spoiled 3 bins 7 'bins is 7, not a list'
+spoiled 3 bins '[1,null]' 'bins\[1\] is null, not a whole number'
+spoiled 3 mismatches 1 'case is absent'
+spoiled 3 mismatches '1,"case":9' 'case is 9, not one of its cases'
+spoiled 3 mismatches '1,"case":100' 'token is absent'
+for field in seed cases block first count generator; do
+  spoiled 1 $field '"3"' "$field is .3., not a whole number: use another file"
+done
+spoiled 1 target 1 'target is 1, not a text'
+spoiled 1 target '"x"' "unknown target 'x'"
+spoiled 1 shard null 'shard is null, not an object'
+spoiled 1 shard '{"index":"0"}' 'index is .0., not a whole number'
+spoiled 1 options '{"from":1}' 'options.from is 1, not a text'
+spoiled 1 first 6002 'first is 6002, not one of the cases'
+spoiled 1 zeroulp_journal '"1"' 'is no header of a journal'
+refuses fuzz_merge_of_a_spoiled_journal 'spoiled.jsonl: line 1: is no header' \
+  fuzz merge spoiled.jsonl
+
 sed 3p whole.jsonl >twice.jsonl
 refuses fuzz_journal_with_a_line_twice 'done twice' fuzz merge twice.jsonl
 flock whole.jsonl sleep 5 &
@@ -138,7 +184,8 @@ is fuzz_merge_counts_mismatches "$count" \
 
 # MPI, where the program was built with it and there is a launcher.
 refuses fuzz_mpi_needs_a_journal '--mpi needs --journal|no MPI' $campaign --mpi
-if "$program" $campaign --mpi --journal ranks.jsonl 2>&1 | grep -q 'no MPI'; then
+if "$program" $campaign --mpi --journal ranks.jsonl 2>&1 |
+  grep -q 'no MPI'; then
   refuses fuzz_mpi_is_left_out 'build with -DZEROULP_MPI=ON' \
     $campaign --mpi --journal ranks.jsonl
   echo "# fuzz --mpi: this build has no MPI"
