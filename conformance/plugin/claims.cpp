@@ -12,11 +12,55 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-/// Settings of operations that are no target's.
-std::vector<std::string_view> own_settings(kind k) {
-  if (k == kind::swiglu) return {"from", "to"};
-  if (k == kind::adamw) return {"gradient", "moment", "rounding"};
-  return {};
+/// What a plug-in calls a setting, and the case engine.
+struct alias {
+  const char* name;
+  const char* option;
+};
+
+/// An operation in the case engine.
+struct kind_info {
+  fuzz::target what;
+  std::vector<alias> settings;  ///< none: all of the target's, by its names
+};
+
+/// By kind.
+const kind_info& info_of(kind k) {
+  using enum fuzz::target;
+  static const std::vector<kind_info> all = {
+      {quantize, {}},
+      {quantize, {}},
+      {retile, {}},
+      {gemm, {}},
+      {swiglu, {{"from", "from"}, {"to", "value"}}},
+      {adamw, {{"gradient", "from"}, {"moment", "to"}, {"rounding", "round"}}},
+      {combine, {{"rule", "sum"}}}};
+  return all[static_cast<std::size_t>(k)];
+}
+
+const char* name_of(kind k) {
+  return operations()[static_cast<std::size_t>(k)].name;
+}
+
+/// The engine's name of a setting. Throws input_error.
+std::string option_called(kind k, const std::string& name) {
+  const auto& mine = info_of(k).settings;
+  if (mine.empty()) return name;  // fuzz::set knows
+  std::string known;
+  for (const auto& [theirs, option] : mine) {
+    if (theirs == name) return option;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", theirs);
+  }
+  throw input_error(fmt::format("{} has no setting '{}': use one of {}, place",
+                                name_of(k), name, known));
+}
+
+/// And back.
+std::string called_by_plugin(kind k, const std::string& option) {
+  for (const auto& [theirs, ours] : info_of(k).settings) {
+    if (ours == option) return theirs;
+  }
+  return option;
 }
 
 /// "a=1,b=2" as a list.
@@ -53,56 +97,14 @@ void apply_name(fuzz::settings& s, kind k, const std::string& as,
     s.unit = {e4m3, e4m3, s.gemm.acc};
     names = {"path",    "interval", "update", "a_group",
              "b_group", "splits",   "end",    "output"};
+  } else if (k == kind::combine) {
+    fuzz::set(s, fuzz::target::combine, "sum", as);
+    names = {"sum"};
   } else {
     throw input_error(
         fmt::format("claimed as '{}': conventions are of quantize, recipes of "
-                    "gemm, rules of combine",
+                    "gemm, rules of combine: give none",
                     as));
-  }
-}
-
-/// A claim of a target's operation.
-void read_for_target(claim& c, fuzz::target t, const setting_list& list) {
-  fuzz::settings s;
-  std::vector<std::string> names;
-  if (!c.as.empty()) apply_name(s, c.what, c.as, names);
-  for (const auto& [name, text] : list) {
-    if (name == "place") {
-      c.place = parse_place(text);
-      continue;
-    }
-    fuzz::set(s, t, name, text);
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      names.push_back(name);
-    }
-  }
-  // A quantizer's settings are also those of the way back, which has fewer.
-  for (const auto& name : names) {
-    c.fixed.emplace_back(name, fuzz::option_of(name).write(s));
-  }
-}
-
-void read_for_training(claim& c, const setting_list& list) {
-  if (!c.as.empty()) {
-    if (c.what != kind::combine) {
-      throw input_error(
-          fmt::format("claimed as '{}': {} follows no named rule", c.as,
-                      operations()[static_cast<std::size_t>(c.what)].name));
-    }
-    c.fixed.emplace_back("rule", c.as);
-  }
-  const auto known = own_settings(c.what);
-  for (const auto& [name, text] : list) {
-    if (name == "place") {
-      c.place = parse_place(text);
-    } else if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw input_error(fmt::format(
-          "{} has no setting '{}': use {}",
-          operations()[static_cast<std::size_t>(c.what)].name, name,
-          known.empty() ? "none" : fmt::to_string(fmt::join(known, ", "))));
-    } else {
-      c.fixed.emplace_back(name, text);
-    }
   }
 }
 
@@ -114,29 +116,18 @@ bool fixes(const claim& c, std::string_view name) {
 }  // namespace
 
 std::string claim::text() const {
-  std::string all = operations()[static_cast<std::size_t>(what)].name;
+  std::string all = name_of(what);
   if (!as.empty()) all += " as " + as;
   const char* separator = ": ";
   for (const auto& [name, value] : fixed) {
-    all += fmt::format("{}{}={}", separator, name, value);
+    all +=
+        fmt::format("{}{}={}", separator, called_by_plugin(what, name), value);
     separator = ",";
   }
   return all;
 }
 
-std::optional<fuzz::target> target_of(kind k) {
-  switch (k) {
-    case kind::quantize:
-    case kind::dequantize:
-      return fuzz::target::quantize;
-    case kind::retile:
-      return fuzz::target::retile;
-    case kind::gemm:
-      return fuzz::target::gemm;
-    default:
-      return {};
-  }
-}
+fuzz::target target_of(kind k) { return info_of(k).what; }
 
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple) {
@@ -150,11 +141,22 @@ claim parse_claim(kind k, const std::string& as, const std::string& settings,
     }
     c.multiple[i] = std::max<std::ptrdiff_t>(multiple[i], 1);
   }
-  const auto list = parse_settings(settings);
-  if (const auto t = target_of(k)) {
-    read_for_target(c, *t, list);
-  } else {
-    read_for_training(c, list);
+  fuzz::settings s;
+  std::vector<std::string> names;
+  if (!as.empty()) apply_name(s, k, as, names);
+  for (const auto& [name, text] : parse_settings(settings)) {
+    if (name == "place") {
+      c.place = parse_place(text);
+      continue;
+    }
+    const auto option = option_called(k, name);
+    fuzz::set(s, target_of(k), option, text);
+    if (std::find(names.begin(), names.end(), option) == names.end()) {
+      names.push_back(option);
+    }
+  }
+  for (const auto& name : names) {
+    c.fixed.emplace_back(name, fuzz::option_of(name).write(s));
   }
   return c;
 }
@@ -169,12 +171,6 @@ bool lacks_name(const claim& c) {
 bool holds(const claim& c, const fuzz::settings& s) {
   return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
     return fuzz::option_of(f.first).write(s) == f.second;
-  });
-}
-
-bool holds(const claim& c, const setting_list& s) {
-  return std::all_of(c.fixed.begin(), c.fixed.end(), [&s](const auto& f) {
-    return std::find(s.begin(), s.end(), f) != s.end();
   });
 }
 

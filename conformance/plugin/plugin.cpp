@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <thread>
 
+#include "src/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance::plugin {
@@ -16,12 +16,9 @@ namespace {
 }
 
 std::ptrdiff_t parse_whole(const std::string& file, std::string_view word) {
-  std::ptrdiff_t value = 0;
-  const auto* const end = word.data() + word.size();
-  if (std::from_chars(word.data(), end, value).ptr != end) {
-    refuse(file, "it does not speak the protocol of plug-ins");
-  }
-  return value;
+  const auto value = whole_number<std::ptrdiff_t>(word);
+  if (!value) refuse(file, "it does not speak the protocol of plug-ins");
+  return *value;
 }
 
 std::string text_of(std::string_view word) {
@@ -82,13 +79,6 @@ bool plugin_code::claims_any(fuzz::target t) const {
 }
 
 const claim* plugin_code::claim_of(kind k, const fuzz::settings& s) const {
-  for (const claim& c : claims_) {
-    if (c.what == k && holds(c, s)) return &c;
-  }
-  return nullptr;
-}
-
-const claim* plugin_code::claim_of(kind k, const setting_list& s) const {
   for (const claim& c : claims_) {
     if (c.what == k && holds(c, s)) return &c;
   }

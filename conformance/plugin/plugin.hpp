@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/checks/training_functions.hpp"
+#include "conformance/checks/implementation.hpp"
 #include "conformance/plugin/arena.hpp"
 #include "conformance/plugin/worker.hpp"
 #include "fuzz/problem.hpp"
@@ -35,7 +35,7 @@ enum class kind : std::uint8_t {
   combine,
 };
 
-/// Settings by name, as text.
+/// Settings by the names that the case engine has for them, as text.
 using setting_list = std::vector<std::pair<std::string, std::string>>;
 
 /// zeroulp_plugin_claim.
@@ -50,7 +50,7 @@ struct claim {
 };
 
 /// The target of the case engine whose cases have this operation.
-std::optional<fuzz::target> target_of(kind k);
+fuzz::target target_of(kind k);
 
 /// Reads a claim. Throws input_error.
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
@@ -61,7 +61,6 @@ bool lacks_name(const claim& c);
 
 /// Returns true iff these are settings that are claimed.
 bool holds(const claim& c, const fuzz::settings& s);
-bool holds(const claim& c, const setting_list& s);
 
 /// A request: its fields by operation_spec (empty: NULL), then its matrices.
 struct request {
@@ -81,7 +80,6 @@ class plugin_code {
 
   /// The claim under which a request comes, if there is one.
   const claim* claim_of(kind k, const fuzz::settings& s) const;
-  const claim* claim_of(kind k, const setting_list& s) const;
 
   /// Makes the request twice; results come back in its matrices. Returns false
   /// if the plug-in refuses it. Throws call_failure.
@@ -119,7 +117,6 @@ class plugin_code {
 /// The plug-in as an implementation, one at a time: this is the one from now
 /// on.
 implementation implementation_of(std::shared_ptr<plugin_code> code);
-training_functions training_of(std::shared_ptr<plugin_code> code);
 
 }  // namespace zeroulp::conformance::plugin
 

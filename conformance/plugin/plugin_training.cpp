@@ -1,40 +1,36 @@
-// A plug-in as the training path: what it claims of SwiGLU, AdamW and combine.
-// The rest is the core's.
+// What a plug-in claims of the training path: SwiGLU, AdamW and combine, as
+// plugin_implementation.cpp has the rest.
 
-#include "conformance/plugin/plugin.hpp"
 #include "conformance/plugin/requests.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::plugin {
 namespace {
 
-using shared_code = std::shared_ptr<plugin_code>;
-
 /// h alone is asked: what is quantized of it has its own operation.
-void swiglu(const shared_code& code, const swiglu_layer& layer, codes_in g,
-            codes_in u, codes_out h) {
-  const format from = layer.cache.from;
-  const format to = layer.out.from;
-  const claim* const c = code->claim_of(
-      kind::swiglu, setting_list{{"from", name_of(from)}, {"to", name_of(to)}});
+void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
+                    codes_out h, quantized_out h_out, quantized_out g_cache,
+                    quantized_out u_cache) {
+  core().swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
+  fuzz::settings s;
+  s.from = layer.cache.from, s.value = layer.out.from;
+  const claim* const c = active().claim_of(kind::swiglu, s);
   if (c == nullptr || h.data == nullptr || g.rows == 0 || g.cols == 0) return;
   const auto m = up(g.rows, c->multiple[0]);
   const auto n = up(g.cols, c->multiple[1]);
-  request r{
-      {name_of(from), name_of(to)},
-      {input(*c, g, m, n, bytes_of(from)), input(*c, u, m, n, bytes_of(from)),
-       output(m, n, bytes_of(to), place_of(*c, h))}};
-  if (code->call(kind::swiglu, r)) store(r.matrices[2], h);
+  const int bytes = bytes_of(s.from);
+  request r{{name_of(s.from), name_of(s.value)},
+            {input(*c, g, m, n, bytes), input(*c, u, m, n, bytes),
+             output(m, n, bytes_of(s.value), place_of(*c, h))}};
+  if (active().call(kind::swiglu, r)) store(r.matrices[2], h);
 }
 
 /// Returns false if it is not the plug-in's.
-bool adamw(const shared_code& code, const adamw_step& step, codes_in g,
-           codes_out m, codes_out v, codes_out w, codes_out copy) {
-  const std::string rounding(name_of(step.mode));
-  const claim* const c = code->claim_of(
-      kind::adamw, setting_list{{"gradient", name_of(step.gradient)},
-                                {"moment", name_of(step.moment)},
-                                {"rounding", rounding}});
+bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
+               codes_out w, codes_out copy) {
+  fuzz::settings s;
+  s.from = step.gradient, s.to = step.moment, s.round = {step.mode, 0};
+  const claim* const c = active().claim_of(kind::adamw, s);
   if (c == nullptr || g.rows == 0 || g.cols == 0) return false;
   const auto rows = up(g.rows, c->multiple[0]);
   const auto cols = up(g.cols, c->multiple[1]);
@@ -45,21 +41,28 @@ bool adamw(const shared_code& code, const adamw_step& step, codes_in g,
     return whole(static_cast<std::int64_t>(x));
   };
   const int bytes = bytes_of(step.moment);
-  request r{{name_of(step.gradient), name_of(step.moment), rounding,
-             word(f.one_minus_beta1), word(f.one_minus_beta2),
-             word(f.inverse_sqrt_bias2), word(f.eps), word(f.decay),
-             word(f.step), word(step.seed), word(step.first)},
+  request r{{name_of(step.gradient), name_of(step.moment),
+             std::string(name_of(step.mode)), word(f.one_minus_beta1),
+             word(f.one_minus_beta2), word(f.inverse_sqrt_bias2), word(f.eps),
+             word(f.decay), word(f.step), word(step.seed), word(step.first)},
             {input(*c, g, rows, cols, bytes_of(step.gradient)),
              input(*c, m, rows, cols, bytes), input(*c, v, rows, cols, bytes),
              input(*c, w, rows, cols, 4),
              copy.data == nullptr ? argument{}
                                   : output(rows, cols, 2, place_of(*c, copy))}};
-  if (!code->call(kind::adamw, r)) return false;
+  if (!active().call(kind::adamw, r)) return false;
   store(r.matrices[1], m);
   store(r.matrices[2], v);
   store(r.matrices[3], w);
   if (copy.data != nullptr) store(r.matrices[4], copy);
   return true;
+}
+
+void adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
+           codes_out w, codes_out copy) {
+  if (!ask_adamw(step, g, m, v, w, copy)) {
+    core().adamw(step, g, m, v, w, copy);
+  }
 }
 
 const char* name_of(combine_rule rule) {
@@ -69,10 +72,12 @@ const char* name_of(combine_rule rule) {
   return "?";
 }
 
-bool combine(const shared_code& code, combine_rule rule, codes_in x,
-             slots_in slots, codes_in weights, codes_out out) {
-  const claim* const c =
-      code->claim_of(kind::combine, setting_list{{"rule", name_of(rule)}});
+/// Returns false if it is not the plug-in's.
+bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
+                 codes_in weights, codes_out out) {
+  fuzz::settings s;
+  s.sum = rule;
+  const claim* const c = active().claim_of(kind::combine, s);
   if (c == nullptr || out.rows == 0 || out.cols == 0 || slots.cols == 0 ||
       x.rows == 0) {
     return false;
@@ -92,36 +97,24 @@ bool combine(const shared_code& code, combine_rule rule, codes_in x,
              weights.data == nullptr ? argument{}
                                      : input(*c, weights, m, slots.cols, 4),
              output(m, n, 2, place_of(*c, out))}};
-  if (!code->call(kind::combine, r)) return false;
+  if (!active().call(kind::combine, r)) return false;
   store(r.matrices[3], out);
   return true;
 }
 
+void combine(combine_rule rule, codes_in x, slots_in slots, codes_in weights,
+             codes_out out) {
+  if (!ask_combine(rule, x, slots, weights, out)) {
+    core().combine(rule, x, slots, weights, out);
+  }
+}
+
 }  // namespace
 
-training_functions training_of(std::shared_ptr<plugin_code> code) {
-  const training_functions core = core_training();
-  training_functions t = core;
-  t.name = code->name();
-  t.swiglu_forward = [=](const swiglu_layer& layer, codes_in g, codes_in u,
-                         codes_out h, quantized_out h_out,
-                         quantized_out g_cache, quantized_out u_cache) {
-    core.swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
-    swiglu(code, layer, g, u, h);
-  };
-  t.adamw = [=](const adamw_step& step, codes_in g, codes_out m, codes_out v,
-                codes_out w, codes_out copy) {
-    if (!adamw(code, step, g, m, v, w, copy)) {
-      core.adamw(step, g, m, v, w, copy);
-    }
-  };
-  t.combine = [=](combine_rule rule, codes_in x, slots_in slots,
-                  codes_in weights, codes_out out) {
-    if (!combine(code, rule, x, slots, weights, out)) {
-      core.combine(rule, x, slots, weights, out);
-    }
-  };
-  return t;
+void take_training(implementation& i) {
+  i.swiglu_forward = swiglu_forward;
+  i.adamw = adamw;
+  i.combine = combine;
 }
 
 }  // namespace zeroulp::conformance::plugin

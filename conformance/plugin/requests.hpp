@@ -1,4 +1,5 @@
-// The parts that requests are made of: matrices padded to the multiples that a
+// What the functions of a plug-in's implementation share: whom they ask, and
+// the parts that requests are made of: matrices padded to the multiples that a
 // plug-in needs, and the way back. Internal.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_
@@ -10,6 +11,16 @@
 #include "conformance/plugin/plugin.hpp"
 
 namespace zeroulp::conformance::plugin {
+
+/// The plug-in that implementation_of was given last: the functions of an
+/// implementation are no closures.
+plugin_code& active();
+
+/// Who answers what it does not claim, or refuses.
+const implementation& core();
+
+/// Puts those of the training path into the table.
+void take_training(implementation& i);
 
 inline int bytes_of(format f) {
   return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;

@@ -1,111 +1,141 @@
-// A plug-in for tests: an honest quantizer, BF16 to E4M3 in tiles of 1x128 as
-// vLLM does, which $ZEROULP_LIE turns into one that is wrong, or worse.
+// A plug-in for tests: the engine's (plugin_engine.c), which $ZEROULP_LIE turns
+// into one that is wrong, or worse. It claims one operation: $ZEROULP_CLAIM, or
+// quantize.
 
-#include <math.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <zeroulp/plugin.h>
+
+#define zeroulp_plugin_table honest_table
+#include "../../../tools/examples/plugin_engine.c"
+#undef zeroulp_plugin_table
 
 static int lies(const char* how) {
   const char* const lie = getenv("ZEROULP_LIE");
   return lie != NULL && strcmp(lie, how) == 0;
 }
 
-static float to_float(uint16_t bf16) {
-  const uint32_t bits = (uint32_t)bf16 << 16;
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+typedef zeroulp_plugin_matrix matrix;
+
+static uint8_t* at(matrix m, int64_t i, int64_t j) {
+  const int64_t n = i * m.row_stride + j * m.col_stride;
+  return (uint8_t*)m.data + n * m.element_bytes;
 }
 
-/// Saturates; the least quantum is 2^-9.
-static uint8_t to_e4m3(float x) {
-  const uint8_t sign = signbit(x) ? 0x80 : 0;
-  if (isnan(x)) return 0x7f;  // as NVIDIA's conversion
-  const float magnitude = fminf(fabsf(x), 448.0f);
-  int exponent;
-  frexpf(magnitude, &exponent);
-  const int quantum = magnitude < 0x1p-6f ? -9 : exponent - 4;
-  const int steps = (int)rintf(ldexpf(magnitude, -quantum));
-  // A carry goes into the exponent by itself.
-  return (uint8_t)(sign | (magnitude < 0x1p-6f ? steps
-                                               : ((quantum + 9) << 3) + steps));
-}
+/// What it was like before the call.
+static uint8_t forgotten;
 
-static int32_t quantize(const zeroulp_plugin_quantize* r) {
-  static int calls;
-  ++calls;
-  const uint16_t* const x = r->x.data;
-  uint8_t* const codes = r->codes.data;
-  float* const scales = r->scales.data;
-  if (lies("crash") && r->x.cols > 2) raise(SIGSEGV);
+static int32_t before(matrix in, matrix out) {
+  if (lies("crash") && in.cols > 2) raise(SIGSEGV);
   if (lies("abort")) abort();
-  if (lies("exit") && r->x.rows > 1) exit(3);
+  if (lies("exit") && in.rows > 1) exit(3);
+  while (lies("hang") && in.cols > 3) (void)getenv("ZEROULP_LIE");
   if (lies("fail")) return 7;
   if (lies("refuse")) return ZEROULP_PLUGIN_REFUSED;
-  for (int64_t i = 0; i < r->x.rows; ++i) {
-    for (int64_t g = 0; g < r->scales.cols; ++g) {
-      const int64_t begin = 128 * g;
-      const int64_t end = begin + 128 < r->x.cols ? begin + 128 : r->x.cols;
-      float amax = 1e-10f;
-      for (int64_t j = begin; j < end; ++j) {
-        const float v = fabsf(to_float(x[i * r->x.row_stride + j]));
-        if (v > amax) amax = v;
-      }
-      const float s = amax / 448.0f;
-      scales[i * r->scales.row_stride + g] = s;
-      for (int64_t j = begin; j < end; ++j) {
-        const float v = to_float(x[i * r->x.row_stride + j]);
-        while (lies("hang") && v == 0) (void)time(NULL);
-        if (lies("unwritten") && i == 1 && j == end - 1) continue;
-        const float q = lies("wrong") ? v * (1.0f / s) : v / s;
-        codes[i * r->codes.row_stride + j] = to_e4m3(q);
-      }
-    }
-  }
-  if (lies("behind")) codes[r->codes.rows * r->codes.row_stride + 9] = 1;
-  if (lies("before")) codes[-3] = 1;
-  if (lies("between") && r->scales.rows > 1) scales[r->scales.cols] = 1;
-  if (lies("input")) ((uint16_t*)r->x.data)[0] ^= 1;
-  if (lies("unsteady") && r->x.cols > 5) codes[5] = (uint8_t)calls;
+  if (out.rows > 1) forgotten = *at(out, 1, out.cols - 1);
   return ZEROULP_PLUGIN_DONE;
 }
 
-const zeroulp_plugin* zeroulp_plugin_table(void) {
-  static zeroulp_plugin_claim claim = {
-      ZEROULP_PLUGIN_QUANTIZE,
-      "vllm",
-      "from=bf16,to=e4m3,scale=fp32,group=1x128,place=padded",
-      {0, 0, 0}};
-  static zeroulp_plugin mine;
-  mine = (zeroulp_plugin){ZEROULP_PLUGIN_VERSION,
-                          sizeof mine,
-                          "liar",
-                          ZEROULP_PLUGIN_ON_HOST,
-                          1,
-                          &claim,
-                          quantize,
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL,
-                          NULL};
-  if (lies("version")) mine.version = 99;
-  if (lies("size")) mine.size = 8;
-  if (lies("nameless")) mine.name = NULL;
-  if (lies("memory")) mine.memory = 5;
-  if (lies("claims")) mine.claims = NULL;
-  if (lies("operation")) claim.operation = 77;
-  if (lies("function")) claim.operation = ZEROULP_PLUGIN_GEMM;
-  if (lies("convention")) claim.as = "nobodys";
-  if (lies("setting")) claim.settings = "fro=bf16";
-  if (lies("multiple")) claim.multiple[0] = -1;
-  if (lies("nothing")) claim.as = NULL;
-  if (lies("device")) mine.memory = ZEROULP_PLUGIN_ON_DEVICE;
+static int32_t after(int32_t status, matrix in, matrix out) {
+  static uint8_t calls;
+  static volatile uint8_t sink;
+  const int64_t far = (int64_t)8 << 20;
+  ++calls;
+  if (lies("unwritten") && out.rows > 1) {
+    *at(out, 1, out.cols - 1) = forgotten;
+  }
+  if (lies("behind")) at(out, out.rows, 0)[9] = 1;
+  if (lies("before")) at(out, 0, 0)[-3] = 1;
+  if (lies("between") && out.rows > 1) *at(out, 0, out.cols) = 1;
+  if (lies("far")) at(out, 0, 0)[far] = 1;
+  if (lies("far_before")) at(in, 0, 0)[-4 * far] = 1;
+  if (lies("far_beyond")) at(out, 0, 0)[100 * far] = 1;
+  if (lies("near")) memset(at(out, 0, 0), 1, 1 << 16);
+  if (lies("far_read")) sink = at(in, 0, 0)[far];
+  if (lies("input")) *at(in, 0, 0) ^= 1;
+  if (lies("unsteady") && out.cols > 5) *at(out, 0, 5) = calls;
+  return status;
+}
+
+static int32_t lie_of_quantize(const zeroulp_plugin_quantize* r) {
+  zeroulp_plugin_quantize q = *r;
+  q.convention = "vllm";
+  const int32_t early = before(r->x, r->codes);
+  return early != 0 ? early : after(quantize(&q), r->x, r->codes);
+}
+
+static int32_t lie_of_swiglu(const zeroulp_plugin_swiglu* r) {
+  const int32_t early = before(r->g, r->h);
+  if (early != 0) return early;
+  const int32_t status = swiglu(r);
+  // As if sigmoid were 1 a little too soon.
+  const uint16_t g = *(const uint16_t*)r->g.data;
+  if (lies("wrong") && g > 0x4170 && g < 0x41a0) *at(r->h, 0, 0) ^= 1;
+  return after(status, r->g, r->h);
+}
+
+static int32_t lie_of_adamw(const zeroulp_plugin_adamw* r) {
+  zeroulp_plugin_adamw q = *r;
+  if (lies("wrong")) q.first += 1;
+  const int32_t early = before(r->g, r->copy);
+  return early != 0 ? early : after(adamw(&q), r->g, r->copy);
+}
+
+static int32_t lie_of_combine(const zeroulp_plugin_combine* r) {
+  zeroulp_plugin_combine q = *r;
+  if (lies("wrong")) q.rule = "bf16_hops";
+  const int32_t early = before(r->x, r->out);
+  return early != 0 ? early : after(combine(&q), r->x, r->out);
+}
+
+static const zeroulp_plugin_claim each[] = {
+    {ZEROULP_PLUGIN_QUANTIZE,
+     "vllm",
+     "from=bf16,to=e4m3,scale=fp32,group=1x128,place=padded",
+     {0, 0, 0}},
+    {ZEROULP_PLUGIN_SWIGLU, NULL, "from=bf16,to=bf16,place=padded", {0, 0, 0}},
+    {ZEROULP_PLUGIN_ADAMW,
+     NULL,
+     "gradient=bf16,moment=bf16,rounding=stochastic,place=padded",
+     {0, 0, 0}},
+    {ZEROULP_PLUGIN_COMBINE, "fp32_slots", "place=padded", {0, 0, 0}}};
+static const char* const names[] = {"quantize", "swiglu", "adamw", "combine"};
+
+ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
+  static zeroulp_plugin_claim mine;
+  static zeroulp_plugin table;
+  const char* const name = getenv("ZEROULP_CLAIM");
+  int which = 3;
+  while (which > 0 && (name == NULL || strcmp(name, names[which]) != 0)) {
+    --which;
+  }
+  mine = each[which];
+  table = (zeroulp_plugin){ZEROULP_PLUGIN_VERSION,
+                           sizeof table,
+                           "liar",
+                           ZEROULP_PLUGIN_ON_HOST,
+                           1,
+                           &mine,
+                           lie_of_quantize,
+                           NULL,
+                           NULL,
+                           NULL,
+                           lie_of_swiglu,
+                           lie_of_adamw,
+                           lie_of_combine};
+  if (lies("version")) table.version = 99;
+  if (lies("size")) table.size = 8;
+  if (lies("nameless")) table.name = NULL;
+  if (lies("memory")) table.memory = 5;
+  if (lies("claims")) table.claims = NULL;
+  if (lies("operation")) mine.operation = 77;
+  if (lies("function")) mine.operation = ZEROULP_PLUGIN_GEMM;
+  if (lies("convention")) mine.as = "nobodys";
+  if (lies("setting")) mine.settings = "fro=bf16";
+  if (lies("multiple")) mine.multiple[0] = -1;
+  if (lies("nothing")) mine.as = NULL;
+  if (lies("device")) table.memory = ZEROULP_PLUGIN_ON_DEVICE;
   if (lies("load")) raise(SIGSEGV);
-  return lies("null") ? NULL : &mine;
+  return lies("null") ? NULL : &table;
 }
