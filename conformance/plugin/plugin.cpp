@@ -44,7 +44,7 @@ plugin_code::plugin_code(command_line command, double limit)
 }
 
 void plugin_code::read_claims(const std::vector<std::string>& lines) {
-  const std::string& file = command_.back();
+  const std::string& file = command_.file();
   for (const auto& line : lines) {
     const auto words = words_of(line);
     if (words.size() == 4 && words[0] == "plugin") {

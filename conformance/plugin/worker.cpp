@@ -11,12 +11,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
+#include "src/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance::plugin {
@@ -42,23 +43,26 @@ int high(int fd, const char* what) {
   return up;
 }
 
-/// The environment, where a sanitizer leaves signals as they are.
-std::vector<std::string> environment() {
-  constexpr std::string_view name = "ASAN_OPTIONS=";
-  std::string options;
-  std::vector<std::string> all;
+std::string_view name_in(std::string_view entry) {
+  return entry.substr(0, entry.find('='));
+}
+
+/// The environment with these variables, where a sanitizer leaves signals as
+/// they are.
+std::vector<std::string> environment(std::vector<std::string> all) {
+  constexpr std::string_view name = "ASAN_OPTIONS";
+  const char* const options = std::getenv(name.data());
+  all.push_back(fmt::format(
+      "{}={}{}handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:"
+      "handle_sigill=0:detect_leaks=0",
+      name, options != nullptr ? options : "", options != nullptr ? ":" : ""));
+  const auto ours = static_cast<std::ptrdiff_t>(all.size());
   for (char** at = environ; *at != nullptr; ++at) {
-    const std::string_view entry = *at;
-    if (entry.starts_with(name)) {
-      options = entry.substr(name.size());
-    } else {
-      all.emplace_back(entry);
-    }
+    const bool is_ours = std::any_of(
+        all.begin(), all.begin() + ours,
+        [at](const auto& entry) { return name_in(entry) == name_in(*at); });
+    if (!is_ours) all.emplace_back(*at);
   }
-  if (!options.empty()) options += ':';
-  all.push_back(std::string(name) + options +
-                "handle_segv=0:handle_sigbus=0:handle_abort=0:handle_sigfpe=0:"
-                "handle_sigill=0:detect_leaks=0");
   return all;
 }
 
@@ -121,9 +125,9 @@ std::vector<std::string> worker::start() {
   posix_spawn_file_actions_adddup2(&files, output_fd_, 2);
   posix_spawn_file_actions_adddup2(&files, theirs, socket_fd);
   posix_spawn_file_actions_adddup2(&files, memory_fd_, memory_fd);
-  auto variables = environment();
-  auto arguments = command_;
-  const int error = ::posix_spawnp(&process_, command_[0].c_str(), &files,
+  auto variables = environment(command_.variables);
+  auto arguments = command_.words;
+  const int error = ::posix_spawnp(&process_, command_.words[0].c_str(), &files,
                                    nullptr, pointers_of(arguments).data(),
                                    pointers_of(variables).data());
   posix_spawn_file_actions_destroy(&files);
@@ -132,7 +136,7 @@ std::vector<std::string> worker::start() {
     ::close(mine);
     process_ = 0;
     errno = error;
-    fail(command_[0].c_str());
+    fail(command_.words[0].c_str());
   }
   socket_ = std::make_unique<line_socket>(mine);
   std::vector<std::string> lines;
@@ -141,7 +145,7 @@ std::vector<std::string> worker::start() {
     if (got != line_socket::result::line) {
       const auto how = end(got == line_socket::result::timeout);
       throw input_error(
-          fmt::format("{}: while it was loaded, it {}", command_.back(),
+          fmt::format("{}: while it was loaded, it {}", command_.file(),
                       got == line_socket::result::timeout
                           ? fmt::format("took more than {} s", load_limit)
                           : how.what()));
@@ -149,14 +153,14 @@ std::vector<std::string> worker::start() {
     if (line.starts_with("bad ")) {
       end(true);
       throw input_error(
-          fmt::format("{}: {}", command_.back(), from_word(line.substr(4))));
+          fmt::format("{}: {}", command_.file(), from_word(line.substr(4))));
     }
     if (line == "ready") return lines;
     lines.push_back(line);
   }
 }
 
-int worker::call(const std::string& line) {
+call_end worker::call(const std::string& line) {
   start();
   if (output_size() > most_output && ::ftruncate(output_fd_, 0) != 0) {
     fail("its output");

@@ -16,8 +16,15 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// A program and its arguments: `zeroulp plugin-worker LIB`, or Python.
-using command_line = std::vector<std::string>;
+/// How a worker is started: `zeroulp plugin-worker LIB`, or Python.
+struct command_line {
+  /// A program and its arguments; the last is the plug-in's file.
+  std::vector<std::string> words;
+  /// NAME=VALUE, besides this process's own.
+  std::vector<std::string> variables;
+
+  const std::string& file() const { return words.back(); }
+};
 
 class worker {
  public:

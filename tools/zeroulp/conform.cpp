@@ -31,6 +31,9 @@ struct conform_request {
   std::string record;
   bool list = false;
   bool as_json = false;
+#ifdef ZEROULP_HAVE_CONFORMANCE
+  std::shared_ptr<plugin_user> user = std::make_shared<plugin_user>();
+#endif
 };
 
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -80,7 +83,7 @@ platform_text cpu_platform() {
 
 conformance::check_list checks_of(const conform_request& q) {
   auto checks = !q.plugin.empty()
-                    ? plugin_checks(q.plugin, find_plugin(q.plugin))
+                    ? plugin_checks(q.plugin, q.user->find(q.plugin))
                 : q.gpu ? gpu_checks()
                         : conformance::all_checks();
   std::erase_if(checks, [&q](const auto& check) {
@@ -109,7 +112,7 @@ conform_run run_checks(const conform_request& q) {
   const auto held =
       q.plugin.empty()
           ? conformance::core_implementation()
-          : conformance::plugin::implementation_of(find_plugin(q.plugin));
+          : conformance::plugin::implementation_of(q.user->find(q.plugin));
   conform_run r;
   r.gpu = q.gpu;
   r.plugin = q.plugin;
@@ -153,7 +156,7 @@ void run_conform(const conform_request& q, outcome& out) {
   std::optional<output_set> files;
   if (!q.out.empty()) files.emplace(q.out);
   const auto r = run_checks(q);
-  const std::string answers = plugin_summary();
+  const std::string answers = q.user->summary();
   const auto failed = failures(r);
   out.status = failed.empty() ? 0 : 1;
   if (files) {
@@ -215,7 +218,7 @@ void add_conform(CLI::App& app, outcome& out) {
   sub->add_flag("--list", q->list, "only say what the checks are");
   sub->add_flag("--json", q->as_json);
 #ifdef ZEROULP_HAVE_CONFORMANCE
-  add_plugin_limit(sub);
+  q->user->add_limit(sub);
 #endif
   sub->callback([q, &out] { run_conform(*q, out); });
 }

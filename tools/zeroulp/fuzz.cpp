@@ -53,7 +53,18 @@ struct fuzz_request {
   bool show_bins = false;
   bool mpi = false;
   bool as_json = false;
+  std::shared_ptr<plugin_user> plugin = std::make_shared<plugin_user>();
 };
+
+opponent opponent_called(const fuzz_request& q, const std::string& name) {
+  return is_plugin(name) ? q.plugin->opponent(name, q.what)
+                         : find_opponent(name, q.what);
+}
+
+/// What keeps settings to those that `o` can answer; may be empty.
+pins limits_on(const fuzz_request& q, const opponent& o) {
+  return is_plugin(o.name) ? q.plugin->limits(q.what) : limits_of(o, q.what);
+}
 
 /// Returns what replaces drawn settings by those that the user fixed.
 pins pins_of(const fuzz_request& q) {
@@ -106,12 +117,11 @@ campaign campaign_of(const fuzz_request& q) {
   if (is_plugin(q.left)) {
     throw input_error("--reference: a plug-in is what is held: use --against");
   }
-  c.left = find_opponent(q.left, q.what);
-  c.right = find_opponent(q.right, q.what);
+  c.left = opponent_called(q, q.left);
+  c.right = opponent_called(q, q.right);
   // Called for every case: nothing where there is nothing to pin.
   std::vector<pins> parts;
-  for (auto& pin :
-       {limits_of(c.left, q.what), limits_of(c.right, q.what), pins_of(q)}) {
+  for (auto& pin : {limits_on(q, c.left), limits_on(q, c.right), pins_of(q)}) {
     if (pin) parts.push_back(pin);
   }
   if (!parts.empty()) {
@@ -129,10 +139,10 @@ void replay(const fuzz_request& q, outcome& out) {
         "--replay: this token is of {}: zeroulp fuzz {} --replay TOKEN",
         info_of(p.what).name, info_of(p.what).name));
   }
-  const auto left = run(find_opponent(q.left, q.what), p);
-  const auto right = run(find_opponent(q.right, q.what), p);
+  const auto left = run(opponent_called(q, q.left), p);
+  const auto right = run(opponent_called(q, q.right), p);
   const auto where = first_difference(left, right);
-  plugin_summary();
+  q.plugin->summary();
   out.status = where ? 1 : 0;
   if (q.as_json) {
     json j{{"token", *q.token}, {"held", !where}};
@@ -299,7 +309,8 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
     const bool is_new = log.records().empty();
     const auto apart = run_ranks(q, c, all, log);
     show_report(q, c, report_of(header, log.records()), 0, apart,
-                identified + plugin_summary(is_new && all.count() == 1), out);
+                identified + q.plugin->summary(is_new && all.count() == 1),
+                out);
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
@@ -315,7 +326,7 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   const bool is_named = !q.recipe.empty() || (convention != q.fixed.end() &&
                                               !convention->second.empty());
   if (is_plugin(q.right) && !is_named) {
-    identified = adopt_identities(find_plugin(q.right), q.what);
+    identified = adopt_identities(q.plugin->find(q.right), q.what);
   }
   if (q.mpi) return run_mpi(q, identified, out);
   campaign c = campaign_of(q);
@@ -328,13 +339,14 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   campaign_report report{header, {}, {}};
   if (q.journal.empty()) {
     report.result = run(c, progress_of(q, c));
-    return show_report(q, c, report, 0, {}, identified + plugin_summary(), out);
+    return show_report(q, c, report, 0, {}, identified + q.plugin->summary(),
+                       out);
   }
   journal log(q.journal, header);
   const bool is_new = log.records().empty();
   const std::uint64_t left = run_journal(q, c, log);
   show_report(q, c, report_of(header, log.records()), left, {},
-              identified + plugin_summary(is_new), out);
+              identified + q.plugin->summary(is_new), out);
 }
 
 /// "a_group" is --a-group.
@@ -368,7 +380,8 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
       ->check(CLI::Range(0, 1024));
   sub->add_option(
       "--shard", q->shard,
-      "I/N: the I-th of N parts; by default as MPI, Slurm or GoogleTest say");
+      "I/N: the I-th of N parts; by default as the innermost launcher says: "
+      "GoogleTest, Open MPI, PMI, Slurm");
   sub->add_option("--journal", q->journal,
                   "a file that says what is done: a run that was killed goes "
                   "on; every mismatch is counted");
@@ -383,7 +396,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
                 "count every mismatch, not the first alone");
   sub->add_flag("--bins", q->show_bins, "print every coverage bin");
   sub->add_flag("--json", q->as_json);
-  add_plugin_limit(sub);
+  q->plugin->add_limit(sub);
   for (const char* name : info.options) {
     sub->add_option(flag_of(name), q->fixed[name],
                     fmt::format("fix: {}", option_of(name).about));

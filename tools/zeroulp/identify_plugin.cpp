@@ -164,14 +164,15 @@ bool is_identifiable(const claim& c) {
 struct plugin_request {
   std::string file;
   bool as_json = false;
+  plugin_user user;
 };
 
-void run_plugin(const plugin_request& q, outcome& out) {
+void run_plugin(plugin_request& q, outcome& out) {
   if (!is_plugin(q.file)) {
     throw input_error(
         fmt::format("{}: a plug-in is LIB.so or python:FILE.py", q.file));
   }
-  const auto code = find_plugin(q.file);
+  const auto code = q.user.find(q.file);
   json all = json::array();
   std::string text;
   for (const claim& c : code->claims()) {
@@ -236,7 +237,7 @@ void add_identify_plugin(CLI::App& identify, outcome& out) {
   auto q = std::make_shared<plugin_request>();
   sub->add_option("LIB", q->file, "LIB.so or python:FILE.py")->required();
   sub->add_flag("--json", q->as_json);
-  add_plugin_limit(sub);
+  q->user.add_limit(sub);
   sub->callback([q, &out] { run_plugin(*q, out); });
 }
 

@@ -15,24 +15,39 @@
 namespace zeroulp::program {
 namespace {
 
+using conformance::plugin::command_line;
 using conformance::plugin::plugin_code;
 
 constexpr std::string_view python = "python:";
 
-double limit = 10;  // seconds; --limit
-std::string loaded_name;
-std::shared_ptr<plugin_code> loaded;
+/// PYTHONPATH, with the folder of zeroulp_plugin.py behind the user's own: what
+/// was installed with this program, or where it was built.
+std::string python_path() {
+  namespace fs = std::filesystem;
+  const char* const given = std::getenv("PYTHONPATH");
+  std::string all = given != nullptr ? given : "";
+  std::error_code none;
+  const auto here = fs::read_symlink("/proc/self/exe", none).parent_path();
+  for (const auto& folder :
+       {here / ZEROULP_PYTHON_INSTALLED, fs::path(ZEROULP_PYTHON_SOURCES)}) {
+    if (!fs::exists(folder / "zeroulp_plugin.py", none)) continue;
+    if (!all.empty()) all += ':';
+    return all + folder.lexically_normal().string();
+  }
+  return all;
+}
 
-conformance::plugin::command_line command_of(std::string_view name) {
+command_line command_of(std::string_view name) {
   const bool is_python = name.starts_with(python);
   const std::string file(is_python ? name.substr(python.size()) : name);
   if (!std::filesystem::is_regular_file(file)) {
     throw input_error(fmt::format(
         "{}: no such file: a plug-in is LIB.so or python:FILE.py", file));
   }
-  if (!is_python) return {"/proc/self/exe", plugin_worker_command, file};
+  if (!is_python) return {{"/proc/self/exe", plugin_worker_command, file}, {}};
   const char* const chosen = std::getenv("ZEROULP_PYTHON");
-  return {chosen != nullptr ? chosen : "python3", file};
+  return {{chosen != nullptr ? chosen : "python3", file},
+          {"PYTHONPATH=" + python_path()}};
 }
 
 }  // namespace
@@ -48,26 +63,26 @@ std::string plugin_digest(std::string_view name) {
   return sha256_hex(bytes).substr(0, 16);
 }
 
-void add_plugin_limit(CLI::App* command) {
+void plugin_user::add_limit(CLI::App* command) {
   command
-      ->add_option("--limit", limit,
+      ->add_option("--limit", limit_,
                    "seconds that a call of a plug-in may take")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
 }
 
-std::shared_ptr<plugin_code> find_plugin(std::string_view name) {
-  if (loaded == nullptr) {
-    loaded = std::make_shared<plugin_code>(command_of(name), limit);
-    loaded_name = name;
-  } else if (name != loaded_name) {
+std::shared_ptr<plugin_code> plugin_user::find(std::string_view name) {
+  if (code_ == nullptr) {
+    code_ = std::make_shared<plugin_code>(command_of(name), limit_);
+    name_ = name;
+  } else if (name != name_) {
     throw input_error("one plug-in at a time");
   }
-  return loaded;
+  return code_;
 }
 
-fuzz::opponent plugin_opponent(std::string_view name, fuzz::target t) {
-  const auto code = find_plugin(name);
+fuzz::opponent plugin_user::opponent(std::string_view name, fuzz::target t) {
+  const auto code = find(name);
   if (!code->claims_any(t)) {
     throw input_error(
         fmt::format("{} claims nothing of {}; other claims: conform --plugin",
@@ -77,26 +92,25 @@ fuzz::opponent plugin_opponent(std::string_view name, fuzz::target t) {
       std::string(name), conformance::plugin::implementation_of(code), "", {}};
 }
 
-fuzz::pins limits_of_plugin(fuzz::target t) {
-  return [code = loaded, t](fuzz::settings& s) { code->keep_to_claims(t, s); };
+fuzz::pins plugin_user::limits(fuzz::target t) const {
+  return [code = code_, t](fuzz::settings& s) { code->keep_to_claims(t, s); };
 }
 
-std::string plugin_summary(bool must_answer) {
-  if (loaded == nullptr) return "";
-  if (loaded->calls() == 0 && must_answer) {
+std::string plugin_user::summary(bool must_answer) const {
+  if (code_ == nullptr) return "";
+  if (code_->calls() == 0 && must_answer) {
     throw input_error(
-        loaded->refusals() > 0
-            ? fmt::format("{} answered nothing and refused {} requests",
-                          loaded_name, loaded->refusals())
+        code_->refusals() > 0
+            ? fmt::format("{} answered nothing and refused {} requests", name_,
+                          code_->refusals())
             : fmt::format("{} answered nothing: none of these cases is one "
                           "that it claims",
-                          loaded_name));
+                          name_));
   }
-  return fmt::format("{} answered {} requests{}\n", loaded->name(),
-                     loaded->calls(),
-                     loaded->refusals() > 0
-                         ? fmt::format(" and refused {}", loaded->refusals())
-                         : "");
+  return fmt::format(
+      "{} answered {} requests{}\n", code_->name(), code_->calls(),
+      code_->refusals() > 0 ? fmt::format(" and refused {}", code_->refusals())
+                            : "");
 }
 
 }  // namespace zeroulp::program

@@ -1,10 +1,11 @@
 // Defines how the program takes plug-ins: LIB.so, or python:FILE.py, which runs
-// on `python3` ($ZEROULP_PYTHON).
+// on `python3` ($ZEROULP_PYTHON) and finds zeroulp_plugin.py.
 
 #ifndef ZEROULP_TOOLS_PLUGINS_HPP_
 #define ZEROULP_TOOLS_PLUGINS_HPP_
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "conformance/plugin/plugin.hpp"
@@ -20,24 +21,34 @@ namespace zeroulp::program {
 /// python:.
 bool is_plugin(std::string_view name);
 
-/// Adds --limit: seconds that a call of a plug-in may take.
-void add_plugin_limit(CLI::App* command);
-
-/// Starts it, the first time. Throws input_error, also for another one than the
-/// first.
-std::shared_ptr<conformance::plugin::plugin_code> find_plugin(
-    std::string_view name);
-
 /// The first 16 digits of its file's SHA-256.
 std::string plugin_digest(std::string_view name);
 
-/// As fuzz::parse_opponent.
-fuzz::opponent plugin_opponent(std::string_view name, fuzz::target t);
-fuzz::pins limits_of_plugin(fuzz::target t);
+/// The plug-in of a command: one at most.
+class plugin_user {
+ public:
+  /// Adds --limit: seconds that a call may take.
+  void add_limit(CLI::App* command);
 
-/// "4000 requests were answered by NAME, 12 refused": throws input_error if
-/// none was answered though it must be, since nothing was held then.
-std::string plugin_summary(bool must_answer = true);
+  /// Starts it, the first time. Throws input_error, also for another one than
+  /// the first.
+  std::shared_ptr<conformance::plugin::plugin_code> find(std::string_view name);
+
+  /// As fuzz::parse_opponent.
+  fuzz::opponent opponent(std::string_view name, fuzz::target t);
+  /// What keeps settings to those that it claims.
+  fuzz::pins limits(fuzz::target t) const;
+
+  /// "NAME answered 4000 requests and refused 12"; "" without a plug-in. Throws
+  /// input_error if none was answered though it must be, since nothing was held
+  /// then.
+  std::string summary(bool must_answer = true) const;
+
+ private:
+  double limit_ = 10;
+  std::string name_;
+  std::shared_ptr<conformance::plugin::plugin_code> code_;
+};
 
 }  // namespace zeroulp::program
 

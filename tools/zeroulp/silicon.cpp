@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "plugins.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 #ifdef ZEROULP_HAVE_DEVICE
@@ -100,7 +99,6 @@ fuzz::opponent kernel_opponent() { return absent(kernels); }
 }  // namespace
 
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
-  if (is_plugin(name)) return plugin_opponent(name, t);
   if (name == kernels) {
     if (!has_kernels(t)) {
       throw input_error(
@@ -117,7 +115,6 @@ fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
 }
 
 fuzz::pins limits_of(const fuzz::opponent& o, fuzz::target t) {
-  if (is_plugin(o.name)) return limits_of_plugin(t);
   if (o.name == kernels) return limits_of_kernels(t);
   return o.name == silicon ? fuzz::pins(keep_to_instructions) : fuzz::pins();
 }

@@ -1,5 +1,5 @@
-// Defines the opponents that only the program has: the tensor core itself, the
-// kernels, and plug-ins.
+// Defines the opponents that only the program has: the tensor core itself and
+// the kernels. Plug-ins: plugins.hpp.
 
 #ifndef ZEROULP_TOOLS_SILICON_HPP_
 #define ZEROULP_TOOLS_SILICON_HPP_
@@ -11,9 +11,8 @@
 namespace zeroulp::program {
 
 /// Returns the opponent called `name`: those of fuzz::parse_opponent, and
-/// `silicon`, which answers steps of paths that an instruction follows, `gpu`,
-/// the kernels, and plug-ins by their file. Throws input_error, also if there
-/// is no GPU for it.
+/// `silicon`, which answers steps of paths that an instruction follows, and
+/// `gpu`, the kernels. Throws input_error, also if there is no GPU for it.
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t);
 
 /// Returns what keeps settings to those that `o` can answer; may be empty.
