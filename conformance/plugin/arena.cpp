@@ -10,13 +10,13 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-constexpr std::size_t guard = 1024;
 constexpr std::size_t alignment = 256;
+static_assert(guard_bytes % alignment == 0);
 /// Of no byte are both fillings likely by chance.
 constexpr unsigned char fillings[] = {0xa5, 0x5b};
 
-std::size_t aligned(std::size_t at) {
-  return (at + alignment - 1) / alignment * alignment;
+std::size_t aligned(std::size_t at, std::size_t to = alignment) {
+  return (at + to - 1) / to * to;
 }
 
 struct strides {
@@ -40,25 +40,24 @@ strides strides_of(placement how, std::ptrdiff_t m, std::ptrdiff_t n) {
 }  // namespace
 
 arena::arena(unsigned char* memory, std::size_t room, const operation_spec& of,
-             std::vector<argument>& arguments)
+             std::vector<argument>& arguments, bool apart)
     : memory_(memory), of_(of), arguments_(arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const auto& [words, bytes, how] = arguments[i];
     if (words.rows == 0) continue;
     const auto by = strides_of(how, words.rows, words.cols);
     const auto last = (words.rows - 1) * by.row + (words.cols - 1) * by.col;
-    place p{i, used_, aligned(used_ + guard), 0, 0, by.row, by.col};
+    place p{i, used_, used_ + guard_bytes, 0, 0, by.row, by.col, {}};
     p.end = p.first + static_cast<std::size_t>((last + 1) * bytes);
-    p.behind = p.end + guard;
-    used_ = aligned(p.behind);
-    places_.push_back(p);
+    p.behind = aligned(p.end + guard_bytes, apart ? page_bytes() : alignment);
+    used_ = p.behind + (apart ? gap_bytes : 0);
+    places_.push_back(std::move(p));
   }
   if (used_ > room) {
     throw input_error(
         "a plug-in's request is beyond 512 MiB: use smaller "
         "matrices");
   }
-  image_.resize(used_);
 }
 
 std::string arena::words() const {
@@ -72,74 +71,87 @@ std::string arena::words() const {
   return text;
 }
 
-/// Calls use(i, j, byte) for each element.
+/// Calls use(i, j, byte of the image) for each element.
 template <class Use>
 void arena::for_each(const place& p, Use use) const {
   const auto& [words, bytes, how] = argument_of(p);
   for (std::ptrdiff_t i = 0; i < words.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < words.cols; ++j) {
       const auto at = (i * p.row_stride + j * p.col_stride) * bytes;
-      use(i, j, p.first + static_cast<std::size_t>(at));
+      use(i, j, guard_bytes + static_cast<std::size_t>(at));
     }
   }
 }
 
 void arena::fill(int pass) {
-  std::fill(image_.begin(), image_.end(), fillings[pass]);
-  for (const place& p : places_) {
-    if (role_of(p) == role::output) continue;
+  for (place& p : places_) {
+    p.image.assign(p.behind - p.begin, fillings[pass]);
     const auto& x = argument_of(p);
-    for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
-      const std::uint32_t word = x.words(i, j);
-      std::memcpy(image_.data() + at, &word, static_cast<std::size_t>(x.bytes));
-    });
+    if (role_of(p) != role::output) {
+      for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
+        const std::uint32_t word = x.words(i, j);
+        std::memcpy(&p.image[at], &word, static_cast<std::size_t>(x.bytes));
+      });
+    }
+    std::copy(p.image.begin(), p.image.end(), memory_ + p.begin);
   }
-  std::memcpy(memory_, image_.data(), used_);
 }
 
 void arena::take(int pass) {
-  std::vector<unsigned char> now(memory_, memory_ + used_);
   auto& results = results_[static_cast<std::size_t>(pass)];
   results.clear();
   for (const place& p : places_) {
+    std::vector<unsigned char> now(memory_ + p.begin, memory_ + p.behind);
     const auto& x = argument_of(p);
     results.emplace_back(x.words.rows, x.words.cols);
-    if (role_of(p) == role::input) continue;
-    for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
-      const auto bytes = static_cast<std::size_t>(x.bytes);
-      std::uint32_t word = 0;
-      std::memcpy(&word, now.data() + at, bytes);
-      results.back()(i, j) = word;
-      std::memcpy(now.data() + at, image_.data() + at, bytes);
-    });
+    if (role_of(p) != role::input) {
+      for_each(p, [&](std::ptrdiff_t i, std::ptrdiff_t j, std::size_t at) {
+        const auto bytes = static_cast<std::size_t>(x.bytes);
+        std::uint32_t word = 0;
+        std::memcpy(&word, &now[at], bytes);
+        results.back()(i, j) = word;
+        std::memcpy(&now[at], &p.image[at], bytes);
+      });
+    }
+    const auto [is, was] =
+        std::mismatch(now.begin(), now.end(), p.image.begin());
+    if (is != now.end()) {
+      accuse(static_cast<std::ptrdiff_t>(p.begin) + (is - now.begin()));
+    }
   }
-  const auto [is, was] = std::mismatch(now.begin(), now.end(), image_.begin());
-  if (is != now.end()) accuse(static_cast<std::size_t>(is - now.begin()));
 }
 
-void arena::accuse(std::size_t at) const {
-  std::string where = "far from its outputs";
+void arena::accuse(std::ptrdiff_t at, const std::string& did) const {
+  // The nearest matrix; of two as near the first.
+  const place* nearest = nullptr;
+  std::ptrdiff_t least = 0;
   for (const place& p : places_) {
-    if (at < p.begin || at >= p.behind) continue;
-    const char* const name = of_.matrices[p.spec].name;
-    const bool within = at >= p.first && at < p.end;
-    if (within && role_of(p) == role::input) {
-      throw call_failure(
-          fault::wrote_input,
-          fmt::format("wrote into its input {}, byte {}", name, at - p.first));
-    }
-    const auto row = std::max(p.row_stride, p.col_stride);
-    where =
-        at < p.first
-            ? fmt::format("{} bytes in front of {}", p.first - at, name)
-        : at >= p.end
-            ? fmt::format("{} bytes behind the end of {}", at - p.end + 1, name)
-            : fmt::format(
-                  "between the elements of {}, at byte {} of rows "
-                  "of {} bytes",
-                  name, at - p.first, row * argument_of(p).bytes);
+    const auto first = static_cast<std::ptrdiff_t>(p.first);
+    const auto end = static_cast<std::ptrdiff_t>(p.end);
+    const auto distance =
+        at < first ? first - at : std::max(at - end + 1, std::ptrdiff_t{0});
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = &p;
+    least = distance;
   }
-  throw call_failure(fault::wrote_outside, "wrote " + where);
+  if (nearest == nullptr) throw call_failure(fault::wrote_outside, did);
+  const place& p = *nearest;
+  const char* const name = of_.matrices[p.spec].name;
+  const auto inside = at - static_cast<std::ptrdiff_t>(p.first);
+  if (least == 0 && role_of(p) == role::input) {
+    throw call_failure(
+        fault::wrote_input,
+        fmt::format("{} into its input {}, byte {}", did, name, inside));
+  }
+  const auto row = std::max(p.row_stride, p.col_stride);
+  throw call_failure(
+      fault::wrote_outside,
+      inside < 0 ? fmt::format("{} {} bytes in front of {}", did, least, name)
+      : least > 0
+          ? fmt::format("{} {} bytes behind the end of {}", did, least, name)
+          : fmt::format("{} between the elements of {}, at byte {} of rows "
+                        "of {} bytes",
+                        did, name, inside, row * argument_of(p).bytes));
 }
 
 void arena::finish() {

@@ -3,7 +3,8 @@
 //
 // A request is made twice, with other bytes in the guards, the gaps and the
 // outputs: what is the same twice was written; what keeps both fillings was
-// not.
+// not. What lies farther from a matrix than its guards is not looked at: on the
+// host the worker takes it away (protocol.hpp).
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
@@ -28,10 +29,10 @@ struct argument {
 
 class arena {
  public:
-  /// Lays out the arguments of an operation. Throws input_error if there is no
-  /// room for them.
+  /// Lays out the arguments of an operation; `apart`: each on pages of its own,
+  /// far from the next. Throws input_error if there is no room for them.
   arena(unsigned char* memory, std::size_t room, const operation_spec& of,
-        std::vector<argument>& arguments);
+        std::vector<argument>& arguments, bool apart);
 
   /// "bytes=N x=... codes=...".
   std::string words() const;
@@ -40,6 +41,10 @@ class arena {
   /// Keeps the results of a pass. Throws call_failure if anything but outputs
   /// has changed.
   void take(int pass);
+  /// Throws the call_failure of one that `did` (wrote, read) the byte `at` of
+  /// the memory, which it should not: where that lies.
+  [[noreturn]] void accuse(std::ptrdiff_t at,
+                           const std::string& did = "wrote") const;
   /// After both: moves the results to the arguments. Throws call_failure if
   /// they differ.
   void finish();
@@ -52,6 +57,7 @@ class arena {
     std::size_t end;     ///< behind the last element
     std::size_t behind;  ///< the end of the guards behind it
     std::ptrdiff_t row_stride, col_stride;
+    std::vector<unsigned char> image;  ///< of begin to behind, as filled
   };
 
   template <class Use>
@@ -60,15 +66,12 @@ class arena {
     return arguments_[p.spec];
   }
   role role_of(const place& p) const { return of_.matrices[p.spec].as; }
-  /// Says where the byte `at` lies.
-  [[noreturn]] void accuse(std::size_t at) const;
 
   unsigned char* memory_;
   const operation_spec& of_;
   std::vector<argument>& arguments_;
   std::vector<place> places_;
   std::size_t used_ = 0;
-  std::vector<unsigned char> image_;
   std::array<std::vector<oracle::grid>, 2> results_;  ///< by pass, by place
 };
 

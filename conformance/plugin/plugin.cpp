@@ -114,7 +114,7 @@ bool plugin_code::call(kind k, request& r) {
     ~release_at_end() { code.release(std::move(w)); }
   } end{*this, w};
   w->start();
-  arena matrices(w->memory(), memory_bytes, spec, r.matrices);
+  arena matrices(w->memory(), memory_bytes, spec, r.matrices, !on_device_);
   std::string line = fmt::format("call {}", spec.name);
   for (std::size_t i = 0; i < spec.fields.size(); ++i) {
     if (r.fields[i].empty()) continue;
@@ -124,7 +124,8 @@ bool plugin_code::call(kind k, request& r) {
   ++calls_;
   for (const int pass : {0, 1}) {
     matrices.fill(pass);
-    const int status = w->call(line);
+    const auto [status, stray, at] = w->call(line);
+    if (!stray.empty()) matrices.accuse(at, stray);
     if (status == 1 && pass == 1) {
       throw call_failure(fault::unsteady,
                          "refused the request that it had just served");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -69,6 +70,11 @@ const std::vector<operation_spec>& operations() {
        {{"x", input}, {"slots", input}, {"weights", input}, {"out", output}}},
   };
   return all;
+}
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
 }
 
 std::string to_word(std::string_view text) {

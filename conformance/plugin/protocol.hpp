@@ -7,11 +7,17 @@
 //            ready                                 or: bad TEXT
 //   zeroulp  call OPERATION FIELD=VALUE... MATRIX=OFFSET:ROWS:COLS:...
 //   worker   done STATUS                           or: bad TEXT
+//            stray HOW OFFSET                      its end
 //
 // Of a `device` there is one process at a time. A matrix is OFFSET:ROWS:COLS:
 // ROW_STRIDE:COL_STRIDE:BYTES; `bytes=N` comes before the matrices: what of the
 // shared memory they and their guards take. Fields and matrices that are NULL
 // are left out. In words, what is no letter, digit or one of "-._:=,/" is %XX.
+//
+// On the host, pages that lie more than guard_bytes away from each matrix are
+// to be touched by nobody during a call: a worker takes them away, and says
+// `stray` if it can tell: HOW is wrote, read or reached, OFFSET where (before
+// the shared memory: below 0).
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
@@ -33,6 +39,15 @@ inline constexpr int memory_fd = 4;
 inline constexpr std::size_t memory_bytes = std::size_t{1} << 29;
 
 enum class role : std::uint8_t { input, output, update };
+
+/// Bytes before and behind each matrix that are filled, and looked at after a
+/// call.
+inline constexpr std::size_t guard_bytes = 1024;
+/// On the host a matrix and its guards have pages of their own, of so many
+/// bytes, which are looked at to their end;
+std::size_t page_bytes();
+/// and so many lie between those of one and the next.
+inline constexpr std::size_t gap_bytes = std::size_t{1} << 20;
 
 struct field_spec {
   const char* name;

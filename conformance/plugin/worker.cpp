@@ -171,19 +171,19 @@ call_end worker::call(const std::string& line) {
   if (got != line_socket::result::line) {
     throw end(got == line_socket::result::timeout);
   }
-  if (answer.starts_with("bad ")) {
-    // It can say so, but it may not be usable: a device after a fault is not.
-    end(true);
-    throw call_failure(fault::failed, from_word(answer.substr(4)));
+  const auto words = words_of(answer);
+  if (words.size() == 2 && words[0] == "done") {
+    if (const auto status = whole_number<int>(words[1])) return {*status};
   }
-  int status = 0;
-  const auto* const last = answer.data() + answer.size();
-  if (!answer.starts_with("done ") ||
-      std::from_chars(answer.data() + 5, last, status).ptr != last) {
-    end(true);
-    throw call_failure(fault::failed, "its process said something else");
+  // It can say the rest, but may not be usable: a device after a fault is not.
+  end(true);
+  if (words.size() == 3 && words[0] == "stray") {
+    const auto at = whole_number<std::ptrdiff_t>(words[2]);
+    if (at) return {0, std::string(words[1]), *at};
   }
-  return status;
+  throw call_failure(fault::failed, words.size() == 2 && words[0] == "bad"
+                                        ? from_word(words[1])
+                                        : "its process said something else");
 }
 
 call_failure worker::end(bool hung) {

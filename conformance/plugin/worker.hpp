@@ -26,6 +26,15 @@ struct command_line {
   const std::string& file() const { return words.back(); }
 };
 
+/// What a call came to.
+struct call_end {
+  int status = 0;
+  /// "wrote" or "read", if the byte `at` of the shared memory is nobody's: the
+  /// process is ended then.
+  std::string stray{};
+  std::ptrdiff_t at = 0;
+};
+
 class worker {
  public:
   /// `limit`: seconds that a call may take. Throws input_error.
@@ -39,8 +48,8 @@ class worker {
   std::vector<std::string> start();
   /// Shared with it: memory_bytes.
   unsigned char* memory() { return memory_; }
-  /// Sends a call and returns the status. Throws call_failure.
-  int call(const std::string& line);
+  /// Sends a call. Throws call_failure.
+  call_end call(const std::string& line);
 
  private:
   /// Ends the process and says how it ended.

@@ -11,14 +11,17 @@
 
     zeroulp conform --plugin python:mine.py
 
-The members of `r` are those of the requests of zeroulp/plugin.h, by the same
-names (`from` is from_): texts are str (None: NULL), whole numbers int, matrices arrays of the
-memory itself, to be written in place. They are NumPy's, of unsigned integers
-(float32 where elements have 4 bytes); with serve(..., device="cuda")
-PyTorch's on the GPU, of the types that PyTorch has for these names. Return
-zeroulp_plugin.REFUSED for what you do not serve; what is raised is reported.
+zeroulp finds this file by itself, wherever mine.py lies. Operations, settings
+and what each request asks: zeroulp/plugin.h. The members of `r` have its names
+(`from` is from_): texts are str (None: NULL), whole numbers int, matrices
+arrays of the memory itself, to be written in place. They are NumPy's, of
+unsigned integers (float32 where elements have 4 bytes; slots: int32); with
+serve(..., device="cuda") PyTorch's on the GPU, of the types that PyTorch has
+for these names. Return zeroulp_plugin.REFUSED for what you do not serve; what
+is raised is reported.
 """
 
+import ctypes
 import mmap
 import os
 import socket
@@ -32,6 +35,8 @@ import numpy as np
 
 PROTOCOL = 1
 SOCKET_FD, MEMORY_FD = 3, 4
+# As conformance/plugin/protocol.hpp has them.
+GUARD_BYTES, PAGE_BYTES = 1 << 10, mmap.PAGESIZE
 DONE, REFUSED = 0, 1
 # Fields that are texts; the others are whole numbers.
 TEXTS = frozenset(
@@ -96,9 +101,26 @@ class _Host:
 
     def __init__(self, memory):
         self.memory = np.frombuffer(memory, np.uint8)
+        self.protect = ctypes.CDLL(None).mprotect
+        self.open = None
 
-    def enter(self, size):
-        """The first bytes will be needed."""
+    def _protect(self, begin, end, how):
+        at = ctypes.c_void_p(self.memory.ctypes.data + begin)
+        self.protect(at, ctypes.c_size_t(end - begin), how)
+
+    def enter(self, size, places):
+        """Takes away the pages on which none of these matrices lies."""
+        pages = []
+        for offset, rows, cols, by_row, by_col, element in places:
+            length = ((rows - 1) * by_row + (cols - 1) * by_col + 1) * element
+            begin = (offset - GUARD_BYTES) // PAGE_BYTES
+            end = -(-(offset + length + GUARD_BYTES) // PAGE_BYTES)
+            pages.append((begin * PAGE_BYTES, end * PAGE_BYTES))
+        if pages != self.open:
+            self._protect(0, len(self.memory), 0)
+            for begin, end in pages:
+                self._protect(begin, end, mmap.PROT_READ | mmap.PROT_WRITE)
+            self.open = pages
 
     def matrix(self, name, call, offset, rows, cols, by_row, by_col, size):
         """Returns the matrix that lies there."""
@@ -130,7 +152,7 @@ class _Device(_Host):
         }
         torch.empty(1, device=device)  # says now what it lacks
 
-    def enter(self, size):
+    def enter(self, size, places):
         host = self.torch.from_numpy(self.memory[:size])
         self.copy = host.to(self.device, copy=True)
 
@@ -155,16 +177,21 @@ def _answer(line, place):
     _, operation, *words = line.split(" ")
     call = dict(word.split("=", 1) for word in words)
     request = types.SimpleNamespace(**dict.fromkeys(OPTIONAL))
-    place.enter(int(call.pop("bytes")))
+    size = int(call.pop("bytes"))
+    places = {
+        name: [int(n) for n in text.split(":")]
+        for name, text in call.items()
+        if name not in TEXTS and ":" in text
+    }
+    place.enter(size, places.values())
     call["operation"] = operation
     for name, text in call.items():
         if name == "operation":
             continue
         if name in TEXTS:
             value = urllib.parse.unquote(text)
-        elif ":" in text:
-            numbers = (int(n) for n in text.split(":"))
-            value = place.matrix(name, call, *numbers)
+        elif name in places:
+            value = place.matrix(name, call, *places[name])
         else:
             value = int(text)
         # `from` is a word of Python's.

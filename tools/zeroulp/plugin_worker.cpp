@@ -4,12 +4,10 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -20,7 +18,9 @@
 #include <vector>
 
 #include "conformance/plugin/protocol.hpp"
+#include "plugin_map.hpp"
 #include "plugin_memory.hpp"
+#include "whole_number.hpp"
 #include "zeroulp/plugin.h"
 
 namespace zeroulp::program {
@@ -152,9 +152,7 @@ void introduce(const zeroulp_plugin& p, line_socket& out) {
 }
 
 std::int64_t number(std::string_view text) {
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return whole_number<std::int64_t>(text).value_or(0);
 }
 
 /// The value of `name` in the words of a call.
@@ -169,6 +167,7 @@ std::optional<std::string_view> value_of(
   return {};
 }
 
+/// `text`: OFFSET:ROWS:COLS:ROW_STRIDE:COL_STRIDE:BYTES, of `data`.
 zeroulp_plugin_matrix matrix_at(std::string_view text, unsigned char* data) {
   std::array<std::int64_t, 6> numbers{};
   for (auto& n : numbers) {
@@ -238,9 +237,31 @@ std::int32_t serve(const zeroulp_plugin& p, std::size_t operation,
   }
 }
 
+/// The pages on which the matrices of a call lie, guards included.
+std::vector<page_range> pages_of(const operation_spec& of,
+                                 const std::vector<std::string_view>& call,
+                                 unsigned char* data) {
+  std::vector<page_range> pages;
+  for (const auto& m : of.matrices) {
+    const auto value = value_of(call, m.name);
+    if (!value) continue;
+    const auto x = matrix_at(*value, data);
+    const auto first =
+        static_cast<std::size_t>(static_cast<unsigned char*>(x.data) - data);
+    const auto length =
+        ((x.rows - 1) * x.row_stride + (x.cols - 1) * x.col_stride + 1) *
+        x.element_bytes;
+    const auto page = page_bytes();
+    const auto behind = first + static_cast<std::size_t>(length) + guard_bytes;
+    pages.push_back({(first - guard_bytes) / page * page,
+                     (behind + page - 1) / page * page});
+  }
+  return pages;
+}
+
 /// Answers one call; returns the line to send.
-std::string answer(const zeroulp_plugin& p, plugin_memory& memory,
-                   const std::string& line) {
+std::string answer(const zeroulp_plugin& p, plugin_map& map,
+                   plugin_memory& memory, const std::string& line) {
   const auto words = words_of(line);
   const auto& all = operations();
   std::size_t operation = 0;
@@ -251,6 +272,9 @@ std::string answer(const zeroulp_plugin& p, plugin_memory& memory,
   if (operation == all.size()) return "bad " + to_word("no such call");
   const auto bytes =
       static_cast<std::size_t>(number(value_of(words, "bytes").value_or("0")));
+  if (p.memory == ZEROULP_PLUGIN_ON_HOST) {
+    map.open_only(pages_of(all[operation], words, map.data()));
+  }
   auto fault = memory.enter(bytes);
   if (!fault.empty()) return "bad " + to_word(fault);
   const request_bytes r(all[operation], words, memory.data());
@@ -267,22 +291,21 @@ int run_plugin_worker(const char* file) {
   setrlimit(RLIMIT_CORE, &none);
   end_with_parent();
   line_socket socket(socket_fd);
-  void* const shared = mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED, memory_fd, 0);
-  if (shared == MAP_FAILED) {
+  plugin_map map;
+  if (map.data() == nullptr) {
     std::fputs("zeroulp: plugin-worker is started by zeroulp alone\n", stderr);
     return 2;
   }
   try {
     const zeroulp_plugin& p = load(file);
-    plugin_memory memory(static_cast<unsigned char*>(shared),
-                         p.memory == ZEROULP_PLUGIN_ON_DEVICE);
+    map.watch();
+    plugin_memory memory(map.data(), p.memory == ZEROULP_PLUGIN_ON_DEVICE);
     const auto fault = memory.enter(1);
     if (!fault.empty()) throw bad_plugin(fault);
     introduce(p, socket);
     for (std::string line;
          socket.receive(line, -1) == line_socket::result::line;) {
-      if (!socket.send(answer(p, memory, line))) break;
+      if (!socket.send(answer(p, map, memory, line))) break;
     }
   } catch (const bad_plugin& e) {
     socket.send("bad " + to_word(e.what()));

@@ -1,8 +1,10 @@
 # Plug-ins: what lies, crashes and hangs is said so; what is honest holds. Which
-# lie liar.so tells is in ZEROULP_LIE.
+# lie liar.so tells is in ZEROULP_LIE, of which operation in ZEROULP_CLAIM.
 
 liar=$plugins/liar.so
 engine=$plugins/plugin_engine.so
+wrong=$plugins/plugin_wrong.so
+target=quantize
 
 # lie HOW: sets the lie of what follows.
 lie() { export ZEROULP_LIE=$1; }
@@ -12,18 +14,18 @@ caught() {
   local name=$1 pattern=$2
   shift 2
   lie "$name"
-  run 1 fuzz quantize --against "$liar" --cases 2000 "$@"
+  run 1 fuzz $target --against "$liar" --cases 2000 "$@"
   if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
     reason="no '$pattern' in: $out"
   fi
-  verdict "plugin_that_lies_$name" "$reason"
+  verdict "plugin_that_lies_${name}_in_$target" "$reason"
   local token
   token=$(sed -n 's/.* --replay \(.*\)$/\1/p' .out)
-  run 1 fuzz quantize --against "$liar" "$@" --replay "${token:-none}"
+  run 1 fuzz $target --against "$liar" "$@" --replay "${token:-none}"
   if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
     reason="no '$pattern' in: $out"
   fi
-  verdict "plugin_that_lies_${name}_replays" "$reason"
+  verdict "plugin_that_lies_${name}_in_${target}_replays" "$reason"
 }
 
 # turned_away LIE PATTERN: what cannot be called.
@@ -49,13 +51,18 @@ caught hang 'gave no answer in 0.1 s' --limit 0.1
 caught fail 'returned 7'
 caught behind 'wrote [0-9]+ bytes behind the end of codes'
 caught before 'wrote 3 bytes in front of codes'
-caught between 'wrote between the elements of scales'
+caught between 'wrote between the elements of codes'
 caught input 'wrote into its input x'
 caught unwritten 'left codes\(1, .*\) unwritten'
 caught unsteady 'codes\(0, 5\) .* when called again'
-caught wrong 'codes\(0, 0\): core .*, 1 ulp'
-lie wrong
-run 1 fuzz quantize --against "$liar" --json
+# Far from every matrix: what x86 says, and others.
+caught far '(wrote|reached) [0-9]{7} bytes behind the end of scales'
+caught far_before '(wrote|reached) 33554432 bytes in front of x'
+caught far_beyond '(wrote|reached) [0-9]{9} bytes behind the end of scales'
+caught far_read '(read|reached) [0-9]{7} bytes behind the end of scales'
+caught near '(wrote|reached) [0-9]+ bytes behind the end of codes'
+lie none
+run 1 fuzz quantize --against "$wrong" --json
 holds plugin_finding_is_json python3 -c 'import json
 f = json.load(open(".out"))["finding"]
 assert f["causes"] and f["token"].startswith("1/quantize/"), f'
@@ -90,28 +97,60 @@ refuses plugin_as_the_reference 'use --against' \
 refuses plugin_with_no_time 'limit' \
   fuzz quantize --against "$liar" --limit 0
 
-for target in quantize retile gemm; do
+for target in quantize retile gemm swiglu adamw combine; do
   shows "plugin_engine_holds_$target" '^held' \
     fuzz $target --against "$engine" --cases 400
 done
-run 1 fuzz quantize --against "$plugins/plugin_wrong.so"
+run 1 fuzz quantize --against "$wrong"
 holds plugin_example_is_named \
   grep -Eq 'likely +as if .*(mutant|convention):' .out
+
+# The training path, by the same engine.
+first_of() { sed -n 's/.*"'"$1"'": "\([^"]*\)".*/\1/p' .out | head -n 1; }
+for target in swiglu adamw combine; do
+  export ZEROULP_CLAIM=$target
+  lie none
+  run 0 fuzz $target --against "$liar" --cases 300 --json
+  verdict "plugin_that_is_honest_in_$target" "$reason"
+  digest=$(first_of digest)
+  for i in 0 1; do
+    run 0 fuzz $target --against "$liar" --cases 300 --shard $i/2 --block 40 \
+      --journal $target$i.jsonl
+  done
+  run 0 fuzz merge ${target}0.jsonl ${target}1.jsonl --json
+  is "plugin_has_shards_of_$target" "$digest" "$(first_of digest)"
+  shows "plugin_conforms_in_$target" '^[1-9][0-9]* held, 0 failed, 0 skipped$' \
+    conform --plugin "$liar"
+  caught crash 'died of signal 11'
+  caught far '(wrote|reached) [0-9]{7} bytes behind the end of'
+  case $target in
+    swiglu) caught wrong 'h\(0, 0\): core .*, 1 ulp' ;;
+    adamw) caught wrong '[mv]\(0, 0\): core' ;;
+    combine) caught wrong 'sums\(0, 0\): core' ;;
+  esac
+  run 1 conform --plugin "$liar" --only Claim
+  holds "plugin_that_does_not_conform_in_$target" \
+    grep -q "replay  *zeroulp fuzz $target --against .* --replay 1/" .out
+  [ $target != adamw ] || holds plugin_that_does_not_conform_is_named_in_adamw \
+    grep -q 'likely .*mutant:training.adamw_next_bits' .out
+  refuses "plugin_that_claims_$target" 'claims nothing of quantize' \
+    fuzz quantize --against "$liar"
+done
+unset ZEROULP_CLAIM
 
 # conform --plugin and identify plugin.
 lie none
 shows plugin_conforms '^1 held, 0 failed, 0 skipped$' conform --plugin "$liar"
 shows plugin_conforms_in_json '"implementation": "liar"' \
   conform --plugin "$liar" --json
-lie wrong
-run 1 conform --plugin "$liar" --out plugged
+run 1 conform --plugin "$wrong" --out plugged
 is plugin_that_does_not_conform '' "$reason"
 holds plugin_that_does_not_conform_is_shrunk grep -q ' x  *1x2 ' .out
 holds plugin_that_does_not_conform_is_named \
   grep -q 'likely .*mutant:quantizer.reciprocal_for_division' .out
 holds plugin_that_does_not_conform_can_be_replayed \
   grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 1/' .out
-holds plugin_command_is_repeated grep -q -- '--plugin .*liar.so --level 0' .out
+holds plugin_command_is_repeated grep -q -- '--plugin .*wrong.so --level 0' .out
 holds plugin_report_is_written test -s plugged/conform.xml
 lie crash
 run 1 conform --plugin "$liar"
@@ -155,8 +194,6 @@ else
   shows plugin_in_python_is_identified '^named: vllm$' \
     identify plugin "python:$examples/plugin_numpy.py"
   cat >broken.py <<END
-import sys
-sys.path.insert(0, "$examples")
 import zeroulp_plugin
 
 @zeroulp_plugin.claim("gemm", "unpromoted")
@@ -167,6 +204,21 @@ zeroulp_plugin.serve("broken")
 END
   run 1 fuzz gemm --against python:broken.py
   holds plugin_in_python_that_raises grep -q "KeyError: 'sorry'" .out
+  sed -i 's/raise.*/import ctypes; ctypes.memset(r.d.ctypes.data + 2**23, 1, 1)/' \
+    broken.py
+  run 1 fuzz gemm --against python:broken.py
+  holds plugin_in_python_that_writes_far grep -q 'died of signal 11' .out
+  # zeroulp_plugin.py, from another folder than its own; a user's comes first.
+  cp "$examples/plugin_numpy.py" far_away.py
+  shows plugin_in_python_lies_elsewhere '^named: vllm$' \
+    identify plugin python:far_away.py
+  echo 'import zeroulp_plugin as z; raise ValueError(z.__file__)' >where.py
+  mkdir own && echo >own/zeroulp_plugin.py
+  PYTHONPATH=$work/own
+  export PYTHONPATH
+  refuses plugin_in_python_of_the_users_own "ValueError: $work/own/zeroulp_" \
+    identify plugin python:where.py
+  unset PYTHONPATH
   echo 'raise ValueError("at once")' >broken.py
   refuses plugin_in_python_that_ends 'ValueError: at once' \
     fuzz gemm --against python:broken.py
