@@ -318,12 +318,27 @@ kernels_consumer() {
   fi
 }
 
+# What python:FILE.py imports is the one installed beside the program.
+finds_python_module() {
+  echo 'import zeroulp_plugin as z; raise ValueError(z.__file__)' \
+    >"$build/where.py"
+  ZEROULP_PYTHON=$2 "$1/bin/zeroulp" identify plugin "python:$build/where.py" \
+    2>&1 | tee /dev/stderr | grep -q "$1/share/zeroulp/zeroulp_plugin.py"
+}
+
 stage_consumers() {
   local prefix=$PWD/$build/prefix
   gcc_build || return 0
   rm -rf "$prefix" "$build/consumers"
   check "install" cmake --install "$build" --prefix "$prefix" || return 0
   check "installed program" "$prefix/bin/zeroulp" --help || true
+  python=$(python_with_numpy)
+  if [[ -n $python ]]; then
+    check "installed program: zeroulp_plugin.py" finds_python_module \
+      "$prefix" "$python" || true
+  else
+    skip "installed program: zeroulp_plugin.py" "no python3 with NumPy here"
+  fi
   check "consumer: find_package" consumer find_package \
     -DCMAKE_PREFIX_PATH="$prefix" || true
   kernels_consumer "$prefix"
@@ -399,6 +414,32 @@ readme_python_runs() {
 # tools/examples.
 plugin_conforms() { "$build/bin/zeroulp" conform --plugin "$1" --level 0; }
 
+# readme_block LANGUAGE: what README.md shows first in it.
+readme_block() {
+  sed -n '/^```'"$1"'$/,/^```$/p' README.md | sed '1d;/^```$/,$d'
+}
+
+# The plug-in that README.md shows, built as it says, and that of plugin.h.
+readme_plugin_conforms() {
+  local folder=$PWD/$build/examples/readme
+  mkdir -p "$folder" && cp conformance/tests/plugins/my_kernel.c "$folder"
+  case $1 in
+    README) readme_block c ;;
+    plugin.h) sed -n '/^\/\/   #include/,/^\/\/   const/s,^//,,p' \
+      include/zeroulp/plugin.h ;;
+  esac >"$folder/mine.c"
+  cat "$folder/mine.c"
+  # The commands as they stand, where `include` is; of the rest only conform.
+  local command
+  command=$(grep -m 1 -E '^cc ' README.md)
+  ln -sfn "$PWD/include" "$folder/include"
+  (cd "$folder" && rm -f mine.so && sh -c "$command" &&
+    gcc -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only \
+      -I include mine.c) &&
+    plugin_conforms "$folder/mine.so" | tee /dev/stderr |
+    grep -q '^1 held, 0 failed'
+}
+
 # The quantizer and the GEMM of a GPU: status 2 says why there is none.
 plugin_on_a_gpu() {
   local name="example: $1" status=0 log
@@ -428,7 +469,7 @@ plugin_is_caught() {
 }
 
 stage_examples() {
-  local library python strict=(-pedantic-errors -Wall -Wextra -Werror)
+  local library python text strict=(-pedantic-errors -Wall -Wextra -Werror)
   gcc_build || return 0
   mkdir -p "$build/examples"
   check "installs the static library" install_library static "$build" ||
@@ -449,6 +490,9 @@ stage_examples() {
   fi
   check "example: the engine as a plug-in" plugin_conforms \
     "$build/plugins/plugin_engine.so" || true
+  for text in README plugin.h; do
+    check "$text's plug-in" readme_plugin_conforms "$text" || true
+  done
   check "example: a wrong plug-in is caught" plugin_is_caught \
     "$build/plugins/plugin_wrong.so" || true
   if [[ -e $build/plugins/plugin_cuda.so ]]; then

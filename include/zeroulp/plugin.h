@@ -3,9 +3,14 @@
 // zeroulp, and nothing to link.
 //
 //   #include <zeroulp/plugin.h>
+//
+//   void my_kernel(const uint16_t* x, uint8_t* codes, float* scales,
+//                  int64_t rows, int64_t cols);
+//
 //   static int32_t quantize(const zeroulp_plugin_quantize* r) {
 //     my_kernel(r->x.data, r->codes.data, r->scales.data, r->x.rows,
-//     r->x.cols); return ZEROULP_PLUGIN_DONE;
+//               r->x.cols);
+//     return ZEROULP_PLUGIN_DONE;
 //   }
 //   static const zeroulp_plugin_claim claims[] = {
 //       {ZEROULP_PLUGIN_QUANTIZE, "vllm",
@@ -15,22 +20,28 @@
 //       1, claims, quantize, 0, 0, 0, 0, 0, 0};
 //   const zeroulp_plugin* zeroulp_plugin_table(void) { return &mine; }
 //
-//   cc -shared -fPIC -o mine.so mine.c
+//   cc -shared -fPIC -I include -o mine.so mine.c my_kernel.c
 //   zeroulp conform --plugin ./mine.so
 //   zeroulp fuzz quantize --against ./mine.so
 //
 // What we do  Your library is loaded by a process of its own, which is ended
-//             when a call takes too long. Each request is made twice, with
-//             other bytes in and around the outputs: what you write outside
-//             them or into an input, what you leave unwritten and what is not
-//             the same twice is reported, as are signals and exits.
+//             when a call takes too long (--limit, 10 s). Each request is made
+//             twice, with other bytes in and around the outputs: what you write
+//             outside them or into an input, what you leave unwritten and what
+//             is not the same twice is reported, as are signals and exits. Far
+//             from every matrix, host memory is not there at all.
 // Memory      Ours; it is yours during the call. On the device: an allocation
 //             of the CUDA runtime on device 0, guarded in the same way; launch
 //             on the default stream, we wait for it.
+// Formats     By name: fp32, bf16, fp16, e4m3, e5m2, e5m6, ...; `zeroulp
+//             formats` lists them, and describes their bits.
 // Codes       A number travels as its bits, in the narrowest unsigned integer
-//             of 1, 2 or 4 bytes: BF16 in 2, FP32 in 4. Bits above the format's
-//             are 0. Scales are FP32.
-// Sizes       No matrix of a request is empty.
+//             of 1, 2 or 4 bytes: E4M3 in 1, BF16 and E5M6 in 2, FP32 in 4.
+//             Bits above the format's are 0. NaN and Inf come, too.
+// Scales      FP32. A number is its code times the scale of its group.
+// Sizes       No matrix of a request is empty; it may be a single element. At
+//             the end of a dimension groups and tiles may be shorter.
+// Right bits  Those of conformance/SPEC.md: each request names the clauses.
 // Versions    `version` and `size` are checked first; a request begins with its
 //             own size. Whatever changes here is another version.
 
@@ -52,38 +63,43 @@
 extern "C" {
 #endif
 
-/// What a call returns; any other value is a failure, which is reported.
+/// What a call returns. Any other value is a failure, which is reported with
+/// its number: of a launch, of a library.
 enum zeroulp_plugin_status {
   ZEROULP_PLUGIN_DONE = 0,
   /// Not a request that it serves: counted, and not held against it.
   ZEROULP_PLUGIN_REFUSED = 1
 };
 
+/// Where all matrices of a plug-in lie.
 enum zeroulp_plugin_memory {
   ZEROULP_PLUGIN_ON_HOST = 0,
   ZEROULP_PLUGIN_ON_DEVICE = 1
 };
 
-/// Element (i, j) stands `i * row_stride + j * col_stride` elements after
-/// `data`. A matrix that this request does not have: NULL data.
+/// rows x cols elements of element_bytes (1, 2 or 4) bytes. Element (i, j)
+/// stands `i * row_stride + j * col_stride` elements after `data`, which is
+/// aligned to 256 bytes; rows, with place=dense and padded, to an element
+/// alone. What lies between elements is not to be written. A matrix that this
+/// request does not have: NULL data, and 0 elsewhere.
 typedef struct zeroulp_plugin_matrix {
   void* data;
   int64_t rows;
   int64_t cols;
-  int64_t row_stride;
-  int64_t col_stride;
+  int64_t row_stride;  ///< in elements
+  int64_t col_stride;  ///< in elements
   int64_t element_bytes;
 } zeroulp_plugin_matrix;
 
-/// Groups are rows x cols elements with one scale; 0: the whole dimension. For
-/// m x n elements there are ceil(m / rows) x ceil(n / cols) scales.
-/// `convention` is the one claimed; NULL if none was.
+/// x, m x n, becomes codes, m x n, and scales, ceil(m / group_rows) x
+/// ceil(n / group_cols): groups of group_rows x group_cols elements have one
+/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q8.
 typedef struct zeroulp_plugin_quantize {
-  int64_t size;
-  const char* from;  ///< fp32, bf16 or fp16
-  const char* to;
-  const char* scale;  ///< fp32, pow2, pow2_down, pow2_nearest
-  const char* convention;
+  int64_t size;            ///< of this struct, in bytes
+  const char* from;        ///< of x: fp32, bf16 or fp16
+  const char* to;          ///< of the codes: e4m3, e5m2, ...
+  const char* scale;       ///< fp32; pow2 (rounded up), pow2_down, pow2_nearest
+  const char* convention;  ///< the one claimed; NULL: none was
   int64_t group_rows;
   int64_t group_cols;
   zeroulp_plugin_matrix x;
@@ -91,6 +107,8 @@ typedef struct zeroulp_plugin_quantize {
   zeroulp_plugin_matrix scales;  ///< to be written
 } zeroulp_plugin_quantize;
 
+/// The way back: x = code * scale, m x n, rounded once to FP32. Groups as in
+/// zeroulp_plugin_quantize. SPEC Q10.
 typedef struct zeroulp_plugin_dequantize {
   int64_t size;
   const char* from;  ///< of the codes
@@ -101,15 +119,16 @@ typedef struct zeroulp_plugin_dequantize {
   zeroulp_plugin_matrix x;  ///< FP32, to be written
 } zeroulp_plugin_dequantize;
 
-/// m x n codes with m x ceil(n / tile) scales become n x m codes with
-/// n x ceil(m / tile) scales; tile 0: the whole dimension.
+/// The transposed matrix in tiles along its own rows: m x n codes with
+/// m x ceil(n / tile) scales become n x m codes with n x ceil(m / tile) scales.
+/// SPEC W1 to W5, W7.
 typedef struct zeroulp_plugin_retile {
   int64_t size;
-  const char* from;
-  const char* to;
-  const char* scale;  ///< as zeroulp_plugin_quantize has it
-  const char* rule;   ///< amax, max_scale
-  int64_t tile;
+  const char* from;   ///< of the codes
+  const char* to;     ///< of out_codes
+  const char* scale;  ///< of out_scales, as zeroulp_plugin_quantize has it
+  const char* rule;   ///< of out_scales: amax, max_scale
+  int64_t tile;       ///< elements; 0: the whole dimension
   zeroulp_plugin_matrix codes;
   zeroulp_plugin_matrix scales;
   zeroulp_plugin_matrix out_codes;   ///< to be written
@@ -117,13 +136,15 @@ typedef struct zeroulp_plugin_retile {
 } zeroulp_plugin_retile;
 
 /// D = A B^T. A is m x k, B n x k, C (FP32, there if `accumulate`) and D m x n.
-/// One scale covers a_group_mn x a_group_k elements of A; 0: all.
+/// One scale covers a_group_mn rows of A and a_group_k columns, 0: all; there
+/// are ceil(m / a_group_mn) x ceil(k / a_group_k) of them. So for B, of its n
+/// rows. SPEC G1 to G12.
 typedef struct zeroulp_plugin_gemm {
   int64_t size;
   const char* a_format;
   const char* b_format;
   const char* output;  ///< of D: fp32 or bf16
-  const char* recipe;  ///< the one claimed; NULL if none was
+  const char* recipe;  ///< the one claimed; NULL: none was
   int64_t a_group_mn;
   int64_t a_group_k;
   int64_t b_group_mn;
@@ -138,47 +159,49 @@ typedef struct zeroulp_plugin_gemm {
   zeroulp_plugin_matrix d;  ///< to be written
 } zeroulp_plugin_gemm;
 
-/// h = g sigmoid(g) u, all m x n.
+/// h = g sigmoid(g) u, all m x n. SPEC S1, S2, E1, E3.
 typedef struct zeroulp_plugin_swiglu {
   int64_t size;
-  const char* from;  ///< of g and u: bf16 or fp32
-  const char* to;    ///< of h: bf16 or fp32
+  const char* from;  ///< of g and u: fp32, bf16 or fp16
+  const char* to;    ///< of h: fp32, bf16 or fp16
   zeroulp_plugin_matrix g;
   zeroulp_plugin_matrix u;
   zeroulp_plugin_matrix h;  ///< to be written
 } zeroulp_plugin_swiglu;
 
-/// One step. The factors are FP32 bits: zeroulp_adamw_factors. `seed` and
-/// `first` are stochastic rounding's.
+/// One step of AdamW on matrices of one shape. The factors are FP32 bits. SPEC
+/// S6 to S8, with what S7 calls c1, c2, q, eps, decay and step.
 typedef struct zeroulp_plugin_adamw {
   int64_t size;
-  const char* gradient;
-  const char* moment;    ///< of m and v
-  const char* rounding;  ///< of m and v: nearest_even, stochastic
+  const char* gradient;  ///< of g: fp32, bf16 or fp16
+  const char* moment;    ///< of m and v: bf16, fp32, fp16, e4m3 or e5m2
+  /// Of m and v: nearest_even, stochastic, toward_zero, ...
+  const char* rounding;
   int64_t one_minus_beta1;
   int64_t one_minus_beta2;
-  int64_t inverse_sqrt_bias2;
+  int64_t inverse_sqrt_bias2;  ///< 1 / sqrt(1 - beta2^t)
   int64_t eps;
-  int64_t decay;
-  int64_t step;
-  int64_t seed;
-  int64_t first;
+  int64_t decay;  ///< rate * weight_decay
+  int64_t step;   ///< rate / (1 - beta1^t)
+  int64_t seed;   ///< of stochastic rounding, 64 bits
+  int64_t first;  ///< index of element (0, 0); the others count row by row
   zeroulp_plugin_matrix g;
   zeroulp_plugin_matrix m;     ///< to be updated
   zeroulp_plugin_matrix v;     ///< to be updated
   zeroulp_plugin_matrix w;     ///< FP32, to be updated
-  zeroulp_plugin_matrix copy;  ///< w in BF16, to be written
+  zeroulp_plugin_matrix copy;  ///< w in BF16, to be written; may be absent
 } zeroulp_plugin_adamw;
 
-/// Row t of `out` is the sum of those rows of x that row t of `slots` (4-byte
-/// integers; -1: none) names, each times its weight (FP32), if there are any.
+/// Row t of `out`, m x n, is the sum of those rows of x, k x n, that row t of
+/// `slots` names, in the order of the s slots, each times its weight if there
+/// are any. SPEC S9, S10.
 typedef struct zeroulp_plugin_combine {
   int64_t size;
-  const char* rule;         ///< fp32_slots, bf16_hops, bf16_pair
-  zeroulp_plugin_matrix x;  ///< BF16
-  zeroulp_plugin_matrix slots;
-  zeroulp_plugin_matrix weights;
-  zeroulp_plugin_matrix out;  ///< BF16, to be written
+  const char* rule;               ///< fp32_slots, bf16_hops, bf16_pair
+  zeroulp_plugin_matrix x;        ///< BF16
+  zeroulp_plugin_matrix slots;    ///< m x s, int32_t; -1: none
+  zeroulp_plugin_matrix weights;  ///< m x s, FP32, or there are none
+  zeroulp_plugin_matrix out;      ///< BF16, to be written
 } zeroulp_plugin_combine;
 
 enum zeroulp_plugin_operation {
@@ -199,26 +222,35 @@ typedef struct zeroulp_plugin_claim {
   /// claim none, and `zeroulp identify plugin` says which it is.
   const char* as;
   /// Requests have these settings, "from=bf16,to=e4m3"; others are not made.
-  /// Not named or NULL: any value. The settings are the options of `zeroulp
-  /// fuzz quantize`, `retile` and `gemm`, with which dequantize shares those of
-  /// quantize; of swiglu from and to, of adamw gradient, moment and rounding.
-  /// Besides, place=dense: row-major without gaps; place=padded: row-major,
-  /// with gaps between rows.
+  /// Not named or NULL: any value. They are
+  ///   quantize, dequantize  from, to, scale, group (1x128, tensor),
+  ///   convention;
+  ///                         `to` are the codes, both ways
+  ///   retile                from, to, scale, rule, tile
+  ///   gemm                  path, interval, update, a_group, b_group (1x128),
+  ///                         splits, end (store, accumulate), output
+  ///   swiglu                from, to
+  ///   adamw                 gradient, moment, rounding
+  ///   combine               rule
+  /// with the values of `zeroulp fuzz OPERATION --help`; and of each, place:
+  /// dense (row-major without gaps), padded (row-major, gaps between rows), not
+  /// named: any strides.
   const char* settings;
   /// m, n and k are multiples of these; 0: of nothing. Smaller problems come
-  /// padded with zeros.
+  /// padded: with zeros, scales with 1, slots with -1.
   int32_t multiple[3];
 } zeroulp_plugin_claim;
 
 typedef struct zeroulp_plugin {
-  int32_t version;  ///< ZEROULP_PLUGIN_VERSION
-  int32_t size;     ///< sizeof(zeroulp_plugin)
-  const char* name;
-  int32_t memory;  ///< zeroulp_plugin_memory: where every matrix lies
-  int32_t claim_count;
+  int32_t version;      ///< ZEROULP_PLUGIN_VERSION
+  int32_t size;         ///< sizeof(zeroulp_plugin)
+  const char* name;     ///< as reports call it
+  int32_t memory;       ///< zeroulp_plugin_memory
+  int32_t claim_count;  ///< 1 to 1024
   const zeroulp_plugin_claim* claims;
-  // NULL where nothing is claimed. All return a zeroulp_plugin_status, and come
-  // one after the other from one thread.
+  // NULL where nothing is claimed. All return a zeroulp_plugin_status. They
+  // come one after the other from one thread; several processes may run at a
+  // time, but one alone on a device.
   int32_t (*quantize)(const zeroulp_plugin_quantize*);
   int32_t (*dequantize)(const zeroulp_plugin_dequantize*);
   int32_t (*retile)(const zeroulp_plugin_retile*);
@@ -228,7 +260,8 @@ typedef struct zeroulp_plugin {
   int32_t (*combine)(const zeroulp_plugin_combine*);
 } zeroulp_plugin;
 
-/// The one function that your library exports. Called once.
+/// The one function that your library exports. Called once; the table must
+/// last.
 ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void);
 
 #ifdef __cplusplus

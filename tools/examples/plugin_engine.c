@@ -1,8 +1,8 @@
 // The engine of zeroulp as a plug-in, in C11: what an honest one looks like
 // that serves every setting.
 //
-//   gcc -std=c11 -shared -fPIC -o plugin_engine.so plugin_engine.c
-//   $(pkg-config --cflags --libs zeroulp)
+//   flags=$(pkg-config --cflags --libs zeroulp)  # static: --static, too
+//   gcc -std=c11 -shared -fPIC -o plugin_engine.so plugin_engine.c $flags
 //   zeroulp conform --plugin ./plugin_engine.so
 //
 // It claims each convention, recipe and rule by its name, and follows the name

@@ -10,8 +10,11 @@ import torch
 import zeroulp_plugin
 
 
-@zeroulp_plugin.claim("gemm", "unpromoted", "place=dense", (16, 16, 16))
-@zeroulp_plugin.claim("gemm", "cublaslt.tensorwise", "place=dense", (16, 16, 16))
+by_16 = (16, 16, 16)
+
+
+@zeroulp_plugin.claim("gemm", "unpromoted", "place=dense", by_16)
+@zeroulp_plugin.claim("gemm", "cublaslt.tensorwise", "place=dense", by_16)
 def gemm(r):
     r.d.copy_(
         torch._scaled_mm(

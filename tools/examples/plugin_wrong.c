@@ -1,7 +1,7 @@
 // A plug-in in C that is wrong, and shows what zeroulp says then:
 //
-//   gcc -std=c11 -shared -fPIC -o plugin_wrong.so plugin_wrong.c
-//   $(pkg-config --cflags --libs zeroulp)
+//   flags=$(pkg-config --cflags --libs zeroulp)  # static: --static, too
+//   gcc -std=c11 -shared -fPIC -o plugin_wrong.so plugin_wrong.c $flags
 //   zeroulp fuzz quantize --against ./plugin_wrong.so
 //
 // It claims vLLM's convention, which divides each element by the scale, and
