@@ -50,7 +50,6 @@ static int32_t after(int32_t status, matrix in, matrix out) {
   if (lies("between") && out.rows > 1) *at(out, 0, out.cols) = 1;
   if (lies("far")) at(out, 0, 0)[far] = 1;
   if (lies("far_before")) at(in, 0, 0)[-4 * far] = 1;
-  if (lies("far_beyond")) at(out, 0, 0)[100 * far] = 1;
   if (lies("near")) memset(at(out, 0, 0), 1, 1 << 16);
   if (lies("far_read")) sink = at(in, 0, 0)[far];
   if (lies("input")) *at(in, 0, 0) ^= 1;
