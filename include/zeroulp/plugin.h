@@ -223,15 +223,14 @@ typedef struct zeroulp_plugin_claim {
   const char* as;
   /// Requests have these settings, "from=bf16,to=e4m3"; others are not made.
   /// Not named or NULL: any value. They are
-  ///   quantize, dequantize  from, to, scale, group (1x128, tensor),
-  ///   convention;
-  ///                         `to` are the codes, both ways
+  ///   quantize, dequantize  from, to, convention, scale, group (1x128,
+  ///                         tensor); `to` is of the codes, both ways
   ///   retile                from, to, scale, rule, tile
   ///   gemm                  path, interval, update, a_group, b_group (1x128),
   ///                         splits, end (store, accumulate), output
-  ///   swiglu                from, to
-  ///   adamw                 gradient, moment, rounding
-  ///   combine               rule
+  ///   swiglu                from, to (--from, --value of the fuzzer)
+  ///   adamw                 gradient, moment, rounding (--from, --to, --round)
+  ///   combine               rule (--sum)
   /// with the values of `zeroulp fuzz OPERATION --help`; and of each, place:
   /// dense (row-major without gaps), padded (row-major, gaps between rows), not
   /// named: any strides.
