@@ -19,7 +19,7 @@ done
 mkdir -p "$build"
 [[ -x $build/bin/zeroulp ]] || echo "building zeroulp (once)" >&2
 if ! { CXX=${CXX:-g++} cmake -S "$root" -B "$build" -DZEROULP_TESTS=OFF \
-         -DZEROULP_QUICK_KERNELS=OFF "${cuda[@]}" &&
+         "${cuda[@]}" &&
        cmake --build "$build" -j "$(nproc)" --target zeroulp_program
      } >"$build/run.log" 2>&1; then
   cat "$build/run.log" >&2

@@ -12,7 +12,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-build=build
+# Not the build that run.sh keeps: this one is in haste (see gcc_build).
+build=build/test
 clang_build=build/clang
 logs=build/logs
 jobs=$(nproc)
@@ -320,14 +321,17 @@ kernels_consumer() {
 
 # What python:FILE.py imports is the one installed beside the program.
 finds_python_module() {
+  local said
   echo 'import zeroulp_plugin as z; raise ValueError(z.__file__)' \
     >"$build/where.py"
-  ZEROULP_PYTHON=$2 "$1/bin/zeroulp" identify plugin "python:$build/where.py" \
-    2>&1 | tee /dev/stderr | grep -q "$1/share/zeroulp/zeroulp_plugin.py"
+  said=$(ZEROULP_PYTHON=$2 "$1/bin/zeroulp" identify plugin \
+    "python:$build/where.py" 2>&1) || true
+  echo "$said"
+  [[ $said == *"$1/share/zeroulp/zeroulp_plugin.py"* ]]
 }
 
 stage_consumers() {
-  local prefix=$PWD/$build/prefix
+  local python prefix=$PWD/$build/prefix
   gcc_build || return 0
   rm -rf "$prefix" "$build/consumers"
   check "install" cmake --install "$build" --prefix "$prefix" || return 0
