@@ -11,10 +11,10 @@
 namespace zeroulp::conformance {
 
 enum class fault : std::uint8_t {
-  signal,         ///< its process died of one
-  ended,          ///< its process ended
-  hung,           ///< no answer in time
-  wrote_outside,  ///< its outputs
+  signal,   ///< its process died of one
+  ended,    ///< its process ended
+  hung,     ///< no answer in time
+  outside,  ///< wrote or read elsewhere than it may
   wrote_input,
   unwritten,  ///< a part of an output
   unsteady,   ///< other results from the same inputs

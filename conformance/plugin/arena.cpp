@@ -134,7 +134,7 @@ void arena::accuse(std::ptrdiff_t at, const std::string& did) const {
     nearest = &p;
     least = distance;
   }
-  if (nearest == nullptr) throw call_failure(fault::wrote_outside, did);
+  if (nearest == nullptr) throw call_failure(fault::outside, did);
   const place& p = *nearest;
   const char* const name = of_.matrices[p.spec].name;
   const auto inside = at - static_cast<std::ptrdiff_t>(p.first);
@@ -145,7 +145,7 @@ void arena::accuse(std::ptrdiff_t at, const std::string& did) const {
   }
   const auto row = std::max(p.row_stride, p.col_stride);
   throw call_failure(
-      fault::wrote_outside,
+      fault::outside,
       inside < 0 ? fmt::format("{} {} bytes in front of {}", did, least, name)
       : least > 0
           ? fmt::format("{} {} bytes behind the end of {}", did, least, name)

@@ -106,7 +106,8 @@ class _Host:
 
     def _protect(self, begin, end, how):
         at = ctypes.c_void_p(self.memory.ctypes.data + begin)
-        self.protect(at, ctypes.c_size_t(end - begin), how)
+        if self.protect(at, ctypes.c_size_t(end - begin), how) != 0:
+            raise MemoryError("the matrices' memory cannot be guarded")
 
     def enter(self, size, places):
         """Takes away the pages on which none of these matrices lies."""

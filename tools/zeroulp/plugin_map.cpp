@@ -98,13 +98,17 @@ void plugin_map::watch() {
   sigaction(SIGBUS, &ours, &before_bus);
 }
 
-void plugin_map::open_only(const std::vector<page_range>& pages) {
-  if (pages == open_) return;
-  mprotect(data_, memory_bytes, PROT_NONE);
+bool plugin_map::open_only(const std::vector<page_range>& pages) {
+  if (pages == open_) return true;
+  open_.clear();
+  if (mprotect(data_, memory_bytes, PROT_NONE) != 0) return false;
   for (const auto& [begin, end] : pages) {
-    mprotect(data_ + begin, end - begin, PROT_READ | PROT_WRITE);
+    if (mprotect(data_ + begin, end - begin, PROT_READ | PROT_WRITE) != 0) {
+      return false;
+    }
   }
   open_ = pages;
+  return true;
 }
 
 }  // namespace zeroulp::program

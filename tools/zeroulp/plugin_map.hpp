@@ -25,13 +25,14 @@ class plugin_map {
   plugin_map(const plugin_map&) = delete;
   plugin_map& operator=(const plugin_map&) = delete;
 
-  /// NULL: there is no memory shared with this process.
+  /// NULL: there is none, and errno says why.
   unsigned char* data() const { return data_; }
   /// Answers for a fault from now on; asks whoever did so before, if it is none
   /// of ours. To be called after the plug-in is loaded.
   void watch();
-  /// Leaves these pages alone, and takes the others away.
-  void open_only(const std::vector<page_range>& pages);
+  /// Leaves these pages alone, and takes the others away; returns false, and
+  /// errno says why, if the system does not.
+  bool open_only(const std::vector<page_range>& pages);
 
  private:
   unsigned char* data_ = nullptr;

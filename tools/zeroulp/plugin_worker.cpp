@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -272,8 +273,10 @@ std::string answer(const zeroulp_plugin& p, plugin_map& map,
   if (operation == all.size()) return "bad " + to_word("no such call");
   const auto bytes =
       static_cast<std::size_t>(number(value_of(words, "bytes").value_or("0")));
-  if (p.memory == ZEROULP_PLUGIN_ON_HOST) {
-    map.open_only(pages_of(all[operation], words, map.data()));
+  if (p.memory == ZEROULP_PLUGIN_ON_HOST &&
+      !map.open_only(pages_of(all[operation], words, map.data()))) {
+    return "bad " + to_word(fmt::format("its memory cannot be guarded: {}",
+                                        std::strerror(errno)));
   }
   auto fault = memory.enter(bytes);
   if (!fault.empty()) return "bad " + to_word(fault);
@@ -293,7 +296,13 @@ int run_plugin_worker(const char* file) {
   line_socket socket(socket_fd);
   plugin_map map;
   if (map.data() == nullptr) {
-    std::fputs("zeroulp: plugin-worker is started by zeroulp alone\n", stderr);
+    if (errno == EBADF) {
+      std::fputs("zeroulp: plugin-worker is started by zeroulp alone\n",
+                 stderr);
+    } else {
+      socket.send("bad " + to_word(fmt::format("no memory to share with it: {}",
+                                               std::strerror(errno))));
+    }
     return 2;
   }
   try {
