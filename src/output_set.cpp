@@ -113,6 +113,11 @@ output_set::output_set(fs::path directory) : output_set() {
       refuse(prefix, "cannot make the directory", error, remedy);
     }
   }
+  if (::access(directory_.c_str(), W_OK | X_OK) != 0) {
+    const int error = errno;
+    rollback();
+    refuse(directory_, "cannot write", error, remedy);
+  }
 }
 
 output_set::~output_set() {

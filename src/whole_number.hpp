@@ -1,4 +1,4 @@
-// Defines `whole_number`: the one place that reads whole numbers from text.
+// Defines `whole_number`: whole numbers from text.
 // Internal.
 
 #ifndef ZEROULP_SRC_WHOLE_NUMBER_HPP_

@@ -129,7 +129,8 @@ void write_npy(const std::filesystem::path& path, const array& a);
 /// Every function throws input_error with the path and the system's reason.
 /// Across a crash of the machine each file is whole, old or new; the set is
 /// not one transaction. A process that SIGKILL ends in between leaves
-/// `.zeroulp-*` files; before other signals end it, call abandon_all().
+/// `.zeroulp-*` files; before other signals end it, call abandon_all() (the
+/// program does for SIGHUP, SIGINT and SIGTERM).
 class output_set {
  public:
   /// Names given to add() are paths of their own.
@@ -158,7 +159,7 @@ class output_set {
   /// Returns a descriptor; the file is the last entry's.
   int open_temporary(const std::filesystem::path& path,
                      const std::filesystem::path& target);
-  // These where nobody looks: see `transition`.
+  // Called with all signals blocked.
   void place(entry& e);
   void fail() noexcept;
   void rollback() noexcept;
