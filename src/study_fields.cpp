@@ -63,6 +63,10 @@ void check_matrices(const cell& c) {
     throw input_error(fmt::format("{} has {} columns, {} has {}: both need K",
                                   a->file, a->cols, b->file, b->cols));
   }
+  if ((a != nullptr || b != nullptr) && c.shape != free_shape) {
+    throw input_error(fmt::format("{} decides the shape: leave out shape={}",
+                                  (a != nullptr ? a : b)->file, c.shape));
+  }
   const double most = to_double(decode(c.values, c.values.max_code()));
   const auto check = [&](const user_matrix* x, std::ptrdiff_t rows,
                          const char* decides) {

@@ -101,7 +101,7 @@ std::vector<std::string> fields_in(const std::string& settings) {
     names.push_back(one.substr(0, equals));
     if (equals == std::string::npos) continue;
     if (!names_matrix(std::string_view(one).substr(equals + 1))) continue;
-    names.insert(names.end(), {"m", "n", "k"});
+    names.insert(names.end(), {"shape", "m", "n", "k"});
   }
   return names;
 }

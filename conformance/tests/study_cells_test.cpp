@@ -176,9 +176,10 @@ TEST(StudyInputs, AMatrixIsTakenAsItIs) {
 TEST(StudyInputs, AMatrixDecidesTheShape) {
   const auto a = matrix_file("study_a.npy", 2, 3, {1, -2, 3, 0.1, 5, 6e-5});
   const auto b = matrix_file("study_c.npy", 1, 2, {1, 1});
-  for (const auto& text : {"a.input=" + a + " m=3", "a.input=" + a + " k=128",
-                           "a.input=" + a + " shape=kv_b.fprop",
-                           "a.input=" + a + " b.input=" + b}) {
+  for (const auto& text :
+       {"a.input=" + a + " m=3", "a.input=" + a + " k=128",
+        "a.input=" + a + " shape=kv_b.fprop", "shape=kv_b.fprop a.input=" + a,
+        "a.input=" + a + " b.input=" + b}) {
     EXPECT_THROW(cell_of(text), input_error) << text;
   }
   EXPECT_NE(

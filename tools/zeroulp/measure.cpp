@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "measure_loss.hpp"
 #include "measure_questions.hpp"
@@ -454,9 +455,12 @@ void add_measure(CLI::App& app, outcome& out) {
     }
     q->loss.as_json = questions->as_json = q->as_json;
     questions->out = q->out;
+    std::optional<prepared_questions> prepared;
+    if (questions->asks()) prepared = prepare_questions(*questions);
     if (q->loss.wanted) out.status = run_measure_loss(q->loss, q->out);
-    if (questions->asks()) {
-      out.status = std::max(out.status, run_questions(*questions));
+    if (prepared) {
+      const int status = run_questions(*questions, std::move(*prepared));
+      out.status = std::max(out.status, status);
     } else if (!q->loss.wanted) {
       run_measure(*q);
     }

@@ -24,7 +24,14 @@ void require_cell_memory(const cell& c) {
              k = static_cast<double>(c.k);
   const double history =
       c.a.when.history > 0 || c.b.when.history > 0 ? 4096 : 0;
-  require_memory(24 * (m + n + history) * k + 64 * m * n);
+  const auto measured = static_cast<double>(study::measured_rows(c)) *
+                        static_cast<double>(study::measured_cols(c));
+  require_memory(24 * (m + n + history) * k + 8 * m * n + 64 * measured);
+}
+
+/// A matrix decides sizes: what is asked of these comes after it.
+bool asks_for_input(std::string_view setting) {
+  return setting.substr(0, setting.find('=')).ends_with("input");
 }
 
 /// The question that --cells asks: the product of its axes.
@@ -45,8 +52,7 @@ question question_of_cells(const questions_request& q) {
         }) > 1) {
       throw input_error(fmt::format("--cells {} is there twice", text));
     }
-    // A matrix decides sizes: what is asked of these comes after it.
-    const bool first = field.ends_with("input=");
+    const bool first = asks_for_input(field);
     std::vector<study::arm> all;
     for (const auto& arm : made.rows.arms) {
       for (const auto& value : values) {
@@ -149,7 +155,7 @@ void add_questions(CLI::App* command, questions_request& q) {
       "beside the error against the interval");
 }
 
-int run_questions(const questions_request& q) {
+prepared_questions prepare_questions(const questions_request& q) {
   if (!q.cells.empty() && !(q.names.empty() && q.preset.empty())) {
     throw input_error(
         "--cells asks for cells of your own: without --question "
@@ -157,26 +163,32 @@ int run_questions(const questions_request& q) {
   }
   study::preset p = study::find_preset(q.preset.empty() ? "quick" : q.preset);
   if (!q.cells.empty()) p.most_k = std::ptrdiff_t{1} << 40;
-  std::string settings;
-  for (const auto& text : q.with) settings += text + " ";
+  auto with = q.with;
+  std::stable_partition(with.begin(), with.end(), asks_for_input);
+  prepared_questions made;
+  made.run.preset = p.name;
+  for (const auto& text : with) made.run.settings += text + " ";
   std::vector<study::rate> throughput;
   if (!q.throughput.empty()) throughput = read_throughput(q.throughput);
-  std::vector<asked> all;
   const auto ask = [&](const question& one) {
-    answer given{cells_of(one, p, settings), throughput};
-    all.push_back({one, std::move(given), {}, {}});
+    answer given{cells_of(one, p, made.run.settings), throughput};
+    made.all.push_back({one, std::move(given), {}, {}});
   };
   if (!q.cells.empty()) ask(question_of_cells(q));
   for (const auto& name : q.names) ask(study::find_question(name));
-  if (all.empty()) {
+  if (made.all.empty()) {
     for (const auto& one : study::questions()) ask(one);
   }
-  study_run run{p.name, settings, read_loss(q.out), {}};
-  study::multiplier gpu;
   if (p.on_gpu) {
-    run.device = require_gpu("measure --preset gpu");
-    gpu = multiply_on_gpu;
+    made.run.device = require_gpu("measure --preset gpu");
+    made.by = multiply_on_gpu;
   }
+  return made;
+}
+
+int run_questions(const questions_request& q, prepared_questions prepared) {
+  auto& [all, run, gpu] = prepared;
+  run.loss = read_loss(q.out);
   run_cells(all, gpu);
   std::vector<const answer*> answers;
   for (const auto& one : all) answers.push_back(&one.given);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "measure_report.hpp"
 #include "program.hpp"
 
 namespace zeroulp::program {
@@ -28,8 +29,18 @@ struct questions_request {
 /// Adds the options that fill it in.
 void add_questions(CLI::App* command, questions_request& q);
 
+/// What is asked, before anything is computed.
+struct prepared_questions {
+  std::vector<asked> all;
+  study_run run;
+  study::multiplier by{};  ///< of a GPU, or none
+};
+
+/// Throws input_error for whatever cannot be asked, or not here.
+prepared_questions prepare_questions(const questions_request& q);
+
 /// Returns the exit status: 1 if a verdict does not hold.
-int run_questions(const questions_request& q);
+int run_questions(const questions_request& q, prepared_questions prepared);
 
 }  // namespace zeroulp::program
 
