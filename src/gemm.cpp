@@ -69,10 +69,10 @@ struct promoted {
   }
 
   /// The FP32 sum of every output, in `total`; a NaN is any NaN.
+  /// K > 0: there is a first split.
   void sum_splits(const tile& t) const {
     tile_memory& m = memory();
     const std::ptrdiff_t k = product.a->cols();
-    clear(t, m.total);
     const std::ptrdiff_t span = split_span(r, k);
     for (std::ptrdiff_t begin = 0; begin < k; begin += span) {
       sum_range(t, begin, std::min(begin + span, k));
