@@ -38,6 +38,18 @@ T find(const choice<T> (&table)[N], std::string_view text) {
   throw input_error(fmt::format("'{}': use one of {}", text, known));
 }
 
+/// The row of this name; errors call it a `what`.
+template <class Table>
+const auto& find_named(const Table& table, const char* what,
+                       std::string_view name) {
+  std::string known;
+  for (const auto& row : table) {
+    if (row.name == name) return row;
+    known += " " + std::string(row.name);
+  }
+  throw input_error(fmt::format("{} '{}': use one of{}", what, name, known));
+}
+
 template <class T>
 T number(std::string_view text, T low, T high) {
   T value{};

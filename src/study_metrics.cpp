@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "study_choices.hpp"
 #include "study_run.hpp"
-#include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
 namespace {
@@ -54,12 +54,7 @@ const std::vector<metric>& metrics() {
 }
 
 const metric& find_metric(std::string_view name) {
-  std::string known;
-  for (const auto& m : metrics()) {
-    if (m.name == name) return m;
-    known += " " + m.name;
-  }
-  throw input_error(fmt::format("metric '{}': use one of{}", name, known));
+  return find_named(metrics(), "metric", name);
 }
 
 }  // namespace zeroulp::study

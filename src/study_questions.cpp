@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "study_choices.hpp"
 #include "study_matrix.hpp"
 #include "study_shapes.hpp"
 #include "zeroulp/io.hpp"
@@ -74,21 +75,11 @@ std::vector<std::string> answer::series() const {
 }
 
 const question& find_question(std::string_view name) {
-  std::string known;
-  for (const auto& q : questions()) {
-    if (q.name == name) return q;
-    known += " " + q.name;
-  }
-  throw input_error(fmt::format("question '{}': use one of{}", name, known));
+  return find_named(questions(), "question", name);
 }
 
 const preset& find_preset(std::string_view name) {
-  std::string known;
-  for (const auto& p : presets) {
-    if (name == p.name) return p;
-    known += std::string(" ") + p.name;
-  }
-  throw input_error(fmt::format("preset '{}': use one of{}", name, known));
+  return find_named(presets, "preset", name);
 }
 
 namespace {

@@ -271,9 +271,14 @@ compiles() {
 }
 must_not_compile() { ! compiles "$1"; }
 
+# readme_block LANGUAGE: what README.md shows first in it.
+readme_block() {
+  sed -n '/^```'"$1"'$/,/^```$/p' README.md | sed '1d;/^```$/,$d'
+}
+
 # The C++ that README.md shows.
 readme_compiles() {
-  sed -n '/^```cpp/,/^```/p' README.md | sed '/^```/d' >"$build/readme.cpp"
+  readme_block cpp >"$build/readme.cpp"
   [[ -s $build/readme.cpp ]] &&
     g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iinclude \
       -isystem /usr/include/eigen3 "$build/readme.cpp"
@@ -404,8 +409,7 @@ python_with_numpy() {
 
 # The Python that README.md shows, on what the example's kernel read and wrote.
 readme_python_runs() {
-  sed -n '/^```python/,/^```/p' README.md | sed '/^```/d' \
-    >"$build/examples/readme.py"
+  readme_block python >"$build/examples/readme.py"
   local lib
   lib=$(lib_of shared)
   (cd "$build/examples" && LD_LIBRARY_PATH=$lib "$1" readme.py) |
@@ -417,11 +421,6 @@ readme_python_runs() {
 # plugin_conforms NAME: holds what stands in build/plugins or, of Python, in
 # tools/examples.
 plugin_conforms() { "$build/bin/zeroulp" conform --plugin "$1" --level 0; }
-
-# readme_block LANGUAGE: what README.md shows first in it.
-readme_block() {
-  sed -n '/^```'"$1"'$/,/^```$/p' README.md | sed '1d;/^```$/,$d'
-}
 
 # The plug-in that README.md shows, built as it says, and that of plugin.h.
 readme_plugin_conforms() {
