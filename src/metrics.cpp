@@ -128,14 +128,22 @@ error_metrics error_accumulator::result() const {
                         std::max(x, 1e-3L * rms));
     sum_relative.add(relative[i]);
   }
-  std::sort(relative.begin(), relative.end());
-  m.mean_relative = std::isinf(relative.back())
+  m.mean_relative = std::any_of(relative.begin(), relative.end(),
+                                [](double x) { return std::isinf(x); })
                         ? infinity
                         : static_cast<double>(sum_relative.value() / size);
+  auto above = relative.begin();  // what is before it is not larger
   for (std::size_t q = 0; q < error_quantiles.size(); ++q) {
     const auto rank = static_cast<std::size_t>(
         std::ceil(error_quantiles[q] * static_cast<double>(n)));
-    m.quantiles[q] = relative[std::clamp<std::size_t>(rank, 1, n) - 1];
+    const auto at =
+        relative.begin() +
+        static_cast<std::ptrdiff_t>(std::clamp<std::size_t>(rank, 1, n) - 1);
+    if (at >= above) {
+      std::nth_element(above, at, relative.end());
+      above = at + 1;
+    }
+    m.quantiles[q] = *at;
   }
   return m;
 }

@@ -38,7 +38,8 @@ struct result {
   double zeroed = 0;     ///< not 0, but its code is
   double changed = 0;    ///< another value than without the passage
   std::string by;        ///< what computed D
-  std::string digest;    ///< SHA-256 of D, FP32 bits by rows, low byte first
+  /// SHA-256 of the measured outputs, FP32 bits by rows, low byte first
+  std::string digest;
   agreement both;
 };
 

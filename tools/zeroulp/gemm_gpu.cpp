@@ -39,6 +39,7 @@ class device_matrix {
   device_matrix(matrix_view<const std::uint32_t> x, int bytes)
       : device_matrix(x.rows, x.cols, bytes) {
     std::vector<unsigned char> host(size_);
+#pragma omp parallel for schedule(static)
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       for (std::ptrdiff_t j = 0; j < cols_; ++j) {
         const std::uint32_t code = x(i, j);
@@ -55,6 +56,7 @@ class device_matrix {
   void copy_to(matrix_view<std::uint32_t> out) const {
     std::vector<unsigned char> host(size_);
     require_cuda(cudaMemcpy(host.data(), data_, size_, cudaMemcpyDeviceToHost));
+#pragma omp parallel for schedule(static)
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       for (std::ptrdiff_t j = 0; j < cols_; ++j) {
         std::uint32_t code = 0;
