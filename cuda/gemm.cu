@@ -181,9 +181,11 @@ scaling scaling_of(const request& q, const recipe& r) {
 }
 
 /// What the cost model counts: tiles of each row of tiles, and rows of tiles.
+/// `panels`: D can leave by the copy engine, and nothing is added.
 const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
-                            const sizes& s, int processors) {
+                            const sizes& s, bool panels, int processors) {
   const auto cost = [&](const gemm_instance& x) {
+    if (x.panels && !panels) return std::numeric_limits<double>::infinity();
     const bool by_rows = g.kind == gemm_groups::rows;
     // Of groups of rows, half a tile of each is lost.
     const double tiles_m =
@@ -243,7 +245,11 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                              : kind == scaling::columns
                                  ? gemm_by_columns(wanted)
                                  : gemm_by_matrix(wanted);
-  const gemm_instance& x = choose(all, groups, s, processors);
+  // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
+  const bool has_boxes =
+      !is_fp32 && s.n % 8 == 0 && starts_on(d.data, d.stride * 2, 16);
+  const gemm_instance& x =
+      choose(all, groups, s, has_boxes && !adds, processors);
 
   // Rows of a tile that no matrix has need not be copied.
   const int a_rows =
@@ -263,9 +269,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                         map_scales(q, job.b_scales, s.b_matrices * s.n,
                                    k_groups, x.n, job.b_scale_map);
   }
-  // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
-  job.by_boxes = !is_fp32 && x.n % 64 == 0 && s.n % 8 == 0 &&
-                 starts_on(d.data, d.stride * 2, 16);
+  job.by_boxes = has_boxes && x.n % 64 == 0;
   if (job.by_boxes) {
     job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
                              s.d_matrices, s.m, s.n, d.stride, 16, 64});

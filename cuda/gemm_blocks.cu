@@ -14,20 +14,22 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     using small = gemm_shape<1, 1, 64, 4>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
-        make_instance<large, block_scaling<product>, t>(1220, 4000),
+        make_instance<large, block_scaling<product>, t, false, true>(1140,
+                                                                     4000),
+        make_instance<large, block_scaling<product>, t>(1180, 4000),
         make_instance<middle, block_scaling<product>, t>(620, 3500),
         make_instance<small, block_scaling<product>, t>(330, 2000),
         make_instance<least, block_scaling<product>, t>(200, 2000),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<large, block_scaling<product>, t, true>(1220, 4000),
+        make_instance<large, block_scaling<product>, t, true>(1180, 4000),
         make_instance<middle, block_scaling<product>, t, true>(620, 3500),
     };
     static constexpr gemm_instance in_turn[] = {
         make_instance<middle, block_scaling<other>, t>(620, 3500)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 2};
-    return {dense, 4};
+    return {dense, 5};
   });
 }
 

@@ -9,13 +9,15 @@
 namespace zeroulp::cuda {
 
 template <class Shape, class Scaling, ptx::fp8_types Types,
-          bool Grouped = false>
+          bool Grouped = false, bool Panels = false>
 constexpr gemm_instance make_instance(int clocks, int clocks_once) {
-  return {gemm_tiles<Shape, Scaling, Types, Grouped>,
+  static_assert(!Panels || Shape::n % 64 == 0);
+  return {gemm_tiles<Shape, Scaling, Types, Grouped, Panels>,
           Shape::m,
           Shape::n,
           Shape::threads,
           Shape::shared_bytes,
+          Panels,
           clocks,
           clocks_once};
 }

@@ -142,15 +142,18 @@ struct gemm_output {
     }
   }
 
-  /// `row`: this thread's; `out`: this warp's panel.
-  template <int Count>
+  /// `row`: this thread's; `out`: this warp's panel. `Panels`: all of D leaves
+  /// so.
+  template <bool Panels, int Count>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int row,
                                                const float (&acc)[Count],
                                                char* out) {
     const int first = row - static_cast<int>(threadIdx.x % 32 / 4);
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
-    if constexpr (Count % 32 == 0) {
+    if constexpr (Panels) {
+      return store_panels(job, t, first, acc, out);
+    } else if constexpr (Count % 32 == 0) {
       if (job.by_boxes && is_whole) {
         return store_panels(job, t, first, acc, out);
       }

@@ -65,29 +65,49 @@ struct tile_sums {
   int warp;
   ring_place<Shape::stages>& at;
   tile_acc<Shape>& acc;
+  std::uint64_t a, b;  ///< descriptors of stage 0: from them, those of others
 
-  /// The next Blocks blocks of K in one straight line. A unit is a block of K
-  /// of 64 rows.
+  __device__ tile_sums(const gemm_shared<Shape>& in, int of_warp,
+                       ring_place<Shape::stages>& place, tile_acc<Shape>& into)
+      : shared(in),
+        warp(of_warp),
+        at(place),
+        acc(into),
+        a(ptx::descriptor(
+            ptx::address_of(in.a(0) + of_warp / 4 * rows * 64 * Shape::k))),
+        b(ptx::descriptor(ptx::address_of(in.b(0)))) {}
+
+  __device__ __forceinline__ void wait() const {
+    ptx::wait(shared.full()[at.stage], at.parity);
+  }
+
+  /// The next Blocks blocks of K in one straight line, the first of them there
+  /// already; waits for the one after them if there are `more`. A unit is a
+  /// block of K of 64 rows. What can be done before a unit's products are there
+  /// is done before: from then to the next products, the tensor core is idle.
   template <int Blocks>
-  __device__ __forceinline__ void add() {
+  __device__ __forceinline__ void add(bool more) {
     constexpr int units = Blocks * rows;
     constexpr int partials = Shape::partials < units ? Shape::partials : units;
     float p[partials][Shape::n / 2];
     int stage[Blocks];
     Scaling scale[ahead ? 2 : 1];
+    const auto prepare = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
+      if constexpr (U % rows == 0 && U < units) {
+        if constexpr (U > 0) wait();
+        stage[U / rows] = at.stage;
+        at.advance();
+      } else if constexpr (U == units) {
+        if (more) wait();
+      }
+    };
     const auto start = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       if constexpr (U < units) {
-        if constexpr (U % rows == 0) {
-          ptx::wait(shared.full()[at.stage], at.parity);
-          stage[U / rows] = at.stage;
-          at.advance();
-        }
         const int in = stage[U / rows];
-        const int row = (warp / 4 * rows + U % rows) * 64;
+        const int of_a = in * Shape::a_bytes + U % rows * 64 * Shape::k;
         start_products<Shape, Types>(
-            p[U % partials],
-            ptx::descriptor(ptx::address_of(shared.a(in) + row * Shape::k)),
-            ptx::descriptor(ptx::address_of(shared.b(in))), 0, 4, false);
+            p[U % partials], a + static_cast<unsigned>(of_a / 16),
+            b + static_cast<unsigned>(in * Shape::b_bytes / 16), 0, 4, false);
       }
     };
     const auto find = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
@@ -108,6 +128,7 @@ struct tile_sums {
         __syncwarp();  // else the loads delay the last products
         find(std::integral_constant<int, U>());
       }
+      prepare(std::integral_constant<int, U + partials>());
       finish_products<(left < partials - 1 ? left : partials - 1)>(
           p[U % partials]);
       if constexpr (U % rows == rows - 1) {
@@ -118,7 +139,9 @@ struct tile_sums {
       start(std::integral_constant<int, U + partials>());
     };
     const auto start_all = [&]<int... U>(std::integer_sequence<int, U...>) {
-      (start(std::integral_constant<int, U>()), ...);
+      ((prepare(std::integral_constant<int, U>()),
+        start(std::integral_constant<int, U>())),
+       ...);
     };
     const auto finish_all = [&]<int... U>(std::integer_sequence<int, U...>) {
       (finish(std::integral_constant<int, U>()), ...);
@@ -139,13 +162,14 @@ __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
                                          ring_place<Shape::stages>& at,
                                          tile_acc<Shape>& acc,
                                          Scaling* /*which*/) {
-  tile_sums<Shape, Types, Scaling> sums{shared, warp, at, acc};
+  tile_sums<Shape, Types, Scaling> sums(shared, warp, at, acc);
+  if (blocks > 0) sums.wait();
   int k = 0;
   for (; k + Shape::line <= blocks; k += Shape::line) {
-    sums.template add<Shape::line>();
+    sums.template add<Shape::line>(k + Shape::line < blocks);
   }
   if constexpr (Shape::line > 1) {
-    for (; k < blocks; ++k) sums.template add<1>();
+    for (; k < blocks; ++k) sums.template add<1>(k + 1 < blocks);
   }
 }
 
@@ -204,31 +228,35 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
 }
 
 /// Adds C and stores.
-template <class Shape, int... R>
+template <class Shape, bool Panels, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
     int warp, ring_place<Shape::stages>& at, tile_acc<Shape>& acc,
     std::integer_sequence<int, R...> /*rows*/) {
   const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16 +
                    static_cast<int>(threadIdx.x % 32 / 4);
-  if (job.c_by_boxes) {
+  if constexpr (!Panels) {
+    if (job.c_by_boxes) {
 #pragma unroll
-    for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
-      ptx::wait(shared.full()[at.stage], at.parity);
-      const char* const c = shared.a(at.stage);
-      (gemm_output::add_stage(c, line + R * 64, j, acc[R]), ...);
-      ptx::fence_shared();
-      free_stage(shared.free()[at.stage]);
+      for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+        ptx::wait(shared.full()[at.stage], at.parity);
+        const char* const c = shared.a(at.stage);
+        (gemm_output::add_stage(c, line + R * 64, j, acc[R]), ...);
+        ptx::fence_shared();
+        free_stage(shared.free()[at.stage]);
+      }
+    } else if (job.c != nullptr) {
+      (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
     }
-  } else if (job.c != nullptr) {
-    (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
   }
-  (gemm_output::store(job, t, t.row + line + R * 64, acc[R], shared.out(warp)),
+  (gemm_output::store<Panels>(job, t, t.row + line + R * 64, acc[R],
+                              shared.out(warp)),
    ...);
 }
 
 /// Multiplies, promotes and stores.
-template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
+template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
+          bool Panels>
 __device__ void multiply_tiles(const gemm_job& job,
                                const gemm_shared<Shape>& shared, int warp) {
   ring_place<Shape::stages> at;
@@ -246,16 +274,20 @@ __device__ void multiply_tiles(const gemm_job& job,
     }
     sum_tile<Shape, Types>(job, blocks, shared, warp, at, acc,
                            static_cast<Scaling*>(nullptr));
-    finish_tile<Shape>(job, t, shared, warp, at, acc,
-                       std::make_integer_sequence<int, Shape::rows>());
+    finish_tile<Shape, Panels>(job, t, shared, warp, at, acc,
+                               std::make_integer_sequence<int, Shape::rows>());
   }
   gemm_output::wait_for_panel();
 }
 
 }  // namespace detail
 
-/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none.
-template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
+/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none. `Panels`:
+/// neither groups nor C, and job.by_boxes: a faster loop, since pairs of words,
+/// as FP32 is loaded and stored, bind the sums to the banks of registers that
+/// their products come from, and each FMA then waits for an operand.
+template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
+          bool Panels>
 __global__ void __launch_bounds__(Shape::threads, 1)
     gemm_tiles(const __grid_constant__ gemm_job job) {
   extern __shared__ char raw[];
@@ -283,7 +315,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     }
   } else {
     ptx::take_registers<232>();
-    detail::multiply_tiles<Shape, Scaling, Types, Grouped>(job, shared, warp);
+    detail::multiply_tiles<Shape, Scaling, Types, Grouped, Panels>(job, shared,
+                                                                   warp);
   }
 }
 
