@@ -138,8 +138,8 @@ void add_questions(CLI::App* command, questions_request& q) {
   }
   command->add_option(
       "--preset", q.preset,
-      "every question: quick (a minute), full (ten), or gpu (full size on a "
-      "Hopper GPU, each cell held against the CPU)");
+      "every question, or --cells: quick (a minute), full (ten), or gpu (full "
+      "size on a Hopper GPU, each cell held against the CPU)");
   command->add_option(
       "--question", q.names,
       "some of " + known + "; of the preset quick if none is given");
@@ -156,10 +156,8 @@ void add_questions(CLI::App* command, questions_request& q) {
 }
 
 prepared_questions prepare_questions(const questions_request& q) {
-  if (!q.cells.empty() && !(q.names.empty() && q.preset.empty())) {
-    throw input_error(
-        "--cells asks for cells of your own: without --question "
-        "and --preset");
+  if (!q.cells.empty() && !q.names.empty()) {
+    throw input_error("--cells asks for cells of your own: without --question");
   }
   study::preset p = study::find_preset(q.preset.empty() ? "quick" : q.preset);
   if (!q.cells.empty()) p.most_k = std::ptrdiff_t{1} << 40;

@@ -161,6 +161,9 @@ else
   refuses measure_preset_gpu_says_why_not \
     '^zeroulp: measure --preset gpu: (no NVIDIA GPU|this build)' \
     measure --preset gpu --out bad
+  refuses measure_cells_on_a_gpu_need_one \
+    '^zeroulp: measure --preset gpu: (no NVIDIA GPU|this build)' \
+    measure --cells k=64 --preset gpu --out bad
 fi
 # One's own matrices: x.npy and w.npy are 130 x 256.
 sha() { sha256sum "$1" | cut -d ' ' -f 1; }
