@@ -56,6 +56,10 @@ void error_accumulator::add(std::span<const double> computed,
   if (computed.size() != exact.size() || errors.size() != exact.size()) {
     throw std::invalid_argument("zeroulp::error_accumulator: unequal lengths");
   }
+  if (exact_.empty()) {
+    exact_.reserve(exact.size());
+    errors_.reserve(exact.size());
+  }
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const double c = computed[i], x = exact[i];
     if (std::isfinite(c) && std::isfinite(x) && std::isfinite(errors[i])) {
@@ -128,10 +132,7 @@ error_metrics error_accumulator::result() const {
                         std::max(x, 1e-3L * rms));
     sum_relative.add(relative[i]);
   }
-  m.mean_relative = std::any_of(relative.begin(), relative.end(),
-                                [](double x) { return std::isinf(x); })
-                        ? infinity
-                        : static_cast<double>(sum_relative.value() / size);
+  static_assert(error_quantiles.back() == 1);  // the largest
   auto above = relative.begin();  // what is before it is not larger
   for (std::size_t q = 0; q < error_quantiles.size(); ++q) {
     const auto rank = static_cast<std::size_t>(
@@ -145,6 +146,9 @@ error_metrics error_accumulator::result() const {
     }
     m.quantiles[q] = *at;
   }
+  m.mean_relative = std::isinf(m.quantiles.back())
+                        ? infinity
+                        : static_cast<double>(sum_relative.value() / size);
   return m;
 }
 

@@ -125,6 +125,16 @@ void keep_axes(const question& q, std::string_view settings) {
   }
 }
 
+/// All outputs of the cell's shape, but for the sizes that were named.
+void take_outputs(cell& c, const std::vector<std::string>& named) {
+  const auto m = c.m, n = c.n;
+  take_all_outputs(c);
+  for (const auto& name : named) {
+    if (name == "m") c.m = m;
+    if (name == "n") c.n = n;
+  }
+}
+
 }  // namespace
 
 std::vector<answer_cell> cells_of(const question& q, const preset& p,
@@ -140,7 +150,9 @@ std::vector<answer_cell> cells_of(const question& q, const preset& p,
             std::string_view(row.settings), std::string_view(s.settings)}) {
         set(x.value, text);
       }
-      if (p.on_gpu) take_all_outputs(x.value);
+      if (p.on_gpu) {
+        take_outputs(x.value, fields_in(row.settings + " " + s.settings));
+      }
       set(x.value, settings);
       if (x.value.k > p.most_k) continue;
       x.impossible = impossible(x.value);

@@ -142,6 +142,21 @@ TEST(StudyQuestions, TheGpuTakesWholeShapes) {
   }
 }
 
+TEST(StudyQuestions, KeepsTheSizesThatAreNamedOnAGpu) {
+  question q = find_question("shapes");
+  q.rows.arms = {{"both", "shape=qkv_a.fprop m=64 n=256"},
+                 {"one", "shape=qkv_a.fprop n=256"},
+                 {"none", "shape=qkv_a.fprop"}};
+  q.series.arms.clear();
+  const auto cells = cells_of(q, find_preset("gpu"));
+  ASSERT_EQ(cells.size(), 3U);
+  EXPECT_EQ(cells[0].value.m, 64);
+  EXPECT_EQ(cells[0].value.n, 256);
+  EXPECT_EQ(cells[1].value.m, 4096);
+  EXPECT_EQ(cells[1].value.n, 256);
+  EXPECT_EQ(cells[2].value.n, 2112);
+}
+
 TEST(StudyQuestions, OneBitThatDiffersFails) {
   const auto& q = find_question("shapes");
   answer a = fill(q, [](double) { return 1; });

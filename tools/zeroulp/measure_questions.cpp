@@ -26,7 +26,7 @@ void require_cell_memory(const cell& c) {
       c.a.when.history > 0 || c.b.when.history > 0 ? 4096 : 0;
   const auto measured = static_cast<double>(study::measured_rows(c)) *
                         static_cast<double>(study::measured_cols(c));
-  require_memory(24 * (m + n + history) * k + 8 * m * n + 64 * measured);
+  require_memory(24 * (m + n + history) * k + 8 * m * n + 128 * measured);
 }
 
 /// A matrix decides sizes: what is asked of these comes after it.
@@ -138,8 +138,9 @@ void add_questions(CLI::App* command, questions_request& q) {
   }
   command->add_option(
       "--preset", q.preset,
-      "every question, or --cells: quick (a minute), full (ten), or gpu (full "
-      "size on a Hopper GPU, each cell held against the CPU)");
+      "how large: quick (m = n = 128, a minute for every question), full (512, "
+      "minutes), or gpu (1024 and whole shapes on a Hopper GPU, each cell held "
+      "against the CPU)");
   command->add_option(
       "--question", q.names,
       "some of " + known + "; of the preset quick if none is given");
