@@ -5,12 +5,13 @@ npy header signals.npy \
   "{'descr': '<f4', 'fortran_order': False, 'shape': (1024, 4096), }"
 truncate -s $((128 + 4 * 1024 * 4096)) signals.npy
 
-# stopped SIGNAL [HOW]: quantizes, sends the signal once a temporary file is there,
-# and prints how the program ended. HOW starts it: with its signals as they are
-# for a user, since background jobs of a script ignore SIGINT.
+# stopped SIGNAL [HOW]: quantizes, sends the signal once a temporary file is
+# there, and prints how the program ended. HOW starts it: with its signals as
+# they are for a user, since background jobs of a script ignore SIGINT.
 stopped() {
   rm -rf signals
-  ${2-env --default-signal=INT,TERM,HUP} "$program" quantize signals.npy --scale pow2 --out signals >.out 2>.err &
+  ${2-env --default-signal=INT,TERM,HUP} "$program" quantize signals.npy \
+    --scale pow2 --out signals >.out 2>.err &
   local victim=$!
   while kill -0 $victim 2>/dev/null; do
     compgen -G 'signals/.zeroulp-*' >/dev/null || continue
