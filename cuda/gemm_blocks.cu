@@ -11,13 +11,15 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     constexpr auto t = types.value;
     using large = gemm_shape<2, 2, 128>;
     using middle = gemm_shape<2, 1, 128, 2, 4>;
+    using narrow = gemm_shape<2, 1, 64, 4>;
     using small = gemm_shape<1, 1, 64, 4>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
         make_instance<large, block_scaling<product>, t, false, true>(1140,
                                                                      4000),
         make_instance<large, block_scaling<product>, t>(1180, 4000),
-        make_instance<middle, block_scaling<product>, t>(620, 3500),
+        make_instance<middle, block_scaling<product>, t>(690, 3500),
+        make_instance<narrow, block_scaling<product>, t>(400, 2500),
         make_instance<small, block_scaling<product>, t>(330, 2000),
         make_instance<least, block_scaling<product>, t>(200, 2000),
     };
@@ -29,7 +31,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<middle, block_scaling<other>, t>(620, 3500)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 2};
-    return {dense, 5};
+    return {dense, 6};
   });
 }
 

@@ -31,7 +31,7 @@ word_matrix words_of(bytes_in x) {
 
 void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
                    codes_out out, codes_out out_scales) {
-  counter_rng rng = ways_of(codes);
+  placing rng(ways_of(codes));
   guarded_matrix from(codes.rows, codes.cols, bytes_of(r.from),
                       draw_margins(codes.cols, rng));
   guarded_matrix to(out.rows, out.cols, bytes_of(r.to),
@@ -52,7 +52,7 @@ void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
 
 void dequantize_on_gpu(format from, group_shape group, codes_in codes,
                        codes_in scales, codes_out out) {
-  counter_rng rng = ways_of(codes);
+  placing rng(ways_of(codes));
   guarded_matrix in(codes.rows, codes.cols, bytes_of(from),
                     draw_margins(codes.cols, rng));
   guarded_matrix values(out.rows, out.cols, 4, draw_margins(out.cols, rng));
@@ -67,7 +67,7 @@ void dequantize_on_gpu(format from, group_shape group, codes_in codes,
 }
 
 void pack_on_gpu(pack_layout how, codes_in codes, bytes_out out) {
-  counter_rng rng = ways_of(codes);
+  placing rng(ways_of(codes));
   guarded_matrix in(codes.rows, codes.cols, 2, draw_margins(codes.cols, rng));
   guarded_matrix packed(out.rows, out.cols, 1, draw_margins(out.cols, rng));
   in.upload(codes);
@@ -83,7 +83,7 @@ void pack_on_gpu(pack_layout how, codes_in codes, bytes_out out) {
 }
 
 void unpack_on_gpu(pack_layout how, bytes_in packed, codes_out codes) {
-  counter_rng rng = ways_of(packed);
+  placing rng(ways_of(packed));
   word_matrix words = words_of(packed);
   guarded_matrix in(packed.rows, packed.cols, 1,
                     draw_margins(packed.cols, rng));

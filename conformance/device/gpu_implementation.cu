@@ -73,7 +73,7 @@ void run_quantize(const quantizer& q, const guarded_matrix& x,
 void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
                      codes_out scales) {
   if (x.rows == 0 || x.cols == 0) return;
-  counter_rng rng = ways_of(x);
+  placing rng(ways_of(x));
   const bool is_tensor = q.group == group_shape{0, 0};
   const bool by_amax = is_tensor || rng.one_in(4);
   const bool is_transposed = rng.one_in(3);

@@ -28,7 +28,7 @@ bool is_fused(const quantizer& q) {
 /// Calls call(wanted) with all of the bits of `outputs`, or twice: with some
 /// of them and with the others.
 template <class Call>
-void in_parts(unsigned outputs, counter_rng& rng, Call call) {
+void in_parts(unsigned outputs, placing& rng, Call call) {
   const unsigned part = rng.one_in(4) ? outputs : rng.next32() & outputs;
   for (const unsigned wanted : {part, outputs & ~part}) {
     if (wanted != 0) call(wanted);
@@ -37,7 +37,7 @@ void in_parts(unsigned outputs, counter_rng& rng, Call call) {
 
 /// Quantizes by a call of its own.
 void quantize_values(const quantizer& q, codes_in values, quantized_out to,
-                     counter_rng& rng) {
+                     placing& rng) {
   const auto with_engine = [&](const quantized_out& y) {
     engine::quantize(q, values, y.codes, y.scales);
   };
@@ -97,7 +97,7 @@ void swiglu_forward_on_gpu(const swiglu_layer& layer, codes_in g, codes_in u,
                            quantized_out g_cache, quantized_out u_cache) {
   const std::ptrdiff_t m = g.rows, n = g.cols;
   if (m == 0 || n == 0) return;
-  counter_rng rng = ways_of(g);
+  placing rng(ways_of(g));
   const format from = layer.cache.from, to = layer.out.from;
   const placed_matrix in_g(g, bytes_of(from), rng);
   const placed_matrix in_u(u, bytes_of(from), rng);
@@ -138,7 +138,7 @@ void swiglu_backward_on_gpu(const swiglu_layer& layer, format from, codes_in dh,
                             quantized_out dg_out, quantized_out du_out) {
   const std::ptrdiff_t m = dh.rows, n = dh.cols;
   if (m == 0 || n == 0) return;
-  counter_rng rng = ways_of(dh);
+  placing rng(ways_of(dh));
   const format to = layer.out.from;
   const placed_matrix in(dh, bytes_of(from), rng);
   const quantized_memory g(layer.cache.to, g_cache, rng);
@@ -184,7 +184,7 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
                      codes_out y, codes_out rstd, quantized_out out) {
   const std::ptrdiff_t m = x.rows, n = x.cols;
   if (m == 0 || n == 0) return;
-  counter_rng rng = ways_of(x);
+  placing rng(ways_of(x));
   const placed_matrix in(x, bytes_of(layer.from), rng);
   const placed_matrix weights(w, bytes_of(layer.weight), rng);
   const bool fused = layer.from == bf16 && is_fused(layer.out);

@@ -13,7 +13,7 @@ void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                   codes_out w, codes_out copy) {
   if (step.moment.bits() < 16) return engine::adamw(step, g, m, v, w, copy);
   if (g.rows == 0 || g.cols == 0) return;
-  counter_rng rng(step.seed, step.first);
+  placing rng(counter_rng(step.seed, step.first));
   const int moment = bytes_of(step.moment);
   const placed_matrix at_g(g, bytes_of(step.gradient), rng);
   placed_matrix at_m(m, moment, rng);
@@ -71,7 +71,7 @@ counter_rng ways_of(slots_in rows, std::ptrdiff_t cols) {
 void combine_on_gpu(combine_rule rule, codes_in x, slots_in slots,
                     codes_in weights, codes_out out) {
   if (out.rows == 0 || out.cols == 0) return;
-  counter_rng rng = ways_of(slots, x.cols);
+  placing rng(ways_of(slots, x.cols));
   const placed_matrix at_x(x, 2, rng);
   const placed_matrix at_slots(words_of(slots).view(), 4, rng);
   guarded_matrix at_out(out.rows, out.cols, 2, draw_margins(out.cols, rng));
@@ -94,7 +94,7 @@ void dispatch_on_gpu(const quantizer& q, codes_in x, slots_in rows,
     return engine::dispatch(q, x, rows, codes, scales);
   }
   if (codes.rows == 0 || codes.cols == 0) return;
-  counter_rng rng = ways_of(rows, x.cols);
+  placing rng(ways_of(rows, x.cols));
   const placed_matrix at_x(x, 2, rng);
   const placed_matrix at_rows(words_of(rows).view(), 4, rng);
   quantized_memory out(q, codes.rows, codes.cols, true, rng);

@@ -162,7 +162,13 @@ std::vector<recipe> large_recipes() {
   often.interval = 32;
   auto wgrad = recipe_called("deepgemm.1d1d");
   wgrad.end = epilogue::store;
+  auto to_fp32 = recipe_called("deepgemm.1d2d");
+  to_fp32.output = fp32;
+  auto added = to_fp32;
+  added.end = epilogue::accumulate;
   return {recipe_called("deepgemm.1d2d"),
+          to_fp32,
+          added,
           recipe_called("deepgemm.1d1d"),
           recipe_called("cublaslt.tensorwise"),
           recipe_called("cublaslt.1x128_1x128"),

@@ -1,11 +1,12 @@
-// The quantizing kernel on every pair of a BF16 amax and a BF16 element,
-// against the core on the device: SPEC clauses Q2 to Q8.
+// The quantizing kernels on matrices of all shapes, against the library on the
+// host; that of rows on every pair of a BF16 amax and a BF16 element, against
+// the core on the device: SPEC clauses Q2 to Q8.
 //
 //   given   rows: amaxes, columns: every code; amaxes are given
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
 //           first of each tile being it
 
-#include "conformance/device/guarded.hpp"
+#include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/cuda.hpp"
@@ -205,12 +206,116 @@ verdict check_given(const effort& e) {
   return v;
 }
 
+/// Numbers whose amax is another in each 128 x 128: any significand, anywhere.
+word_matrix numbers_for(const quantizer& q, const placed_shape& s,
+                        counter_rng& rng) {
+  word_matrix x(s.rows, s.cols);
+  const std::uint32_t fraction = rng.one_in(2) ? 0x7fffff : 0x7f0000;
+  const bool has_specials = rng.one_in(8);
+  for (std::ptrdiff_t i0 = 0; i0 < s.rows; i0 += tile) {
+    for (std::ptrdiff_t j0 = 0; j0 < s.cols; j0 += tile) {
+      const int top = 127 + rng.between(-6, 6);
+      const std::uint32_t amax =
+          static_cast<std::uint32_t>(top) << 23 | (rng.next32() & fraction);
+      const std::ptrdiff_t rows = std::min<std::ptrdiff_t>(tile, s.rows - i0),
+                           cols = std::min<std::ptrdiff_t>(tile, s.cols - j0);
+      const auto at = static_cast<std::ptrdiff_t>(
+          rng.below(static_cast<std::uint64_t>(rows * cols)));
+      for (std::ptrdiff_t k = 0; k < rows * cols; ++k) {
+        const auto e = static_cast<std::uint32_t>(top - rng.between(0, 12));
+        std::uint32_t word = e << 23 | (rng.next32() & fraction);
+        if (word > amax) word -= 1 << 23;
+        if (k == at) word = amax;
+        if (has_specials && rng.one_in(5000)) word = 0x7f800000 | k % 2;
+        word |= rng.next32() & 0x80000000;
+        x.view()(i0 + k / cols, j0 + k % cols) = static_cast<std::uint32_t>(
+            recode(fp32, word, q.from, {}, ocp_saturate));
+      }
+    }
+  }
+  return x;
+}
+
+/// Quantizes x, its transpose, or both in one pass; twice.
+void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
+                 bool turned, counter_rng& rng, verdict& v) {
+  word_matrix x = numbers_for(q, s, rng);
+  guarded_matrix in(s.rows, s.cols, bytes_of(q.from), s.in);
+  in.upload(x.view());
+  struct output {
+    codes_in x;
+    word_matrix right, right_scales;
+    guarded_matrix codes;
+    guarded_scales scales;
+
+    output(const quantizer& by, codes_in of, margins at, scale_layout layout)
+        : x(of),
+          right(of.rows, of.cols),
+          right_scales(ceil_div(of.rows, by.group.height(of.rows)),
+                       ceil_div(of.cols, by.group.width(of.cols))),
+          codes(of.rows, of.cols, bytes_of(by.to), at),
+          scales(layout, right_scales.rows, right_scales.cols, {0, 3}) {
+      engine::quantize(by, x, right.view(), right_scales.view());
+    }
+    cuda::quantized view() const { return {codes.view(), scales.view()}; }
+  };
+  output y(q, x.view(), s.out, draw_layout(q.scale, rng));
+  const margins aligned = {0, static_cast<int>(-s.rows & 15)};
+  output yt(q, x.view().transposed(), s.out.between % 8 == 0 ? aligned : s.out,
+            draw_layout(q.scale, rng));
+  const std::string name = name_of(q.from) + " to " + name_of(q.to) + ", " +
+                           std::string(name_of(q.scale)) + ", " +
+                           name_of(q.group) + ", " + s.name();
+  for (int run = 0; run < 2; ++run) {
+    cuda::quantize(q, in.view(), straight ? y.view() : cuda::quantized{},
+                   turned ? yt.view() : cuda::quantized{});
+    finish_kernel();
+    for (output* out : {&y, &yt}) {
+      if (out == &y ? !straight : !turned) continue;
+      word_matrix got(out->right.rows, out->right.cols);
+      out->codes.download(got.view());
+      const std::string what = name + (out == &y ? "" : ", transposed");
+      compare_codes(what, got.view(), out->right.view(), v);
+      v.count(out->scales.differences(out->right_scales.view()) == 0,
+              [&] { return what + ": scales"; });
+    }
+  }
+}
+
+verdict check_matrices(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 9);
+  std::size_t turn = 0;
+  for (int round = 0; round < (e.level == 0 ? 1 : 4); ++round) {
+    for (const auto& s : placed_shapes(e)) {
+      for (const format from : {bf16, fp32, fp16}) {
+        for (const group_shape group :
+             {group_shape{1, tile}, {tile, 1}, {tile, tile}}) {
+          for (const int outputs : {1, 2, 3}) {
+            constexpr format codes[] = {e4m3, e5m2, e5m6};
+            const auto& how =
+                named_conventions[turn++ % std::size(named_conventions)];
+            const quantizer q{
+                from, codes[rng.below(3)], how.value,
+                rng.one_in(3) ? scale_kind::pow2 : scale_kind::float32, group};
+            hold_matrix(q, s, outputs != 2, outputs != 1, rng, v);
+          }
+        }
+      }
+    }
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_quantize_checks() {
   check_list all;
   all.push_back(device_check("kernel.quantize.given", "Q2 Q3 Q4 Q5 Q6 Q7 Q8",
                              "host", check_given));
+  all.push_back(device_check("kernel.quantize.matrices",
+                             "Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q10 Q11", "host",
+                             check_matrices));
   for (const auto& how : named_conventions) {
     all.push_back(device_check(
         std::string("kernel.quantize.pairs.") + how.name,

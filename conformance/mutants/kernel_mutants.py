@@ -25,7 +25,8 @@ class mutant(NamedTuple):
     reason: str = ""
 
 
-QUANTIZE = ("kernel.quantize.cases", "kernel.quantize.given")
+QUANTIZE = ("kernel.quantize.matrices", "kernel.quantize.cases",
+            "kernel.quantize.given")
 ROWS = ("kernel.quantize.pairs.zeroulp", "kernel.quantize.cases")
 MULTIPLIED = ("kernel.quantize.pairs.vllm", "kernel.quantize.cases")
 RETILE = ("kernel.retile.matrices", "kernel.retile.cases",
@@ -359,7 +360,8 @@ MUTANTS = (
            ("gemm_columns.cu",), ("kernel.gemm.strange_k_ranges",)),
     mutant("gemm.c_freed_without_a_fence", "missing barrier", "gemm_tile.cuh",
            "ptx::fence_shared();", "",
-           ("gemm_columns.cu",), ("kernel.gemm.large.timed",)),
+           ("gemm_columns.cu",),
+           ("kernel.gemm.large.timed", "kernel.gemm.large.layers")),
     mutant("gemm.boxes_of_any_n", "edge off by one", "gemm.cu",
            "s.n % 8 == 0 &&", "",
            ("gemm.cu",), GEMM),
