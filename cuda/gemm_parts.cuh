@@ -169,8 +169,10 @@ struct gemm_output {
         const std::int64_t to =
             place + i / 2 % 2 * 8 * job.d_stride + i / 4 * 8;
         if (job.is_fp32) {
-          *reinterpret_cast<float2*>(static_cast<float*>(job.d) + to) = {
-              acc[i], acc[i + 1]};
+          // A float2 would bind the sums to pairs of registers, in the banks of
+          // the products' own, where each FMA waits for an operand.
+          auto* const words = static_cast<volatile float*>(job.d) + to;
+          words[0] = acc[i], words[1] = acc[i + 1];
         } else {
           *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
                                             to) =

@@ -263,7 +263,10 @@ __device__ void multiply_tiles(const gemm_job& job,
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
   while (schedule.next(job, t)) {
-    const int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
+    int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
+    // From lane 0, so that the compiler sees what all lanes agree in: else the
+    // ring's place leaves the uniform registers.
+    if constexpr (Grouped) blocks = __shfl_sync(0xffffffff, blocks, 0);
     tile_acc<Shape> acc;
 #pragma unroll
     for (auto& of_row : acc) {
