@@ -142,8 +142,8 @@ struct gemm_output {
     }
   }
 
-  /// `row`: this thread's; `out`: this warp's panel. `Panels`: all of D leaves
-  /// so.
+  /// `row`: this thread's; `out`: this warp's panel. `Panels`: every
+  /// tile leaves by panels.
   template <bool Panels, int Count>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int row,

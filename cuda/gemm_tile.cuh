@@ -6,8 +6,8 @@
 //                   barrier
 //   scaling warp    waits for a free stage -> their scales -> the same
 //   warp groups     wait for a full stage -> for each 64 rows: four wgmma ->
-//                   acc = promoted(acc, p); free the stage; at the end of K:
-//                   epilogue
+//                   (the last: wait for the next full stage) -> acc =
+//                   promoted(acc, p); free the stage; at the end of K: epilogue
 //
 // While a warp group promotes, another's products, or its own next ones
 // (Shape::partials), keep the tensor core busy. K is never split, and every
@@ -61,6 +61,8 @@ struct tile_sums {
   static constexpr int rows = Shape::rows;
   /// Scales are read while the unit before is promoted.
   static constexpr bool ahead = Shape::partials > 1 && Scaling::b_rows > 1;
+  /// A stage is awaited while those of all sums under way are still held.
+  static_assert(Shape::stages > (Shape::partials - 1) / rows + 1);
   const gemm_shared<Shape>& shared;
   int warp;
   ring_place<Shape::stages>& at;
