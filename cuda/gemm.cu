@@ -181,16 +181,19 @@ scaling scaling_of(const request& q, const recipe& r) {
 }
 
 /// What the cost model counts: tiles of each row of tiles, and rows of tiles.
-/// `panels`: D can leave by the copy engine, and nothing is added.
+/// `panels`: D can leave by the copy engine, nothing is added, and no range of
+/// K is spoiled.
 const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
                             const sizes& s, bool panels, int processors) {
   const auto cost = [&](const gemm_instance& x) {
     if (x.panels && !panels) return std::numeric_limits<double>::infinity();
     const bool by_rows = g.kind == gemm_groups::rows;
-    // Of groups of rows, half a tile of each is lost.
+    // Of groups of rows, half a tile of each is lost; less where half of the
+    // warps have no row, and leave the tensor core to the others.
+    const double lost = x.m > 128 ? 0.33 : 0.5;
     const double tiles_m =
         by_rows ? static_cast<double>(s.m) / static_cast<double>(x.m) +
-                      0.5 * static_cast<double>(g.count)
+                      lost * static_cast<double>(g.count)
                 : static_cast<double>(ceil_div(s.m, x.m));
     const double copies = static_cast<double>(s.d_matrices);
     const double tiles =
@@ -248,8 +251,9 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
   const bool has_boxes =
       !is_fp32 && s.n % 8 == 0 && starts_on(d.data, d.stride * 2, 16);
-  const gemm_instance& x =
-      choose(all, groups, s, has_boxes && !adds, processors);
+  const gemm_instance& x = choose(
+      all, groups, s,
+      has_boxes && !adds && groups.kind != gemm_groups::k_ranges, processors);
 
   // Rows of a tile that no matrix has need not be copied.
   const int a_rows =
@@ -274,7 +278,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
     job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
                              s.d_matrices, s.m, s.n, d.stride, 16, 64});
   }
-  job.d_pairs = starts_on(d.data, d.stride * d_bytes, 2 * d_bytes);
+  job.d_words = starts_on(d.data, d.stride * d_bytes, is_fp32 ? 16 : 4);
   job.d = d.data;
   job.d_stride = d.stride, job.d_matrix_stride = s.m * d.stride;
   if (adds) {
@@ -300,9 +304,18 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                    : processors;
   const auto blocks =
       static_cast<unsigned>(std::min<std::ptrdiff_t>(tiles, processors));
-  x.kernel<<<blocks, static_cast<unsigned>(x.threads),
-             static_cast<std::size_t>(x.shared_bytes), stream>>>(job);
-  q.launched();
+  // The kernel begins while that before it in the stream ends, and waits for it
+  // before it reads or writes any memory but its own.
+  cudaLaunchAttribute overlaps{};
+  overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlaps.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t launch{};
+  launch.gridDim = dim3(blocks);
+  launch.blockDim = dim3(static_cast<unsigned>(x.threads));
+  launch.dynamicSmemBytes = static_cast<std::size_t>(x.shared_bytes);
+  launch.stream = stream;
+  launch.attrs = &overlaps, launch.numAttrs = 1;
+  q.require(cudaLaunchKernelEx(&launch, x.kernel, job));
 }
 
 }  // namespace zeroulp::cuda

@@ -18,19 +18,20 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<large, block_scaling<product>, t, false, true>(1140,
                                                                      4000),
         make_instance<large, block_scaling<product>, t>(1180, 4000),
-        make_instance<middle, block_scaling<product>, t>(690, 3500),
-        make_instance<narrow, block_scaling<product>, t>(400, 2500),
-        make_instance<small, block_scaling<product>, t>(330, 2000),
-        make_instance<least, block_scaling<product>, t>(200, 2000),
+        make_instance<middle, block_scaling<product>, t>(660, 3700),
+        make_instance<narrow, block_scaling<product>, t>(550, 2500),
+        make_instance<small, block_scaling<product>, t>(290, 1800),
+        make_instance<least, block_scaling<product>, t>(230, 1500),
     };
     static constexpr gemm_instance grouped[] = {
+        make_instance<large, block_scaling<product>, t, true, true>(1140, 4000),
         make_instance<large, block_scaling<product>, t, true>(1180, 4000),
-        make_instance<middle, block_scaling<product>, t, true>(620, 3500),
+        make_instance<middle, block_scaling<product>, t, true>(660, 3700),
     };
     static constexpr gemm_instance in_turn[] = {
-        make_instance<middle, block_scaling<other>, t>(620, 3500)};
+        make_instance<middle, block_scaling<other>, t>(660, 3700)};
     if (kind.update == other) return {in_turn, 1};
-    if (kind.grouped) return {grouped, 2};
+    if (kind.grouped) return {grouped, 3};
     return {dense, 6};
   });
 }

@@ -11,7 +11,7 @@ struct gemm_instance {
   void (*kernel)(gemm_job);
   int m, n;  ///< of a tile
   int threads, shared_bytes;
-  bool panels;  ///< of D by the copy engine, and nothing else
+  bool panels;  ///< of D by the copy engine; neither C nor ranges of K
   /// Tensor clocks, about, of 128 elements of K of a tile, and beside them:
   /// measured once (TUNING.md).
   int clocks, clocks_once;

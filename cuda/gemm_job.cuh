@@ -40,7 +40,7 @@ struct gemm_job {
   bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;
   bool by_boxes;    ///< d_map is there: D is BF16
-  bool d_pairs;     ///< two elements of D can be stored at once
+  bool d_words;     ///< D takes two elements of BF16 at once, four of FP32
   bool c_by_boxes;  ///< c_map is there
 };
 

@@ -27,13 +27,14 @@ __device__ float promoted(float acc, float p, float sa, float sb, float both) {
 }  // namespace detail
 
 // A scaling has the scales of a thread for 64 rows of a tile: `find_columns`
-// and `find_rows` read them from a stage, while the tensor core works;
-// `promote` is left to do once p is there.
+// and `find_rows` look for them in a stage, while the tensor core works;
+// `promote` is left to do once p is there. `reads_late`: it reads the stage.
 
 /// One scale of B for a tile, which lies in a block of 128 columns.
 template <promotion Update>
 struct block_scaling {
   static constexpr int b_rows = 128;
+  static constexpr bool reads_late = false;
   float sa[2];
   float sb;
 
@@ -53,31 +54,31 @@ struct block_scaling {
   }
 };
 
-/// A scale for each column.
+/// A scale for each column, read when it is needed: registers are scarce.
 template <promotion Update, int Width>
 struct column_scaling {
   static constexpr int b_rows = 1;
+  static constexpr bool reads_late = true;
   float sa[2];
-  float sb[Width / 4];
+  const float* sb;
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
   }
   __device__ __forceinline__ void find_columns(const float* b) {
-    const int pair = static_cast<int>(threadIdx.x % 4) * 2;
-#pragma unroll
-    for (int j = 0; j < Width / 8; ++j) {
-      const auto two = *reinterpret_cast<const float2*>(b + pair + 8 * j);
-      sb[2 * j] = two.x, sb[2 * j + 1] = two.y;
-    }
+    sb = b + threadIdx.x % 4 * 2;
   }
 
   __device__ __forceinline__ void promote(float (&acc)[Width / 2],
                                           const float (&p)[Width / 2]) const {
 #pragma unroll
-    for (int i = 0; i < Width / 2; ++i) {
-      const float a = sa[i / 2 % 2], b = sb[i / 4 * 2 + i % 2];
-      acc[i] = detail::promoted<Update>(acc[i], p[i], a, b, __fmul_rn(a, b));
+    for (int j = 0; j < Width / 8; ++j) {
+      const auto two = *reinterpret_cast<const float2*>(sb + 8 * j);
+#pragma unroll
+      for (int i = 4 * j; i < 4 * j + 4; ++i) {
+        const float a = sa[i / 2 % 2], b = i % 2 == 0 ? two.x : two.y;
+        acc[i] = detail::promoted<Update>(acc[i], p[i], a, b, __fmul_rn(a, b));
+      }
     }
   }
 };
@@ -100,28 +101,35 @@ struct matrix_scaling {
 
 /// C and D pass through shared memory, by the copy engine, where their rows
 /// allow it; else the threads reach them by themselves.
+///
+/// `line`: of a tile, `first`: of D, the first of a warp's 16 rows.
 struct gemm_output {
+  /// Of the first of them, this thread's is so many after; so many columns
+  /// after the first of each 8 is its pair.
+  __device__ static int row_after() {
+    return static_cast<int>(threadIdx.x % 32 / 4);
+  }
+  __device__ static int pair() { return static_cast<int>(threadIdx.x % 4) * 2; }
+
   /// Waits until what this warp stored before has left shared memory.
   __device__ static void wait_for_panel() {
     if (threadIdx.x % 32 == 0) ptx::wait_for_stores();
     __syncwarp();
   }
 
-  /// Adds columns [first, first + 32) of C, a stage's: rows of 128 bytes from
-  /// this thread's, `line` of the tile, on.
+  /// Adds columns [begin, begin + 32) of C, a stage's: rows of 128 bytes.
   template <int Count>
   __device__ __forceinline__ static void add_stage(const char* c, int line,
-                                                   int first,
+                                                   int begin,
                                                    float (&acc)[Count]) {
-    const int quad = static_cast<int>(threadIdx.x % 4);
 #pragma unroll
     for (int i = 0; i < Count; i += 2) {
-      const int column = i / 4 * 8;  // of the sub-tile, and 2 quad
-      if (column < first || column >= first + 32) continue;
-      const int row = line + i / 2 % 2 * 8;
-      const int chunk = (column % 32 / 4 + quad / 2) ^ row % 8;
+      const int column = i / 4 * 8;  // and pair()
+      if (column < begin || column >= begin + 32) continue;
+      const int row = line + row_after() + i / 2 % 2 * 8;
+      const int chunk = (column % 32 / 4 + pair() / 4) ^ row % 8;
       const auto two = *reinterpret_cast<const float2*>(
-          c + row * 128 + chunk * 16 + quad % 2 * 8);
+          c + row * 128 + chunk * 16 + pair() % 4 * 4);
       acc[i] = __fadd_rn(acc[i], two.x);
       acc[i + 1] = __fadd_rn(acc[i + 1], two.y);
     }
@@ -129,55 +137,47 @@ struct gemm_output {
 
   template <int Count>
   __device__ __forceinline__ static void add_c(const gemm_job& job,
-                                               const gemm_tile& t, int row,
+                                               const gemm_tile& t, int first,
                                                float (&acc)[Count]) {
     const float* const c = job.c + t.d_matrix * job.c_matrix_stride;
-    const int pair = static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      const int j = t.column + i / 4 * 8 + pair + i % 2;
-      const int line = row + i / 2 % 2 * 8;
-      if (line >= t.row_end || j >= job.n) continue;
-      acc[i] = __fadd_rn(acc[i], c[line * job.c_stride + j]);
+      const int j = t.column + i / 4 * 8 + pair() + i % 2;
+      const int row = first + row_after() + i / 2 % 2 * 8;
+      if (row >= t.row_end || j >= job.n) continue;
+      acc[i] = __fadd_rn(acc[i], c[row * job.c_stride + j]);
     }
   }
 
-  /// `row`: this thread's; `out`: this warp's panel. `Panels`: every
-  /// tile leaves by panels.
-  template <bool Panels, int Count>
+  /// `out`: this warp's panel. `Panels`: D leaves by panels, but for the rows
+  /// of a group that end within one.
+  template <bool Panels, bool Grouped, int Count>
   __device__ __forceinline__ static void store(const gemm_job& job,
-                                               const gemm_tile& t, int row,
+                                               const gemm_tile& t, int first,
                                                const float (&acc)[Count],
                                                char* out) {
-    const int first = row - static_cast<int>(threadIdx.x % 32 / 4);
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
-    if constexpr (Panels) {
+    const bool is_fp32 = !Panels && job.is_fp32;
+    if constexpr (Panels && !Grouped) {
       return store_panels(job, t, first, acc, out);
     } else if constexpr (Count % 32 == 0) {
-      if (job.by_boxes && is_whole) {
+      if ((Panels || job.by_boxes) && is_whole) {
         return store_panels(job, t, first, acc, out);
       }
     }
-    const int pair = static_cast<int>(threadIdx.x % 4) * 2;
-    const int column = t.column + pair;
+    const int row = first + row_after(), column = t.column + pair();
     const std::int64_t place =
         t.d_matrix * job.d_matrix_stride + row * job.d_stride + column;
-    if (job.d_pairs && first + 16 <= t.row_end &&
+    if (job.d_words && first + 16 <= t.row_end &&
         t.column + 2 * Count <= job.n) {
+      if (is_fp32) return store_fours(job, place, acc);
 #pragma unroll
       for (int i = 0; i < Count; i += 2) {
         const std::int64_t to =
             place + i / 2 % 2 * 8 * job.d_stride + i / 4 * 8;
-        if (job.is_fp32) {
-          // A float2 would bind the sums to pairs of registers, in the banks of
-          // the products' own, where each FMA waits for an operand.
-          auto* const words = static_cast<volatile float*>(job.d) + to;
-          words[0] = acc[i], words[1] = acc[i + 1];
-        } else {
-          *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
-                                            to) =
-              detail::two_bf16(acc[i], acc[i + 1]);
-        }
+        *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
+                                          to) =
+            detail::two_bf16(acc[i], acc[i + 1]);
       }
       return;
     }
@@ -186,7 +186,7 @@ struct gemm_output {
       const int line = i / 2 % 2 * 8, j = i / 4 * 8 + i % 2;
       if (row + line >= t.row_end || column + j >= job.n) continue;
       const std::int64_t to = place + line * job.d_stride + j;
-      if (job.is_fp32) {
+      if (is_fp32) {
         static_cast<float*>(job.d)[to] = acc[i];
       } else {
         static_cast<std::uint16_t*>(job.d)[to] =
@@ -196,6 +196,38 @@ struct gemm_output {
   }
 
  private:
+  /// FP32, 16 bytes at once: of two neighbours, the even lane stores four
+  /// columns of the upper row, the odd one of the lower. `place`: this lane's
+  /// first.
+  template <int Count>
+  __device__ __forceinline__ static void store_fours(
+      const gemm_job& job, std::int64_t place, const float (&acc)[Count]) {
+    const bool is_odd = threadIdx.x % 2 != 0;
+    float* const to = static_cast<float*>(job.d) + place +
+                      (is_odd ? 8 * job.d_stride - 2 : 0);
+    // By bytes, for the sums must not be bound to the registers of what is
+    // stored: they would share a bank with their products, and each FMA wait
+    // for an operand.
+    const unsigned bytes = is_odd ? 0x7654 : 0x3210;
+    const auto one_of = [&](float even, float odd) {
+      return __uint_as_float(
+          __byte_perm(__float_as_uint(even), __float_as_uint(odd), bytes));
+    };
+#pragma unroll
+    for (int i = 0; i < Count; i += 4) {
+      float own[2], other[2];
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        own[e] = one_of(acc[i + e], acc[i + 2 + e]);
+        other[e] =
+            __shfl_xor_sync(0xffffffff, one_of(acc[i + 2 + e], acc[i + e]), 1);
+      }
+      *reinterpret_cast<float4*>(to + 2 * i) =
+          make_float4(one_of(own[0], other[0]), one_of(own[1], other[1]),
+                      one_of(other[0], own[0]), one_of(other[1], own[1]));
+    }
+  }
+
   /// By panels of 16 rows of 64 columns, swizzled as the copy engine has it,
   /// from row `first` of D on.
   template <int Count>

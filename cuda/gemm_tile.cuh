@@ -126,6 +126,11 @@ struct tile_sums {
     };
     const auto finish = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       constexpr int left = units - 1 - U;
+      const auto free = [&] {
+        if constexpr (U % rows == rows - 1) {
+          free_stage(shared.free()[stage[U / rows]]);
+        }
+      };
       if constexpr (!ahead) {
         __syncwarp();  // else the loads delay the last products
         find(std::integral_constant<int, U>());
@@ -133,11 +138,10 @@ struct tile_sums {
       prepare(std::integral_constant<int, U + partials>());
       finish_products<(left < partials - 1 ? left : partials - 1)>(
           p[U % partials]);
-      if constexpr (U % rows == rows - 1) {
-        free_stage(shared.free()[stage[U / rows]]);
-      }
+      if constexpr (!Scaling::reads_late) free();
       if constexpr (ahead) find(std::integral_constant<int, U + 1>());
       scale[ahead ? U % 2 : 0].promote(acc[U % rows], p[U % partials]);
+      if constexpr (Scaling::reads_late) free();
       start(std::integral_constant<int, U + partials>());
     };
     const auto start_all = [&]<int... U>(std::integer_sequence<int, U...>) {
@@ -230,13 +234,12 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
 }
 
 /// Adds C and stores.
-template <class Shape, bool Panels, int... R>
+template <class Shape, bool Grouped, bool Panels, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
     int warp, ring_place<Shape::stages>& at, tile_acc<Shape>& acc,
     std::integer_sequence<int, R...> /*rows*/) {
-  const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16 +
-                   static_cast<int>(threadIdx.x % 32 / 4);
+  const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
   if constexpr (!Panels) {
     if (job.c_by_boxes) {
 #pragma unroll
@@ -251,8 +254,8 @@ __device__ __forceinline__ void finish_tile(
       (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
     }
   }
-  (gemm_output::store<Panels>(job, t, t.row + line + R * 64, acc[R],
-                              shared.out(warp)),
+  (gemm_output::store<Panels, Grouped>(job, t, t.row + line + R * 64, acc[R],
+                                       shared.out(warp)),
    ...);
 }
 
@@ -266,21 +269,35 @@ __device__ void multiply_tiles(const gemm_job& job,
   gemm_tile t{};
   while (schedule.next(job, t)) {
     int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
-    // From lane 0, so that the compiler sees what all lanes agree in: else the
-    // ring's place leaves the uniform registers.
-    if constexpr (Grouped) blocks = __shfl_sync(0xffffffff, blocks, 0);
-    tile_acc<Shape> acc;
-#pragma unroll
-    for (auto& of_row : acc) {
-#pragma unroll
-      for (float& x : of_row) {
-        x = t.is_spoiled ? __uint_as_float(0x7fffffff) : 0;
+    if constexpr (Grouped) {
+      // Negative: of rows that no one has. From lane 0, by one shuffle, and no
+      // other: else the compiler does not see that all lanes agree, and the
+      // ring's place leaves the uniform registers.
+      const int row = t.row + warp / 4 * Shape::rows * 64;
+      blocks = __shfl_sync(0xffffffff, row < t.row_end ? blocks : -blocks, 0);
+      const int skipped = blocks < 0 ? -blocks : 0;
+      for (int k = 0; k < skipped; ++k, at.advance()) {
+        ptx::wait(shared.full()[at.stage], at.parity);
+        if (threadIdx.x % 32 == 0) ptx::arrive(shared.free()[at.stage]);
       }
     }
+    tile_acc<Shape> acc = {};
     sum_tile<Shape, Types>(job, blocks, shared, warp, at, acc,
                            static_cast<Scaling*>(nullptr));
-    finish_tile<Shape, Panels>(job, t, shared, warp, at, acc,
-                               std::make_integer_sequence<int, Shape::rows>());
+    if constexpr (Grouped && !Panels) {
+      // Of nothing, so far.
+      const std::uint32_t spoiled = t.is_spoiled ? 0x7fffffff : 0;
+#pragma unroll
+      for (auto& of_row : acc) {
+#pragma unroll
+        for (float& x : of_row) {
+          x = __uint_as_float(__float_as_uint(x) | spoiled);
+        }
+      }
+    }
+    finish_tile<Shape, Grouped, Panels>(
+        job, t, shared, warp, at, acc,
+        std::make_integer_sequence<int, Shape::rows>());
   }
   gemm_output::wait_for_panel();
 }
@@ -288,9 +305,9 @@ __device__ void multiply_tiles(const gemm_job& job,
 }  // namespace detail
 
 /// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none. `Panels`:
-/// neither groups nor C, and job.by_boxes: a faster loop, since pairs of words,
-/// as FP32 is loaded and stored, bind the sums to the banks of registers that
-/// their products come from, and each FMA then waits for an operand.
+/// neither C nor ranges of K, and job.by_boxes: a faster loop, since words of
+/// FP32 that are loaded or stored together bind the sums to the banks of
+/// registers that their products come from, and FMAs then wait for an operand.
 template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
           bool Panels>
 __global__ void __launch_bounds__(Shape::threads, 1)
@@ -306,7 +323,9 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       ptx::initialize(shared.free()[i], multipliers);
     }
     ptx::fence_barriers();
+    if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
   }
+  ptx::wait_for_kernels_before();
   __syncthreads();
   if (warp >= multipliers) {
     ptx::give_registers<40>();

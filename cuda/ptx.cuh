@@ -71,6 +71,11 @@ __device__ inline void arrive_after_copies(barrier& b) {
                : "memory");
 }
 
+/// Brings a tensor map to where the copy engine reads it.
+__device__ inline void prefetch(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
 /// Copies 4 bytes to shared memory, or zeros unless `inside`.
 __device__ inline void copy_word(void* to, const void* from, bool inside) {
   asm volatile(
@@ -130,6 +135,13 @@ __device__ inline void load_matrices(std::uint32_t (&word)[4],
       : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
       : "r"(from)
       : "memory");
+}
+
+/// Waits for the kernels before in the stream and all that they wrote, where
+/// this one was launched to begin before their end; then lets the next begin.
+__device__ inline void wait_for_kernels_before() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /// Registers of each thread of this warp group, from here on.

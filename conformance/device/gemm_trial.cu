@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "conformance/device/gemm_trial.hpp"
 #include "zeroulp/names.hpp"
 
@@ -53,28 +55,56 @@ margins draw_output_margins(std::ptrdiff_t cols, int bytes, counter_rng& rng) {
   return {rng.between(0, 3), rng.between(0, 5)};
 }
 
-word_matrix run_once(const gemm_trial& t, counter_rng& rng) {
-  const int bytes = t.r.output == fp32 ? 4 : 2;
-  const std::ptrdiff_t n = t.shape.n, k = t.shape.k;
-  const placed_copy a(t.a.view(), 1, draw_operand_margins(k, rng));
-  const placed_copy b(t.b.view(), 1, draw_operand_margins(k, rng));
-  const placed_scales sa(t.sa, rng), sb(t.sb, rng);
-  const placed_copy c(t.c.view(), 4, draw_output_margins(n, 4, rng));
-  placed_copy d(t.start().view(), bytes, draw_output_margins(n, bytes, rng));
-  word_matrix entries(1, static_cast<std::ptrdiff_t>(t.table.size()));
-  entries.words.assign(t.table.begin(), t.table.end());
-  const placed_copy table(entries.view(), 4, {rng.between(0, 3), 0});
+word_matrix row_of(const std::vector<std::int32_t>& table) {
+  word_matrix row(1, static_cast<std::ptrdiff_t>(table.size()));
+  row.words.assign(table.begin(), table.end());
+  return row;
+}
 
-  const auto operand = [](format f, const guarded_matrix& x,
-                          const placed_scales& s) {
-    const auto v = x.view();
-    return cuda::operand{f, v.data, v.rows, v.cols, v.stride, s.view()};
-  };
-  const auto* entry = reinterpret_cast<const std::int32_t*>(table.words());
-  cuda::gemm(t.r,
-             {t.shape.kind, t.shape.count, t.table.empty() ? nullptr : entry},
-             operand(t.fa, a, sa), operand(t.fb, b, sb),
-             t.c_is_d ? d.view() : c.view(), d.view());
+/// What a call reads, somewhere in device memory.
+class placed_trial {
+ public:
+  placed_trial(const gemm_trial& t, counter_rng& rng)
+      : t_(t),
+        a_(t.a.view(), 1, draw_operand_margins(t.shape.k, rng)),
+        b_(t.b.view(), 1, draw_operand_margins(t.shape.k, rng)),
+        sa_(t.sa, rng),
+        sb_(t.sb, rng),
+        c_(t.c.view(), 4, draw_output_margins(t.shape.n, 4, rng)),
+        table_(row_of(t.table).view(), 4, {rng.between(0, 3), 0}) {}
+
+  void launch(const guarded_matrix& d) const {
+    const auto operand = [](format f, const guarded_matrix& x,
+                            const placed_scales& s) {
+      const auto v = x.view();
+      return cuda::operand{f, v.data, v.rows, v.cols, v.stride, s.view()};
+    };
+    const auto* entry = reinterpret_cast<const std::int32_t*>(table_.words());
+    cuda::gemm(
+        t_.r,
+        {t_.shape.kind, t_.shape.count, t_.table.empty() ? nullptr : entry},
+        operand(t_.fa, a_, sa_), operand(t_.fb, b_, sb_),
+        t_.c_is_d ? d.view() : c_.view(), d.view());
+  }
+
+ private:
+  const gemm_trial& t_;
+  placed_copy a_, b_;
+  placed_scales sa_, sb_;
+  placed_copy c_, table_;
+};
+
+/// D after one call, or after two of them.
+word_matrix run_once(const gemm_trial& t, const gemm_trial* next,
+                     counter_rng& rng) {
+  const int bytes = t.r.output == fp32 ? 4 : 2;
+  const placed_trial first(t, rng);
+  std::optional<placed_trial> second;
+  if (next != nullptr) second.emplace(*next, rng);
+  placed_copy d(t.start().view(), bytes,
+                draw_output_margins(t.shape.n, bytes, rng));
+  first.launch(d);
+  if (second) second->launch(d);
   finish_kernel();
   word_matrix out(t.start().rows, t.start().cols);
   d.download(out.view());
@@ -227,9 +257,10 @@ gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng) {
   return t;
 }
 
-word_matrix run_gemm(const gemm_trial& t, counter_rng& rng) {
-  auto first = run_once(t, rng);
-  const auto second = run_once(t, rng);
+word_matrix run_gemm(const gemm_trial& t, counter_rng& rng,
+                     const gemm_trial* next) {
+  auto first = run_once(t, next, rng);
+  const auto second = run_once(t, next, rng);
   if (!t.may_race && first.words != second.words) {
     throw std::runtime_error("two runs of one GEMM differ: " + t.name());
   }

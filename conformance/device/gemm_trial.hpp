@@ -74,7 +74,9 @@ gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng);
 
 /// D by cuda::gemm, of matrices that lie anywhere, with NaN around. Runs twice,
 /// in two places; throws if the runs differ or if something beside D changed.
-word_matrix run_gemm(const gemm_trial& t, counter_rng& rng);
+/// `next`: called right after it, with the same D.
+word_matrix run_gemm(const gemm_trial& t, counter_rng& rng,
+                     const gemm_trial* next = nullptr);
 
 /// Counts the elements of D that are not what G13 says: where several products
 /// cover an element, any of them.

@@ -87,6 +87,36 @@ verdict check_independence(const effort& e) {
   return v;
 }
 
+/// A product that is added to one that takes longer and was asked for just
+/// before: on the GPU they may overlap.
+verdict check_in_turn(const effort& e) {
+  verdict v;
+  const std::uint64_t count = cases(e, 2, 20);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    counter_rng rng(e.seed + 27, i);
+    auto r = named_recipes[i % 2 == 0 ? 4 : 5].value;
+    r.output = fp32, r.end = epilogue::accumulate;
+    const std::ptrdiff_t m = rng.between(1, 70), n = rng.between(1, 70);
+    const auto trial_of = [&](std::ptrdiff_t k) {
+      auto t = make_trial(r, {gemm_groups::none, 1, m, n, k}, rng);
+      t.c_is_d = true;
+      return t;
+    };
+    const auto first = trial_of(16384 + rng.between(0, 1000));
+    auto next = trial_of(rng.between(1, 128));
+    const auto got = run_gemm(first, rng, &next);
+    next.c = run_gemm(first, rng);
+    const auto right = run_gemm(next, rng);
+    for (std::size_t k = 0; k < got.words.size(); ++k) {
+      v.count(got.words[k] == right.words[k], [&] {
+        return next.name() + ": after " + first.name() +
+               " it is not the sum of both";
+      });
+    }
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_gemm_checks() {
@@ -94,7 +124,8 @@ check_list kernel_gemm_checks() {
       device_check("kernel.gemm.shapes", "G1 G3 G4 G5 G6 G8 G9 G13", "host",
                    check_shapes),
       device_check("kernel.gemm.rows_stand_alone", "G9 G13", "property",
-                   check_independence)};
+                   check_independence),
+      device_check("kernel.gemm.in_turn", "G9 G13", "property", check_in_turn)};
   for (const auto& list :
        {gemm_group_checks(), gemm_large_checks(), gemm_refusal_checks()}) {
     all.insert(all.end(), list.begin(), list.end());

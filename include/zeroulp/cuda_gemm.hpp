@@ -57,6 +57,9 @@ struct gemm_partition {
 /// bf16; C is FP32, as large as D, and may be D itself if that is FP32. Fastest
 /// where rows of C and D start on multiples of 16 bytes and N is a multiple of
 /// 8. Rows and K are below 2^30.
+///
+/// It may begin before the kernel ahead of it in the stream has ended
+/// (programmatic dependent launch), but reads and writes nothing until then.
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
           CUstream_st* stream = nullptr);
