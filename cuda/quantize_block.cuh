@@ -89,11 +89,12 @@ __device__ void encode_rows(const quantizer_plan& p,
   } else {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      octet<Out::bytes> codes{};
       const auto number = [&](int k) { return value_of<In>(x[i].element(k)); };
-      if (!quantize_eight<Out>(
-              number, [&](int) { return by.f.low; },
-              [&](int) { return by.f.high; }, false, false, codes)) {
+      unsigned open = 0;
+      auto codes = quantize_eight<Out>(
+          number, [&](int) { return by.f.low; }, [&](int) { return by.f.high; },
+          false, false, 1, open);
+      if (open != 0) {
         codes = encode_eight<Out>(
             [&](int k) { return divided(p, number(k), by.f.scale); });
       }

@@ -102,23 +102,24 @@ __device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
-/// see plan.cuh. Returns false iff they do not decide. `one`: each low = high.
+/// see plan.cuh. Sets `bit` of `open` iff they do not decide. `one`: each low =
+/// high.
 template <class Out, class Value, class Low, class High>
-__device__ bool quantize_eight(Value value, Low low, High high, bool one,
-                               bool quotients, octet<Out::bytes>& codes) {
+__device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
+                                            bool one, bool quotients,
+                                            unsigned bit, unsigned& open) {
   if (one) {
-    codes =
-        encode_eight<Out>([&](int k) { return __fmul_rn(value(k), low(k)); });
-    return true;
+    return encode_eight<Out>(
+        [&](int k) { return __fmul_rn(value(k), low(k)); });
   }
   if (quotients) {
-    codes = encode_eight<Out>([&](int k) {
+    return encode_eight<Out>([&](int k) {
       return high(k) < 0 ? quotient(value(k), low(k), high(k))
                          : __fmul_rn(value(k), low(k));
     });
-    return true;
   }
-  codes = encode_eight<Out>([&](int k) { return __fmul_rn(value(k), low(k)); });
+  const auto codes =
+      encode_eight<Out>([&](int k) { return __fmul_rn(value(k), low(k)); });
   const auto others =
       encode_eight<Out>([&](int k) { return __fmul_rn(value(k), high(k)); });
   std::uint32_t differ = 0;
@@ -126,7 +127,8 @@ __device__ bool quantize_eight(Value value, Low low, High high, bool one,
   for (int w = 0; w < octet<Out::bytes>::count; ++w) {
     differ |= codes.words[w] ^ others.words[w];
   }
-  return differ == 0;
+  if (differ != 0) open |= bit;
+  return codes;
 }
 
 /// A number whose code is that of x by scale s: x / s, rounded to FP32 or,

@@ -14,8 +14,9 @@
 //   is_inside(i)                it is part of the target, which is wanted
 //   is_full()                   octets of all groups are, in aligned rows
 //   again(i)                    this lane's octet once more, where it is_inside
-//   is_whole                    if there is one: all octets are whole, in
-//                               aligned rows, or beyond the columns
+//   targets                     if there are whole octets alone, in aligned
+//                               rows, or beyond the columns: so many targets
+//                               follow each other, with the same rows each
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
@@ -118,25 +119,34 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   return true;
 }
 
-/// True iff a lane's octets lie in aligned rows or beyond them.
+/// Targets of a lane's octets if those lie in aligned rows or beyond them; else
+/// 0.
 template <class Octets>
-inline constexpr bool are_whole = [] {
-  if constexpr (requires { Octets::is_whole; }) return Octets::is_whole;
-  return false;
+inline constexpr int whole_targets = [] {
+  if constexpr (requires { Octets::targets; }) return Octets::targets;
+  return 0;
 }();
 
-/// The codes of this lane's octet x of group i, by the whole warp. Returns
-/// false iff the factors do not decide them.
+/// The codes of this lane's octet x of group i, by the whole warp. Sets bit i
+/// of `open` iff the factors do not decide them.
 template <class Out, class In>
-__device__ __forceinline__ bool codes_of_octet(const group_factors& mine, int i,
-                                               const octet<In::bytes>& x,
-                                               octet<Out::bytes>& codes) {
+__device__ __forceinline__ octet<Out::bytes> codes_of_octet(
+    const group_factors& mine, int i, const octet<In::bytes>& x,
+    unsigned& open) {
   const float low = __shfl_sync(all_lanes, mine.low, i, 16);
   const float high = __shfl_sync(all_lanes, mine.high, i, 16);
   return quantize_eight<Out>([&](int k) { return value_of<In>(x.element(k)); },
                              [&](int) { return low; },
                              [&](int) { return high; }, low == high, high < 0,
-                             codes);
+                             1u << i, open);
+}
+
+/// Takes the codes of groups from `first` on, those of one target.
+template <class Out, class Octets>
+__device__ octet_writer<Out::bytes> writer_of(const Octets& octets, int first) {
+  const quantized_target& to = octets.target(first);
+  return {to.codes, octets.row(first), column_of_octet(octets.group(first)),
+          to.groups != grouping::none};
 }
 
 }  // namespace detail
@@ -159,25 +169,32 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
   if (!detail::find_groups(plan, given, octets, largest, mine)) {
     return {true, 0, 0};
   }
-  [[maybe_unused]] const bool is_full = octets.is_full();
   unsigned open = 0;
+  if constexpr (constexpr int targets = detail::whole_targets<Octets>;
+                targets > 0) {
+    constexpr int rows = count / targets;
 #pragma unroll
-  for (int i = 0; i < count; ++i) {
-    octet<Out::bytes> codes{};
-    if (!detail::codes_of_octet<Out, In>(mine, i, x[i], codes)) open |= 1u << i;
-    const device_rows& to = octets.target(i).codes;
-    const std::ptrdiff_t at = column_of_octet(octets.group(i));
-    if constexpr (detail::are_whole<Octets>) {
-      if (octets.is_inside(i) && at < to.cols) {
+    for (int first = 0; first < count; first += rows) {
+      auto to = detail::writer_of<Out>(octets, first);
+#pragma unroll
+      for (int i = first; i < first + rows; ++i) {
+        to.put(i - first, detail::codes_of_octet<Out, In>(mine, i, x[i], open));
+      }
+    }
+  } else {
+    const bool is_full = octets.is_full();
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const auto codes = detail::codes_of_octet<Out, In>(mine, i, x[i], open);
+      const device_rows& to = octets.target(i).codes;
+      const std::ptrdiff_t at = column_of_octet(octets.group(i));
+      if (is_full) {
         store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
                           codes);
+      } else if (octets.is_inside(i)) {
+        store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
+                          to.whole, codes);
       }
-    } else if (is_full) {
-      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
-                        codes);
-    } else if (octets.is_inside(i)) {
-      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
-                        to.whole, codes);
     }
   }
   return {false, open, mine.scale};

@@ -94,19 +94,16 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_octet,
   unsigned open = 0;
 #pragma unroll
   for (int o = 0; o < 8; ++o) {
-    octet<Out::bytes> codes{};
     const auto number = [&](int k) { return value(o, k); };
-    const bool decided =
-        by_octet ? quantize_eight<Out>(
+    write(o, by_octet
+                 ? quantize_eight<Out>(
                        number, [&](int) { return low.at[o]; },
                        [&](int) { return high.at[o]; }, low.at[o] == high.at[o],
-                       high.at[o] < 0, codes)
+                       high.at[o] < 0, 1u << o, open)
                  : quantize_eight<Out>(
                        number, [&](int k) { return low.at[k]; },
                        [&](int k) { return high.at[k]; }, all_same, quotients,
-                       codes);
-    open |= decided ? 0 : 1u << o;
-    write(o, codes);
+                       1u << o, open));
   }
   return open;
 }

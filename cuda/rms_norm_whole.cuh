@@ -136,12 +136,14 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
   const bool makes_codes = job.out.groups != grouping::none;
   const device_rows& y = job.y.rows;
+  const int rows = static_cast<int>(min(in.rows - row0, std::ptrdiff_t{Rows}));
   if (!makes_codes && y.data == nullptr) return;
   float rstd[Rows];
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
   }
+  char* const y_at = y.row<2>(row0) + col0 * 2;
   const auto weights = [&](int c) {
     return detail::load_if(
         has(c), job.w.rows.row<2>(0) + (col0 + c * rms_whole_stride) * 2);
@@ -151,7 +153,6 @@ __global__ void __launch_bounds__(row_threads, 6)
   for (int c = 0; c < of_row; ++c) {
     // Asked for one step ahead.
     const rms_octet w = next;
-    const int col = col0 + c * rms_whole_stride;
     if (c + 1 < of_row) next = weights(c + 1);
     if (!has(c)) continue;
 #pragma unroll
@@ -165,8 +166,9 @@ __global__ void __launch_bounds__(row_threads, 6)
       for (int k = 0; k < 8; k += 2) {
         v.words[k / 2] = to_bf16(value(k), value(k + 1));
       }
-      if (y.data != nullptr && row0 + r < y.rows) {
-        store<2>(y.row<2>(row0 + r), col, col + 8, true, v);
+      if (y.data != nullptr && r < rows) {
+        store<2>(y_at + r * y.stride * 2, c * rms_whole_stride,
+                 (c + 1) * rms_whole_stride, true, v);
       }
     }
   }
@@ -183,18 +185,18 @@ __global__ void __launch_bounds__(row_threads, 6)
   unfinished_octets left{true, 0, 0};
   if (detail::find_groups(job.plan, {}, octets, largest, mine)) {
     left = {false, 0, mine.scale};
+    const device_rows& codes_out = job.out.codes;
+    char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const int c = i % of_row;
       if (c * rms_whole_stride >= cols) continue;
-      octet<Out::bytes> codes{};
-      const bool decided =
-          detail::codes_of_octet<Out, bf16_elements>(mine, i, x[i], codes);
-      if (!decided) left.open |= 1u << i;
-      if (has(c) && row0 + i / of_row < in.rows) {
-        const int col = col0 + c * rms_whole_stride;
-        store<Out::bytes>(job.out.codes.row<Out::bytes>(row0 + i / of_row), col,
-                          col + 8, true, codes);
+      const auto codes =
+          detail::codes_of_octet<Out, bf16_elements>(mine, i, x[i], left.open);
+      if (has(c) && i / of_row < rows) {
+        store<Out::bytes>(codes_at + i / of_row * codes_out.stride * Out::bytes,
+                          c * rms_whole_stride, (c + 1) * rms_whole_stride,
+                          true, codes);
       }
     }
   }

@@ -98,14 +98,22 @@ struct octet_column {
   }
 };
 
-/// Writes a thread's eight octets to a matrix, row by row.
+/// Writes a thread's octets to a matrix of whole ones, row by row.
 template <int Bytes>
 class octet_writer {
  public:
-  __device__ octet_writer(const device_rows& to, const octet_column& where)
-      : at_(to.row<Bytes>(where.row0) + where.col0 * Bytes),
+  /// Columns col0 to col0 + 7, from row0 on, if they are `wanted`; what lies
+  /// beyond the matrix is left out.
+  __device__ octet_writer(const device_rows& to, std::ptrdiff_t row0,
+                          std::ptrdiff_t col0, bool wanted = true)
+      : at_(to.row<Bytes>(row0) + col0 * Bytes),
         stride_(to.stride * Bytes),
-        left_(where.is_in ? where.last + 1 : 0) {}
+        left_(wanted && col0 < to.cols
+                  ? static_cast<int>(
+                        min(to.rows - row0, std::ptrdiff_t{tile_edge}))
+                  : 0) {}
+  __device__ octet_writer(const device_rows& to, const octet_column& where)
+      : octet_writer(to, where.row0, where.col0, where.is_in) {}
 
   /// Row i, one after the other.
   __device__ void put(int i, const octet<Bytes>& x) {

@@ -30,15 +30,10 @@ __device__ inline bf16_octet swiglu_octet(const bf16_octet& g,
 }
 
 /// Writes an octet of a row of `to`, if it is wanted.
-template <bool Whole>
-__device__ void store_octet(const device_rows& to, std::ptrdiff_t row,
-                            std::ptrdiff_t col0, const bf16_octet& x) {
+__device__ inline void store_octet(const device_rows& to, std::ptrdiff_t row,
+                                   std::ptrdiff_t col0, const bf16_octet& x) {
   if (to.data == nullptr || row >= to.rows) return;
-  if constexpr (Whole) {
-    if (col0 < to.cols) store<2>(to.row<2>(row), col0, col0 + 8, true, x);
-  } else {
-    store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
-  }
+  store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
 }
 
 /// Reads four rows; of `Whole` rows those and octets beyond the matrix repeat
@@ -81,7 +76,7 @@ __device__ inline bool is_covered(const quantized_target& y,
 template <bool Whole>
 struct hidden_octets {
   using elements = bf16_elements;
-  static constexpr bool is_whole = Whole;
+  static constexpr int targets = Whole ? 1 : 0;
   static constexpr int count = swiglu_rows;
 
   const swiglu_job& job;
@@ -103,7 +98,7 @@ struct hidden_octets {
 template <bool Whole>
 struct input_octets {
   using elements = bf16_elements;
-  static constexpr bool is_whole = Whole;
+  static constexpr int targets = Whole ? 2 : 0;
   static constexpr int count = 2 * swiglu_rows;
 
   const swiglu_job& job;
@@ -185,9 +180,15 @@ __global__ void __launch_bounds__(row_threads, 6)
 #pragma unroll
     for (int i = 0; i < rows; ++i) settled.take(i, open, h[i]);
   }
+  if constexpr (Whole) {
+    octet_writer<2> to(job.h, at.row0, col0, job.h.data != nullptr);
 #pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    detail::store_octet<Whole>(job.h, at.row0 + i, col0, h[i]);
+    for (int i = 0; i < rows; ++i) to.put(i, h[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      detail::store_octet(job.h, at.row0 + i, col0, h[i]);
+    }
   }
   if (job.h_out.groups != grouping::none) {
     hidden_left = quantize_octets<Out>(

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(row_threads, 6)
           });
       decided = decided && hidden.decided;
       if (decided) {
-        detail::store_octet<false>(job.h, at.row0 + i, col0, hidden.h);
+        detail::store_octet(job.h, at.row0 + i, col0, hidden.h);
       }
     }
     x[i] = quick.dg;
@@ -149,8 +149,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   if (job.dg.data != nullptr || job.du.data != nullptr) {
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      detail::store_octet<false>(job.dg, at.row0 + i, col0, x[i]);
-      detail::store_octet<false>(job.du, at.row0 + i, col0, x[rows + i]);
+      detail::store_octet(job.dg, at.row0 + i, col0, x[i]);
+      detail::store_octet(job.du, at.row0 + i, col0, x[rows + i]);
     }
   }
   if (job.dg_out.groups == grouping::none &&

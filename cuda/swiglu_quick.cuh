@@ -69,11 +69,7 @@ __device__ inline bool is_quick(const bf16_octet& g) {
   return max(most & 0xffff, most >> 16) <= limit;
 }
 
-/// The largest and the smallest magnitude of codes above zero.
-template <class Cache>
-inline constexpr float largest_code = Cache::as_format == e4m3   ? 448
-                                      : Cache::as_format == e5m2 ? 57344
-                                                                 : 65024;
+/// The smallest magnitude of codes above zero.
 template <class Cache>
 inline constexpr float smallest_code = Cache::as_format == e4m3   ? 0x1p-9f
                                        : Cache::as_format == e5m2 ? 0x1p-16f
@@ -127,10 +123,8 @@ struct quick_gradient {
   }
 
  private:
-  /// No gate's magnitude is above.
+  /// The largest magnitude of a gate.
   __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {
-    const float of_all = __fmul_rn(largest_code<Cache>, scale);
-    if (of_all <= quick_limit) return of_all;
     std::uint32_t most = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {

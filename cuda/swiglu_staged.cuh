@@ -126,20 +126,26 @@ __global__ void __launch_bounds__(row_threads, 6)
 
   // Lane i has the amaxes of rows i % 4: of dg, of du.
   std::uint32_t my_amaxes = 0;
+  octet_writer<2> to_dg(job.dg, at.row0, col0, job.dg.data != nullptr);
+  octet_writer<2> to_du(job.du, at.row0, col0, job.du.data != nullptr);
 #pragma unroll 1
   for (int i = 0; i < rows; ++i) {
     const float g_scale = __shfl_sync(all_lanes, my_scale, i, 16);
     const float u_scale = __shfl_sync(all_lanes, my_scale, rows + i, 16);
-    detail::bf16_octet &dg = tile.dh[i][t], &du = tile.codes[i][t];
-    const detail::bf16_octet codes = du;
+    const detail::bf16_octet codes = tile.codes[i][t];
     const detail::quick_gradient<e4m3_elements> quick(
-        dg, {{codes.words[0], codes.words[1]}}, g_scale,
+        tile.dh[i][t], {{codes.words[0], codes.words[1]}}, g_scale,
         {{codes.words[2], codes.words[3]}}, u_scale);
     const unsigned open = __ballot_sync(all_lanes, !quick.decided);
     if (open != 0) detail::settle_row(tile, i, g_scale, u_scale, open);
-    if (quick.decided) dg = quick.dg, du = quick.du;
-    detail::store_octet<true>(job.dg, at.row0 + i, col0, dg);
-    detail::store_octet<true>(job.du, at.row0 + i, col0, du);
+    detail::bf16_octet dg = quick.dg, du = quick.du;
+    if (quick.decided) {
+      tile.dh[i][t] = dg, tile.codes[i][t] = du;
+    } else {
+      dg = tile.dh[i][t], du = tile.codes[i][t];
+    }
+    to_dg.put(i, dg);
+    to_du.put(i, du);
     const std::uint32_t amaxes = detail::two_amaxes(dg, du);
     if (of_lane % rows == i) my_amaxes = amaxes;
   }
@@ -155,20 +161,16 @@ __global__ void __launch_bounds__(row_threads, 6)
   unfinished_octets left{true, 0, 0};
   if (detail::find_groups(job.out, {}, octets, largest, mine)) {
     left = {false, 0, mine.scale};
+    const auto quantize = [&](const auto& x, int first) {
+      auto to = detail::writer_of<Out>(octets, first);
 #pragma unroll 1
-    for (int i = 0; i < 2 * rows; ++i) {
-      octet<Out::bytes> codes{};
-      const detail::bf16_octet& x =
-          i < rows ? tile.dh[i][t] : tile.codes[i - rows][t];
-      if (!detail::codes_of_octet<Out, bf16_elements>(mine, i, x, codes)) {
-        left.open |= 1u << i;
+      for (int i = 0; i < rows; ++i) {
+        to.put(i, detail::codes_of_octet<Out, bf16_elements>(
+                      mine, first + i, x[i][t], left.open));
       }
-      const device_rows& to = octets.target(i).codes;
-      if (octets.is_inside(i) && col0 < to.cols) {
-        store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), col0, col0 + 8,
-                          true, codes);
-      }
-    }
+    };
+    quantize(tile.dh, 0);
+    quantize(tile.codes, rows);
   }
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
     detail::finish_gradients<Out, e4m3_elements>(job, left);
