@@ -34,6 +34,7 @@ enum class gpu_fill {
   positive,  ///< codes nearest to their magnitudes
   scales,    ///< FP32 numbers from [0.5, 2)
   powers,    ///< FP32 powers of two from 2^-6 to 2^6
+  near_one,  ///< FP32 numbers 1/2, 1 and 2
   bits,      ///< random bytes
 };
 

@@ -50,6 +50,11 @@ bytes_vector make_pool(gpu_fill fill, format f) {
         words[i] = (127 - 6 + i % 13) << 23;
       }
       break;
+    case gpu_fill::near_one:
+      for (std::uint32_t i = 0; i < pool_count; ++i) {
+        words[i] = (127 - 1 + i % 3) << 23;
+      }
+      break;
     case gpu_fill::bits:
       for (std::uint32_t i = 0; i < pool_count; ++i) {
         words[i] = counter_rng(43, i).next32();

@@ -79,7 +79,7 @@ gpu_operation forward(const training_row& row, shape s) {
 gpu_operation backward(const training_row& row, shape s) {
   const swiglu_layer layer{quantizer_of(row), quantizer_of(row)};
   const gpu_fill scales =
-      row.scale == scale_kind::float32 ? gpu_fill::scales : gpu_fill::powers;
+      row.scale == scale_kind::float32 ? gpu_fill::scales : gpu_fill::near_one;
   gpu_operation op;
   op.operands = {{"dh", gpu_use::read, bf16, s}};
   add_quantized(op, " of g", gpu_use::read, e4m3, s, groups, scales);
