@@ -128,6 +128,8 @@ struct tile_sums {
       constexpr int left = units - 1 - U;
       const auto free = [&] {
         if constexpr (U % rows == rows - 1) {
+          // What was read last may still be on its way.
+          if constexpr (Scaling::reads_late) ptx::fence_shared();
           free_stage(shared.free()[stage[U / rows]]);
         }
       };

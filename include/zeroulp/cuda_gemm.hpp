@@ -58,8 +58,10 @@ struct gemm_partition {
 /// where rows of C and D start on multiples of 16 bytes and N is a multiple of
 /// 8. Rows and K are below 2^30.
 ///
-/// It may begin before the kernel ahead of it in the stream has ended
-/// (programmatic dependent launch), but reads and writes nothing until then.
+/// It may begin before the kernel ahead of it in the stream has ended, but
+/// reads and writes nothing until then (programmatic dependent launch). A
+/// kernel of yours that is launched the same way right after it has to wait for
+/// it, too.
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
           CUstream_st* stream = nullptr);
