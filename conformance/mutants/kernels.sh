@@ -28,19 +28,37 @@ flag_of() {
     "$build/cuda/CMakeFiles/zeroulp_cuda.dir/flags.make"
 }
 
-# compile TREE UNIT OBJECT: with what TREE has in place of the sources, unless
-# that was done before, from the same text.
+# source_of TREE UNIT: the unit, as TREE has it if it does.
+source_of() {
+  local source=$1/cuda/$2
+  [[ -f $source ]] || source=$root/cuda/$2
+  echo "$source"
+}
+
+# text_of TREE UNIT: the hash of what is compiled.
+text_of() {
+  # shellcheck disable=SC2086,SC2046
+  "$nvcc" $(flag_of DEFINES) $(flag_of FLAGS) -w -E -I"$1" -I"$root" \
+    -I"$root/include" "$(source_of "$1" "$2")" | grep -v '^#' | sha256sum
+}
+
+# compile TREE UNIT OBJECT: with what TREE has in place of the sources, the unit
+# itself or what it includes, unless that was done before, from the same text.
+# Ends all if the text is that without TREE.
 compile() {
-  local tree=$1 unit=$2 object=$3 key flags
+  local tree=$1 unit=$2 object=$3 key flags source
+  source=$(source_of "$tree" "$unit")
   flags="$(flag_of DEFINES) $(flag_of FLAGS)"
-  # shellcheck disable=SC2086
-  key=$("$nvcc" $flags -w -E -I"$tree" -I"$root" -I"$root/include" \
-    "$root/cuda/$unit" | grep -v '^#' | sha256sum)
+  key=$(text_of "$tree" "$unit")
+  if [[ $key == "$(cat "$objects/$unit.text")" ]]; then
+    echo "in $tree there is no mutant of $unit" >&2
+    exit 2
+  fi
   key="$key $flags"
   if [[ ! -f $object || $(cat "$object.key" 2>/dev/null) != "$key" ]]; then
     # shellcheck disable=SC2086
     "$nvcc" ${flags//-Werror=all-warnings/} -w -I"$tree" -I"$root" \
-      -I"$root/include" -c "$root/cuda/$unit" -o "$object"
+      -I"$root/include" -c "$source" -o "$object"
     echo "$key" >"$object.key"
   fi
 }
@@ -111,6 +129,7 @@ build_all() {
     unit=$(basename "$unit")
     link_library "$build/cuda/CMakeFiles/zeroulp_cuda.dir/$unit.o" \
       "$out/lib/lib_$unit.so"
+    text_of "$root" "$unit" >"$objects/$unit.text"
   done
   link_program
   while IFS=$'\t' read -r name units _; do
