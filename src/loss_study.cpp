@@ -212,7 +212,9 @@ void check(const loss_options& o) {
 const std::vector<loss_size>& loss_sizes() {
   static const std::vector<loss_size> sizes = [] {
     std::vector<loss_size> all{
-        {"smoke", "a second: every part, too small to mean anything", {}},
+        {"smoke",
+         "a second: every part, too small for its verdicts to hold",
+         {}},
         {"quick", "half a minute: a look, few and short forks", {}},
         {"full", "minutes: width 128", {}},
         {"wide", "width 256: K is two promotion intervals", {}}};

@@ -336,6 +336,7 @@ void run_measure(measure_request q) {
                                                            double total) {
     show(done, total, "");
   };
+  output_set files(q.out);  // before the work, which may take minutes
   std::vector<study_cell> cells;
   json request{{"zeroulp", ZEROULP_VERSION},
                {"path", "hopper.wgmma.e4m3.e4m3.f32"}};
@@ -382,7 +383,6 @@ void run_measure(measure_request q) {
         b_saturated, a_flushed, b_flushed);
   }
   const auto result = to_json(cells, request);
-  output_set files(q.out);
   files.add("measure.csv", to_csv(csv_table(cells)));
   files.add("measure.json", to_text(result));
   files.add("measure.html", make_page(cells, s));
@@ -452,6 +452,10 @@ void add_measure(CLI::App& app, outcome& out) {
     } else {
       refuse({"--with", "--throughput"},
              "{} goes with --preset, --question or --cells");
+      if (!q->a.empty() || !q->b.empty()) {
+        refuse({"--m", "--n", "--k", "--seed"},
+               "{} is of inputs that are drawn: --a and --b are yours");
+      }
     }
     q->loss.as_json = questions->as_json = q->as_json;
     questions->out = q->out;

@@ -188,12 +188,12 @@ prepared_questions prepare_questions(const questions_request& q) {
 int run_questions(const questions_request& q, prepared_questions prepared) {
   auto& [all, run, gpu] = prepared;
   run.loss = read_loss(q.out);
+  output_set files(q.out);  // before the work, which may take minutes
   run_cells(all, gpu);
   std::vector<const answer*> answers;
   for (const auto& one : all) answers.push_back(&one.given);
   run.same_bits = study::same_bits(answers);
   const auto result = to_json(run, all);
-  output_set files(q.out);
   files.add("study.csv", to_csv(cells_table(all)));
   files.add("study.json", to_text(result));
   try {

@@ -29,6 +29,14 @@ shows measure_example_of_its_help_works 'user +256' \
 shows measure_json_goes_to_stdout '"results"' \
   measure --a x.npy --b w.npy --out report --json
 refuses measure_refuses_a_alone 'go together' measure --a x.npy --out bad
+refuses measure_refuses_sizes_of_given_matrices 'are yours' \
+  measure --a x.npy --b w.npy --m 7 --out bad
+echo kept >ordinary_file
+refuses measure_looks_at_its_directory_first 'cannot make the directory' \
+  measure --m 1024 --n 1024 --k 65536 --out ordinary_file
+refuses questions_look_at_their_directory_first 'cannot make the directory' \
+  measure --question error_vs_k --preset full --out ordinary_file
+is refused_directories_stay_files kept "$(cat ordinary_file)"
 refuses measure_refuses_another_k 'K columns' \
   measure --a x.npy --b dy.npy --out bad
 refuses measure_refuses_huge_sizes memory \
@@ -305,6 +313,8 @@ refuses measure_refuses_a_field_twice 'there twice' \
   measure --cells k=64 k=128 --out bad
 refuses measure_refuses_negative_seeds 'seed' measure --seed -1 --out bad
 refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
+refuses measure_refuses_with_of_what_cells_decide '--cells decide it' \
+  measure --cells k=128 --with k=256 --out bad
 for text in 'interval,tflops' '[]' '{}' '[{"name": "gemm.interval"}]' \
   '[{"name": "gemm.interval", "unit": "TFLOP/s", "who": 3, "value": 4}]'; do
   echo "$text" >bad.json
