@@ -116,14 +116,10 @@ void keep_axes(const question& q, std::string_view settings) {
                          [&](const auto& w) { return overlap(w, name); })) {
           continue;
         }
-        throw input_error(
-            q.name == "cells"
-                ? fmt::format("--with {}: --cells decide it: say it there",
-                              name)
-                : fmt::format(
-                      "--with {}: question {} asks about several values "
-                      "of it; ask about your own by --cells",
-                      name, q.name));
+        throw input_error(fmt::format(
+            "--with {}: question {} decides it cell by cell; name it in "
+            "--cells",
+            name, q.name));
       }
     }
   }

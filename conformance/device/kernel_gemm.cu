@@ -2,6 +2,7 @@
 // depends on how many others there are.
 
 #include "conformance/device/gemm_trial.hpp"
+#include "conformance/device/guarded_scales.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -76,12 +77,9 @@ verdict check_independence(const effort& e) {
       const auto right = rows_of(whole, first, height);
       const auto part = part_of(t, first, height);
       const auto got = run_gemm(part, rng);
-      for (std::size_t i = 0; i < got.words.size(); ++i) {
-        v.count(got.words[i] == right.words[i], [&] {
-          return part.name() + ": rows from " + std::to_string(first) +
-                 " are not those of a product of " + std::to_string(s.m);
-        });
-      }
+      compare_codes(part.name() + ", rows from " + std::to_string(first) +
+                        " of a product of " + std::to_string(s.m),
+                    got.view(), right.view(), v);
     }
   }
   return v;
@@ -107,12 +105,8 @@ verdict check_in_turn(const effort& e) {
     const auto got = run_gemm(first, rng, &next);
     next.c = run_gemm(first, rng);
     const auto right = run_gemm(next, rng);
-    for (std::size_t k = 0; k < got.words.size(); ++k) {
-      v.count(got.words[k] == right.words[k], [&] {
-        return next.name() + ": after " + first.name() +
-               " it is not the sum of both";
-      });
-    }
+    compare_codes(next.name() + " right after " + first.name(), got.view(),
+                  right.view(), v);
   }
   return v;
 }

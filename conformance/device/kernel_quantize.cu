@@ -243,19 +243,17 @@ void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
   guarded_matrix in(s.rows, s.cols, bytes_of(q.from), s.in);
   in.upload(x.view());
   struct output {
-    codes_in x;
     word_matrix right, right_scales;
     guarded_matrix codes;
     guarded_scales scales;
 
     output(const quantizer& by, codes_in of, margins at, scale_layout layout)
-        : x(of),
-          right(of.rows, of.cols),
+        : right(of.rows, of.cols),
           right_scales(ceil_div(of.rows, by.group.height(of.rows)),
                        ceil_div(of.cols, by.group.width(of.cols))),
           codes(of.rows, of.cols, bytes_of(by.to), at),
           scales(layout, right_scales.rows, right_scales.cols, {0, 3}) {
-      engine::quantize(by, x, right.view(), right_scales.view());
+      engine::quantize(by, of, right.view(), right_scales.view());
     }
     cuda::quantized view() const { return {codes.view(), scales.view()}; }
   };

@@ -38,6 +38,12 @@ bytes_vector normal_pool(format f, bool positive) {
 /// Elements to pick from, at least pool_count of them.
 bytes_vector make_pool(gpu_fill fill, format f) {
   std::vector<std::uint32_t> words(pool_count);
+  // Powers of two from 2^-most to 2^most.
+  const auto take_powers = [&](std::uint32_t most) {
+    for (std::uint32_t i = 0; i < pool_count; ++i) {
+      words[i] = (127 - most + i % (2 * most + 1)) << 23;
+    }
+  };
   switch (fill) {
     case gpu_fill::normal:
     case gpu_fill::positive:
@@ -46,14 +52,10 @@ bytes_vector make_pool(gpu_fill fill, format f) {
       words = random_scales(42, pool_count);
       break;
     case gpu_fill::powers:
-      for (std::uint32_t i = 0; i < pool_count; ++i) {
-        words[i] = (127 - 6 + i % 13) << 23;
-      }
+      take_powers(6);
       break;
     case gpu_fill::near_one:
-      for (std::uint32_t i = 0; i < pool_count; ++i) {
-        words[i] = (127 - 1 + i % 3) << 23;
-      }
+      take_powers(1);
       break;
     case gpu_fill::bits:
       for (std::uint32_t i = 0; i < pool_count; ++i) {

@@ -313,7 +313,8 @@ refuses measure_refuses_a_field_twice 'there twice' \
   measure --cells k=64 k=128 --out bad
 refuses measure_refuses_negative_seeds 'seed' measure --seed -1 --out bad
 refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
-refuses measure_refuses_with_of_what_cells_decide '--cells decide it' \
+refuses measure_refuses_with_of_what_cells_decide \
+  'question cells decides it cell by cell; name it in --cells' \
   measure --cells k=128 --with k=256 --out bad
 for text in 'interval,tflops' '[]' '{}' '[{"name": "gemm.interval"}]' \
   '[{"name": "gemm.interval", "unit": "TFLOP/s", "who": 3, "value": 4}]'; do
