@@ -106,7 +106,8 @@ campaign campaign_of(const fuzz_request& q) {
   c.profile = parse_profile(q.what, q.profile);
   c.seed = q.seed;
   if (q.seconds && !(*q.seconds > 0 && *q.seconds <= 1e9)) {
-    throw input_error("--seconds: use a number above 0");
+    throw input_error(fmt::format(
+        "--seconds {:g}: use a number above 0, up to 1e9", *q.seconds));
   }
   c.seconds = q.seconds.value_or(0);
   c.cases = q.cases > 0 ? q.cases
@@ -189,7 +190,7 @@ json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
   }
   if (!q.recipe.empty()) options["recipe"] = q.recipe;
   if (is_plugin(q.right)) options["plugin"] = plugin_digest(q.right);
-  return {{"zeroulp_journal", 1},
+  return {{"zeroulp_journal", journal_version},
           {"version", ZEROULP_VERSION},
           {"target", info_of(q.what).name},
           {"left", q.left},
@@ -336,9 +337,10 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   c.first = mine.first;
   c.cases = mine.count;
   const json header = header_of(q, cases, s, mine);
-  campaign_report report{header, {}, {}};
+  campaign_report report{header, {}, 0, {}};
   if (q.journal.empty()) {
     report.result = run(c, progress_of(q, c));
+    report.counted = counted_in({c.first, report.result.cases});
     return show_report(q, c, report, 0, {}, identified + q.plugin->summary(),
                        out);
   }
@@ -394,7 +396,9 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   sub->add_option("--replay", q->token, "the case that a finding named");
   sub->add_flag("--keep-going", q->keep_going,
                 "count every mismatch, not the first alone");
-  sub->add_flag("--bins", q->show_bins, "print every coverage bin");
+  sub->add_flag(
+      "--bins", q->show_bins,
+      fmt::format("print every coverage bin (of cases below {})", covered));
   sub->add_flag("--json", q->as_json);
   q->plugin->add_limit(sub);
   for (const char* name : info.options) {

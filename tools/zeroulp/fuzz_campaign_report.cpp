@@ -3,6 +3,8 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fuzz_report.hpp"
 
 namespace zeroulp::program {
@@ -33,15 +35,23 @@ std::vector<bin_hits> hits_of(const campaign_report& r) {
   return hits;
 }
 
-std::string coverage_text(const std::vector<bin_hits>& hits, bool all) {
+std::string coverage_text(const campaign_report& r, bool all) {
+  if (r.counted == 0) {
+    return fmt::format("coverage: not counted: only cases below {} are\n",
+                       covered);
+  }
+  const auto hits = hits_of(r);
   std::size_t empty = 0;
   const bin_hits* least = nullptr;
   for (const auto& h : hits) {
     empty += h.count == 0 ? 1 : 0;
     if (least == nullptr || h.count < least->count) least = &h;
   }
-  std::string text = fmt::format("coverage: {} of {} bins hit",
-                                 hits.size() - empty, hits.size());
+  std::string text = "coverage";
+  if (r.counted < r.result.cases) {
+    text += fmt::format(" of the {} cases below {}", r.counted, covered);
+  }
+  text += fmt::format(": {} of {} bins hit", hits.size() - empty, hits.size());
   if (least != nullptr) {
     text += fmt::format("; least: {}, {} times", least->name, least->count);
   }
@@ -67,9 +77,13 @@ constexpr std::size_t most_printed = 10;
 
 }  // namespace
 
+std::uint64_t counted_in(const case_range& cases) {
+  return std::min(cases.end(), covered) - std::min(cases.first, covered);
+}
+
 campaign_report report_of(const json& header,
                           const std::vector<block_record>& records) {
-  campaign_report all{header, {}, {}};
+  campaign_report all{header, {}, 0, {}};
   all.result.bins.resize(info_of(target_of(header)).bins().size());
   for (const auto& r : records) {
     if (r.result.bins.size() > all.result.bins.size()) {
@@ -79,6 +93,7 @@ campaign_report report_of(const json& header,
           r.range.first, header.value("target", "")));
     }
     join(all.result, r.result);
+    all.counted += counted_in(r.range);
     if (r.result.mismatches > 0) all.mismatching.push_back(r);
   }
   return all;
@@ -93,7 +108,7 @@ std::string to_text(const campaign_report& r, bool all_bins) {
                   h.value("seed", std::uint64_t{0}), h.value("profile", ""));
   text +=
       fmt::format("{}; digest {:016x}\n", rate_text(r.result), r.result.digest);
-  text += coverage_text(hits_of(r), all_bins);
+  text += coverage_text(r, all_bins);
   for (std::size_t i = 0; i < std::min(r.mismatching.size(), most_printed);
        ++i) {
     const auto& b = r.mismatching[i];
@@ -112,8 +127,6 @@ std::string to_text(const campaign_report& r, bool all_bins) {
 json to_json(const campaign_report& r) {
   const campaign_result& x = r.result;
   const auto field = [&r](const char* name) { return r.header.at(name); };
-  json bins = json::object();
-  for (const auto& h : hits_of(r)) bins[h.name] = h.count;
   json j{{"target", field("target")},
          {"left", field("left")},
          {"right", field("right")},
@@ -137,7 +150,10 @@ json to_json(const campaign_report& r) {
                      {"token", b.token}});
   }
   if (!cases.empty()) j["mismatching"] = cases;
-  j["bins"] = bins;
+  j["cases_in_bins"] = r.counted;
+  if (r.counted == 0) return j;
+  json& bins = j["bins"] = json::object();
+  for (const auto& h : hits_of(r)) bins[h.name] = h.count;
   return j;
 }
 

@@ -85,10 +85,11 @@ journal_file parse_journal(const std::string& path, const std::string& text) {
   }
   for (std::size_t i = 1; i < all.lines.size(); ++i) {
     try {
-      f.records.push_back(parse_record(all.lines[i]));
+      f.records.push_back(parse_record(opened(all.lines[i])));
     } catch (const input_error& e) {
-      fail(path, fmt::format("line {}: {}: cut the file in front of it", i + 1,
-                             e.what()));
+      fail(path, fmt::format("line {}: {}: cut the file in front of it and "
+                             "run its command again",
+                             i + 1, e.what()));
     }
   }
   check_ranges(f);
@@ -164,7 +165,7 @@ journal::journal(const std::string& path, const json& header) : path_(path) {
       fail(path, "another process writes to it: wait for its end");
     }
     const std::string text = read_text(path);
-    const std::string first = header.dump();
+    const std::string first = sealed(header.dump());
     // Of a header that was being written there may be a part.
     if (text.size() <= first.size() && first.starts_with(text)) {
       if (ftruncate(file_, 0) != 0) fail_with_errno(path, "cannot be cut");
@@ -194,7 +195,7 @@ journal::journal(const std::string& path, const json& header) : path_(path) {
 journal::~journal() { close(file_); }
 
 void journal::add(const block_record& r) {
-  write_line(to_line(r));
+  write_line(sealed(to_line(r)));
   records_.push_back(r);
 }
 

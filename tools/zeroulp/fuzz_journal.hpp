@@ -1,12 +1,14 @@
 // Defines journals of campaigns: a file of lines of JSON that only grows, so
 // that a campaign that was killed goes on where it was.
 //
-//   {"zeroulp_journal":1, target, seed, options, ..., cases, shard, range}
-//   {"first":0, "cases":1048576, "elements":..., "digest":"...", ...}
+//   {"zeroulp_journal":2, target, seed, ..., shard, range, "crc32":"..."}
+//   {"first":0, "cases":1048576, "digest":"...", ..., "crc32":"..."}
 //
 // A record is of a range of cases that is done; it is on the disk before the
 // next one begins. What lies behind the last whole line was being written when
-// the process died: it is cut off, and done again.
+// the process died: it is cut off, and done again. A line that was damaged or
+// edited later is refused by its CRC-32, of the line without that member; who
+// forges one is not found.
 
 #ifndef ZEROULP_TOOLS_FUZZ_JOURNAL_HPP_
 #define ZEROULP_TOOLS_FUZZ_JOURNAL_HPP_
@@ -29,10 +31,19 @@ struct block_record {
   friend bool operator==(const block_record& x, const block_record& y);
 };
 
-/// One line each, without its end.
+inline constexpr int journal_version = 2;
+
+/// The content of a line, which an object of JSON is, with its checksum.
+std::string sealed(std::string content);
+/// Back. Throws input_error unless the checksum fits.
+std::string opened(const std::string& line);
+
+/// The content of a record's line.
 std::string to_line(const block_record& r);
-/// Both throw input_error that says which field is wrong.
-block_record parse_record(const std::string& line);
+/// Back. Throws input_error that says which field is wrong.
+block_record parse_record(const std::string& content);
+/// Of a line with its checksum: of other versions there may be none. Throws
+/// input_error.
 json parse_header(const std::string& line);
 
 /// Runs a range, until `seconds` (0: never) are over.

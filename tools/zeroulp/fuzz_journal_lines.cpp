@@ -2,6 +2,7 @@
 
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include <fmt/format.h>
+#include <zlib.h>
 
 #include "fuzz_journal.hpp"
 #include "whole_number.hpp"
@@ -13,6 +14,13 @@ using namespace fuzz;
 namespace {
 
 constexpr const char* mark = "zeroulp_journal";
+
+/// The end of a line: ,"crc32":"89abcdef"}
+std::string seal_of(const std::string& content) {
+  const auto* const bytes = reinterpret_cast<const Bytef*>(content.data());
+  return fmt::format(",\"crc32\":\"{:08x}\"}}",
+                     crc32_z(0, bytes, content.size()));
+}
 
 constexpr const char* whole = "a whole number";
 constexpr const char* text = "a text";
@@ -93,12 +101,32 @@ std::vector<std::uint64_t> bins_of(const json& line) {
 
 }  // namespace
 
-json parse_header(const std::string& line) {
-  const json header = json::parse(line, nullptr, false);
-  const auto version = header.is_object() ? header.find(mark) : header.end();
-  if (version == header.end() || *version != 1) {
-    throw input_error("is no header of a journal of version 1");
+std::string sealed(std::string content) {
+  const std::string seal = seal_of(content);
+  content.pop_back();  // }
+  return content + seal;
+}
+
+std::string opened(const std::string& line) {
+  const std::size_t length = seal_of("").size();
+  if (line.size() > length) {
+    std::string content = line.substr(0, line.size() - length) + "}";
+    if (sealed(content) == line) return content;
   }
+  throw input_error("its checksum does not fit: it was changed or damaged");
+}
+
+json parse_header(const std::string& line) {
+  const json any = json::parse(line, nullptr, false);
+  const auto version = any.is_object() ? any.find(mark) : any.end();
+  if (version == any.end()) throw input_error("is no header of a journal");
+  if (*version != journal_version) {
+    throw input_error(
+        fmt::format("is a journal of version {}, not {}, whose lines have "
+                    "checksums",
+                    version->dump(), journal_version));
+  }
+  const json header = json::parse(opened(line));
   check_header(header);
   return header;
 }
@@ -118,8 +146,8 @@ std::string to_line(const block_record& r) {
   return j.dump();
 }
 
-block_record parse_record(const std::string& line) {
-  const json j = json::parse(line, nullptr, false);
+block_record parse_record(const std::string& content) {
+  const json j = json::parse(content, nullptr, false);
   if (!j.is_object()) throw input_error("is no record of a journal");
   block_record r;
   campaign_result& x = r.result;

@@ -27,8 +27,12 @@ std::string replay_command(fuzz::target t, const sides& s,
 struct campaign_report {
   json header;  ///< which campaign: what a journal begins with
   fuzz::campaign_result result;
+  std::uint64_t counted = 0;              ///< cases that `result.bins` are of
   std::vector<block_record> mismatching;  ///< blocks of a journal
 };
+
+/// How many of these cases are below `covered`: coverage is counted of those.
+std::uint64_t counted_in(const fuzz::case_range& cases);
 
 /// What the records of a campaign make together.
 campaign_report report_of(const json& header,

@@ -80,13 +80,47 @@ refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no header' \
 is fuzz_journal_leaves_other_files 'a letter' "$(cat letter.txt)"
 refuses fuzz_journal_in_no_folder 'cannot be written' \
   $campaign --journal nowhere/x.jsonl
-sed '3s/"digest"/"digits"/' whole.jsonl >broken.jsonl
-refuses fuzz_journal_with_a_broken_line 'broken.jsonl: line 3' \
-  $campaign --journal broken.jsonl
-# spoiled LINE FIELD VALUE PATTERN: a field that is something else.
+
+# sealed LINE: what comes in, that line with the checksum that it should have.
+sealed() {
+  python3 -c 'import re, sys, zlib
+for number, line in enumerate(sys.stdin, 1):
+    if number == int(sys.argv[1]):
+        content = re.sub(r",.crc32.:.[0-9a-f]{8}.}\n", "}", line)
+        crc = zlib.crc32(content.encode())
+        line = f"{content[:-1]},\"crc32\":\"{crc:08x}\"}}\n"
+    sys.stdout.write(line)' "$1"
+}
+for line in 1 3 62; do
+  sealed $line <whole.jsonl >seal.jsonl
+  holds "fuzz_journal_has_the_checksum_of_line_$line" cmp seal.jsonl whole.jsonl
+done
+# changed NAME LINE SED: a line that somebody edited is taken by nobody.
+changed() {
+  sed "$2$3" whole.jsonl >changed.jsonl
+  local way='cut the file in front of it and run its command again'
+  [ "$2" != 1 ] || way='use another file'
+  local pattern="changed.jsonl: line $2: its checksum does not fit: .*: $way"
+  refuses "fuzz_journal_whose_$1_was_changed" "$pattern" \
+    $campaign --journal changed.jsonl
+  refuses "fuzz_merge_of_a_journal_whose_$1_was_changed" "$pattern" \
+    fuzz merge changed.jsonl
+}
+changed digest 3 's/"digest":"./"digest":"x/'
+changed number 5 's/"mismatches":0/"mismatches":1,"case":300,"token":"x"/'
+changed checksum 62 's/,"crc32":"[0-9a-f]*"}$/}/'
+changed last_byte 4 's/}$/} /'
+changed opponent 1 's/"right":"oracle"/"right":"engine"/'
+sed '1s/"zeroulp_journal":2/"zeroulp_journal":1/; s/,"crc32":"[0-9a-f]*"}$/}/' \
+  whole.jsonl >old.jsonl
+refuses fuzz_journal_of_version_1 \
+  'old.jsonl: line 1: is a journal of version 1, not 2, .*: use another file' \
+  $campaign --journal old.jsonl
+
+# spoiled LINE FIELD VALUE PATTERN: a field that is something else, sealed.
 spoiled() {
   local value='\("[^"]*"\|\[[^]]*\]\|{[^}]*}\|[0-9]*\)'
-  sed "$1s/\"$2\":$value/\"$2\":$3/" whole.jsonl >spoiled.jsonl
+  sed "$1s/\"$2\":$value/\"$2\":$3/" whole.jsonl | sealed "$1" >spoiled.jsonl
   refuses "fuzz_journal_whose_$2_is_$3" "^zeroulp: spoiled.jsonl: line $1: $4" \
     $campaign --journal spoiled.jsonl
 }
@@ -115,8 +149,8 @@ spoiled 1 shard null 'shard is null, not an object'
 spoiled 1 shard '{"index":"0"}' 'index is .0., not a whole number'
 spoiled 1 options '{"from":1}' 'options.from is 1, not a text'
 spoiled 1 first 6002 'first is 6002, not one of the cases'
-spoiled 1 zeroulp_journal '"1"' 'is no header of a journal'
-refuses fuzz_merge_of_a_spoiled_journal 'spoiled.jsonl: line 1: is no header' \
+spoiled 1 zeroulp_journal '"2"' 'is a journal of version "2", not 2'
+refuses fuzz_merge_of_a_spoiled_journal 'spoiled.jsonl: line 1: is a journal' \
   fuzz merge spoiled.jsonl
 
 sed 3p whole.jsonl >twice.jsonl
@@ -151,8 +185,9 @@ shows fuzz_merge_of_replicas '^held' fuzz merge --replicated \
 run 0 fuzz arith --cases 6001 --seed 3 --block 70 --journal seventy.jsonl
 refuses fuzz_merge_of_other_blocks 'cannot be compared' \
   fuzz merge --replicated whole.jsonl seventy.jsonl
-sed -i '4s/"digest":"./"digest":"x/; 4s/"x/"0/' machine2.jsonl
-sed -i '4s/"elements":\([0-9]*\)/"elements":1\1/' machine2.jsonl
+sed '4s/"digest":"./"digest":"x/; 4s/"x/"0/
+  4s/"elements":\([0-9]*\)/"elements":1\1/' shard1.jsonl |
+  sealed 4 >machine2.jsonl
 run 1 fuzz merge --replicated shard0.jsonl shard1.jsonl shard2.jsonl \
   machine2.jsonl
 is fuzz_merge_of_machines_that_disagree '' "$reason"
@@ -181,6 +216,26 @@ count=$(sed -n 's/^  "mismatches": \([0-9]*\),/\1/p' .out)
 run 1 fuzz merge wrong0.jsonl wrong1.jsonl --json
 is fuzz_merge_counts_mismatches "$count" \
   "$(sed -n 's/^  "mismatches": \([0-9]*\),/\1/p' .out)"
+
+# A finding that somebody took out is no "held".
+sed 's/"mismatches":[0-9]*,"case":[0-9]*,"token":"[^"]*"/"mismatches":0/' \
+  wrong1.jsonl >right1.jsonl
+refuses fuzz_merge_of_a_finding_taken_out \
+  'right1.jsonl: line [0-9]+: its checksum does not fit' \
+  fuzz merge wrong0.jsonl right1.jsonl
+
+# Coverage is counted of cases 0 to 19999: a shard says how many it has.
+counting="fuzz decode --cases 40050 --seed 3"
+shows fuzz_coverage_of_a_shard '^coverage: [1-9]' $counting --shard 0/400
+shows fuzz_coverage_of_a_part '^coverage of the 76 cases below 20000: [1-9]' \
+  $counting --shard 199/400
+shows fuzz_coverage_of_none '^coverage: not counted: only cases below 20000' \
+  $counting --shard 399/400
+shows fuzz_coverage_of_a_journal '^coverage of the 76 cases below 20000: ' \
+  $counting --shard 199/400 --block 30 --journal counted.jsonl
+run 0 $counting --shard 399/400 --json
+holds fuzz_json_counts_none grep -q '"cases_in_bins": 0$' .out
+holds fuzz_json_has_no_bins_of_none sh -c '! grep -q "\"bins\"" .out'
 
 # MPI, where the program was built with it and there is a launcher.
 refuses fuzz_mpi_needs_a_journal '--mpi needs --journal|no MPI' $campaign --mpi

@@ -71,6 +71,8 @@ refuses fuzz_a_replay_of_other_settings 'excludes' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f --from e5m2
 refuses fuzz_no_time 'seconds' fuzz decode --seconds 0
 refuses fuzz_a_time_that_is_none 'seconds' fuzz decode --seconds nan
+refuses fuzz_a_time_without_end '--seconds 1e\+300: .*, up to 1e9' \
+  fuzz decode --seconds 1e300
 refuses fuzz_a_negative_seed 'seed' fuzz decode --seed -1
 run 1 fuzz quantize --against convention:trt_llm --group 128x128 --json
 holds fuzz_keeps_what_is_fixed grep -q 'group=128x128' .out
