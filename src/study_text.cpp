@@ -31,6 +31,12 @@ input parse_input(std::string_view text) {
     x.matrix = read_matrix(text);
     return x;
   }
+  if (text.find(".npy") != std::string_view::npos) {
+    throw input_error(fmt::format(
+        "input '{}': a file is FILE.npy, or FILE.npy:bf16 where uint16 "
+        "elements hold BF16",
+        text));
+  }
   const auto plus = text.find(")+");
   if (plus == std::string_view::npos) return {parse_distribution(text)};
   input x{parse_distribution(text.substr(0, plus + 1))};

@@ -53,7 +53,7 @@ void plugin_code::read_claims(const std::vector<std::string>& lines) {
         refuse(file, fmt::format("it speaks version {} of the protocol, not {}",
                                  version, protocol_version));
       }
-      name_ = from_word(words[2]);
+      name_ = one_line(from_word(words[2]));
       on_device_ = words[3] == "device";
     } else if (words.size() == 7 && words[0] == "claim") {
       const kind k = kind_called(file, words[1]);

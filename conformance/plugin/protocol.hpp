@@ -71,6 +71,9 @@ const std::vector<operation_spec>& operations();
 
 std::string to_word(std::string_view text);
 std::string from_word(std::string_view word);
+/// What somebody else says, for a line of a report: control characters are
+/// spaces.
+std::string one_line(std::string text);
 
 /// Cuts at single spaces.
 std::vector<std::string_view> words_of(std::string_view line);

@@ -143,7 +143,7 @@ std::vector<std::string> worker::start() {
   for (std::string line;;) {
     const auto got = socket_->receive(line, load_limit);
     if (got != line_socket::result::line) {
-      const auto how = end(got == line_socket::result::timeout);
+      const auto how = end(got == line_socket::result::timeout, command_.hint);
       throw input_error(
           fmt::format("{}: while it was loaded, it {}", command_.file(),
                       got == line_socket::result::timeout
@@ -152,8 +152,8 @@ std::vector<std::string> worker::start() {
     }
     if (line.starts_with("bad ")) {
       end(true);
-      throw input_error(
-          fmt::format("{}: {}", command_.file(), from_word(line.substr(4))));
+      throw input_error(fmt::format("{}: {}", command_.file(),
+                                    one_line(from_word(line.substr(4)))));
     }
     if (line == "ready") return lines;
     lines.push_back(line);
@@ -182,11 +182,11 @@ call_end worker::call(const std::string& line) {
     if (at) return {0, std::string(words[1]), *at};
   }
   throw call_failure(fault::failed, words.size() == 2 && words[0] == "bad"
-                                        ? from_word(words[1])
+                                        ? one_line(from_word(words[1]))
                                         : "its process said something else");
 }
 
-call_failure worker::end(bool hung) {
+call_failure worker::end(bool hung, const std::string& hint) {
   if (hung) ::kill(process_, SIGKILL);
   ::close(socket_->fd());
   socket_.reset();
@@ -202,8 +202,9 @@ call_failure worker::end(bool hung) {
     return {fault::signal, fmt::format("died of signal {}, {}{}", signal,
                                        strsignal(signal), text)};
   }
-  return {fault::ended, fmt::format("ended its process with status {}{}",
-                                    WEXITSTATUS(status), text)};
+  const int code = WEXITSTATUS(status);
+  return {fault::ended, fmt::format("ended its process with status {}{}{}",
+                                    code, text, code == 0 ? hint : "")};
 }
 
 off_t worker::output_size() const {
@@ -217,7 +218,7 @@ std::string worker::last_words() const {
   const auto n = ::pread(output_fd_, part, sizeof part, from);
   std::string_view text(part, n > 0 ? static_cast<std::size_t>(n) : 0);
   while (text.ends_with('\n')) text.remove_suffix(1);
-  return std::string(text.substr(text.rfind('\n') + 1));
+  return one_line(std::string(text.substr(text.rfind('\n') + 1)));
 }
 
 }  // namespace zeroulp::conformance::plugin

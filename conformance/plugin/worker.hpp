@@ -22,6 +22,8 @@ struct command_line {
   std::vector<std::string> words;
   /// NAME=VALUE, besides this process's own.
   std::vector<std::string> variables;
+  /// What its user may have left out if it ends at once, as if all were well.
+  std::string hint;
 
   const std::string& file() const { return words.back(); }
 };
@@ -52,8 +54,8 @@ class worker {
   call_end call(const std::string& line);
 
  private:
-  /// Ends the process and says how it ended.
-  call_failure end(bool hung);
+  /// Ends the process and says how it ended; if with status 0, `hint` too.
+  call_failure end(bool hung, const std::string& hint = "");
   /// The last line that it printed to stderr; may be empty.
   std::string last_words() const;
   off_t output_size() const;

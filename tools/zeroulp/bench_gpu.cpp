@@ -186,8 +186,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
 #else
 
 void run_gpu(const gpu_request&, outcome&) {
-  throw input_error(
-      "bench gpu: this build has no GPU support: install nvcc and build again");
+  throw input_error(fmt::format("bench gpu: {}", no_gpu_part));
 }
 
 #endif

@@ -63,10 +63,7 @@ platform_text gpu_platform() {
 #else
 
 [[noreturn]] void refuse_gpu() {
-  throw input_error(
-      "conform --gpu: this build has no checks for GPUs: install nvcc and "
-      "build "
-      "again");
+  throw input_error(fmt::format("conform --gpu: {}", no_gpu_part));
 }
 conformance::check_list gpu_checks() { refuse_gpu(); }
 platform_text gpu_platform() { refuse_gpu(); }

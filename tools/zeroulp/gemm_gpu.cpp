@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "program.hpp"
 #include "zeroulp/io.hpp"
 #ifdef ZEROULP_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -156,8 +157,7 @@ std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
 #else
 
 std::string require_gpu(const char* who) {
-  throw input_error(fmt::format(
-      "{}: this build has no GPU support: install nvcc and build again", who));
+  throw input_error(fmt::format("{}: {}", who, no_gpu_part));
 }
 
 std::string gemm_on_gpu(const recipe&, const gemm_operand<std::uint32_t>&,

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench_interval.hpp"
+#include "whole_number.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -31,17 +32,43 @@ double find(const std::vector<study::rate>& rates, const std::string& interval,
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Those of a row of the bench; nothing where it is another's.
+[[noreturn]] void refuse(const std::string& file, std::string_view what) {
+  throw input_error(
+      fmt::format("{}: {}: make it by zeroulp bench gpu {} --json", file, what,
+                  interval_bench));
+}
+
+/// A field of a row that is to be a text.
+std::string text_of(const json& row, const char* field) {
+  const json text = row.value(field, json());
+  if (text.is_string()) return text.get<std::string>();
+  throw input_error(
+      fmt::format("its {} is {}, not a text", field, text.dump()));
+}
+
+/// That of a row of the bench; nothing where it is of something else, or
+/// nothing was measured. Throws input_error.
 std::optional<study::rate> rate_of(const json& row) {
-  if (!row.is_object() || !row.contains("who") || !row.contains("value") ||
-      row.value("name", std::string()) != interval_bench ||
-      row.value("unit", std::string()) != "TFLOP/s") {
+  if (!row.is_object()) throw input_error("it is no object");
+  if (row.value("name", json()) != interval_bench || !row.contains("value")) {
     return {};
   }
-  const auto interval = promotion_of(row["who"].get<std::string>());
-  const double tflops = row["value"].get<double>();
-  if (interval.empty() || !(tflops > 0)) return {};
-  return study::rate{interval, row.value("size", std::string()), tflops};
+  const auto interval = promotion_of(text_of(row, "who"));
+  if (interval.empty()) return {};
+  if (interval != "none" && whole_number<int>(interval).value_or(0) <= 0) {
+    throw input_error(
+        fmt::format("its who is '{}', no interval", text_of(row, "who")));
+  }
+  if (text_of(row, "unit") != "TFLOP/s") {
+    throw input_error(
+        fmt::format("its unit is '{}', not TFLOP/s", text_of(row, "unit")));
+  }
+  const json& value = row["value"];
+  if (!value.is_number() || !(value.get<double>() > 0)) {
+    throw input_error(
+        fmt::format("its value is {}, not a number above 0", value.dump()));
+  }
+  return study::rate{interval, text_of(row, "size"), value.get<double>()};
 }
 
 }  // namespace
@@ -50,22 +77,17 @@ std::vector<study::rate> read_throughput(const std::string& file) {
   const auto bytes = read_file(file);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               bytes.size());
-  std::vector<study::rate> all;
   const auto list = json::parse(text, nullptr, false);
-  if (list.is_array()) {
+  if (!list.is_array()) refuse(file, "no list of rows");
+  std::vector<study::rate> all;
+  for (std::size_t i = 0; i < list.size(); ++i) {
     try {
-      for (const auto& row : list) {
-        if (const auto r = rate_of(row)) all.push_back(*r);
-      }
-    } catch (const json::exception&) {
-      all.clear();
+      if (const auto r = rate_of(list[i])) all.push_back(*r);
+    } catch (const input_error& e) {
+      refuse(file, fmt::format("row {}: {}", i + 1, e.what()));
     }
   }
-  if (all.empty()) {
-    throw input_error(
-        fmt::format("{}: no throughput: make it by zeroulp bench gpu {} --json",
-                    file, interval_bench));
-  }
+  if (all.empty()) refuse(file, fmt::format("no row of {}", interval_bench));
   return all;
 }
 

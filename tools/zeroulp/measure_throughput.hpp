@@ -10,7 +10,7 @@
 namespace zeroulp::program {
 
 /// In the order of the file; other benchmarks in it, and rows that failed, are
-/// left out. Throws input_error if nothing is left.
+/// left out. Throws input_error that says which row is bad, or if none is left.
 std::vector<study::rate> read_throughput(const std::string& file);
 
 /// A row for each interval, a column for each size, TFLOP/s.

@@ -1,5 +1,7 @@
 #include "plugin_memory.hpp"
 
+#include "program.hpp"
+
 #ifdef ZEROULP_HAVE_CUDA
 #include <cuda_runtime.h>
 #endif
@@ -50,8 +52,7 @@ std::string plugin_memory::leave() {
 
 std::string plugin_memory::enter(std::size_t) {
   if (!on_device_) return "";
-  return "it wants device memory, and this build of zeroulp has no GPU "
-         "support: install nvcc and build again";
+  return std::string("it wants device memory: ") + no_gpu_part;
 }
 
 std::string plugin_memory::leave() { return ""; }

@@ -40,14 +40,20 @@ std::string python_path() {
 command_line command_of(std::string_view name) {
   const bool is_python = name.starts_with(python);
   const std::string file(is_python ? name.substr(python.size()) : name);
+  if (file.empty()) {
+    throw input_error("'python:' names no file: use python:FILE.py");
+  }
   if (!std::filesystem::is_regular_file(file)) {
     throw input_error(fmt::format(
         "{}: no such file: a plug-in is LIB.so or python:FILE.py", file));
   }
-  if (!is_python) return {{"/proc/self/exe", plugin_worker_command, file}, {}};
+  if (!is_python) {
+    return {{"/proc/self/exe", plugin_worker_command, file}, {}, ""};
+  }
   const char* const chosen = std::getenv("ZEROULP_PYTHON");
   return {{chosen != nullptr ? chosen : "python3", file},
-          {"PYTHONPATH=" + python_path()}};
+          {"PYTHONPATH=" + python_path()},
+          ": a plug-in in Python ends with zeroulp_plugin.serve(\"NAME\")"};
 }
 
 }  // namespace

@@ -80,6 +80,10 @@ void print(std::string_view text);
 std::string protect(std::string_view argument);
 std::string plain(std::string text);
 
+/// What a build without CUDA answers.
+inline constexpr const char* no_gpu_part =
+    "this build has no GPU part: install nvcc and build with -DZEROULP_CUDA=ON";
+
 /// Throws input_error if the machine has less memory than `bytes`: the system
 /// may grant more than there is, and end the program when it is used.
 void require_memory(double bytes);

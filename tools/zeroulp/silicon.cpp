@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "program.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 #ifdef ZEROULP_HAVE_DEVICE
@@ -86,9 +87,7 @@ void keep_to_instructions(fuzz::settings&) {}
 fuzz::pins limits_of_kernels(fuzz::target) { return {}; }
 
 fuzz::opponent absent(std::string_view opponent) {
-  throw input_error(fmt::format(
-      "{}: this build has no GPU support: install nvcc and build again",
-      opponent));
+  throw input_error(fmt::format("{}: {}", opponent, no_gpu_part));
 }
 
 fuzz::opponent silicon_opponent() { return absent(silicon); }

@@ -102,9 +102,7 @@ void run_record(const record_request& q, outcome& out) {
 #else
 
 void run_record(const record_request&, outcome&) {
-  throw input_error(
-      "vectors record: this build has no GPU support: install nvcc and build "
-      "again");
+  throw input_error(fmt::format("vectors record: {}", no_gpu_part));
 }
 
 #endif

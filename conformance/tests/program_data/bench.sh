@@ -30,5 +30,9 @@ run 0 bench gemm.exact --quick --json --simd portable
 holds bench_uses_the_instructions_asked_for \
   grep -q '"simd": "portable"' .out
 refuses bench_refuses_an_unknown_name "'x'.*gemm.hopper_fp8, " bench x
+# Where there is no GPU part, no name is looked at, and no GPU.
+refuses bench_gpu_refuses_an_unknown_name \
+  "'x'.*gemm.interval, |this build has no GPU part: .*-DZEROULP_CUDA=ON" \
+  bench gpu x
 refuses bench_refuses_unknown_instructions "'sse': here it can be portable" \
   bench pack --simd sse

@@ -73,8 +73,8 @@ holds records_have_known_sources sh -c \
 
 # --gpu: with the checks for GPUs built in, or without.
 "$program" conform --gpu --list >.out 2>.err
-if grep -q 'no checks for GPUs' .err; then
-  refuses conform_gpu_says_what_to_build 'install nvcc' conform --gpu
+if grep -q 'no GPU part' .err; then
+  refuses conform_gpu_says_what_to_build 'DZEROULP_CUDA=ON' conform --gpu
 else
   shows conform_gpu_lists_its_checks 'core.decode +F1 F2 F3 F4 F5 +host' \
     conform --gpu --list

@@ -215,6 +215,8 @@ refused_matrix that_is_missing 'input=nowhere.npy: .*nowhere.npy' \
   a.input=nowhere.npy
 refused_matrix of_codes 'u16.npy:bf16' a.input=u16.npy
 refused_matrix that_is_no_bf16 'needs uint16' a.input=x.npy:bf16
+refused_matrix of_another_type \
+  "input 'x.npy:fp8': a file is FILE.npy, or FILE.npy:bf16" a.input=x.npy:fp8
 refused_matrix with_nan 'element \(0, 1\) is nan' a.input=nan.npy
 refused_matrix beyond_bf16 'beyond bf16' a.input=wide.npy
 refused_matrix of_one_dimension 'dimensions' a.input=line.npy
@@ -322,6 +324,19 @@ for text in 'interval,tflops' '[]' '{}' '[{"name": "gemm.interval"}]' \
   refuses measure_refuses_a_bad_throughput 'bench gpu gemm.interval --json' \
     measure --question interval --throughput bad.json --out bad
 done
+# bad_row FIELD JSON PATTERN: what the third row of rates.json has instead.
+bad_row() {
+  sed "/promoted every 128/s|\"$1\": [^,]*|\"$1\": $2|" rates.json >bad.json
+  refuses "measure_refuses_a_throughput_whose_$1_is_$2" \
+    "^zeroulp: bad.json: row 3: its $1 is $3: make it by zeroulp bench gpu" \
+    measure --question interval --throughput bad.json --out bad
+}
+bad_row value '"fast"' '"fast", not a number above 0'
+bad_row value -3 '-3, not a number above 0'
+bad_row value null 'null, not a number above 0'
+bad_row who 128 '128, not a text'
+bad_row who '"promoted every other"' "'promoted every other', no interval"
+bad_row unit '"GFLOP/s"' "'GFLOP/s', not TFLOP/s"
 refuses measure_refuses_a_missing_throughput 'nowhere.json' \
   measure --question interval --throughput nowhere.json --out bad
 refuses measure_refuses_cells_beyond_memory memory \

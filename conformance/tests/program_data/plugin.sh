@@ -177,6 +177,8 @@ for only in $conformed; do
 done
 refuses plugin_with_gpu 'excludes' conform --plugin "$liar" --gpu
 refuses plugin_that_is_none 'use LIB.so' conform --plugin core
+refuses plugin_without_a_file 'names no file: use python:FILE.py' \
+  conform --plugin python:
 refuses plugin_that_cannot_be_identified 'no such file' identify plugin x.so
 unset ZEROULP_LIE
 
@@ -209,6 +211,9 @@ END
   token=$(sed -n 's/.* --replay \(.*\)$/\1/p' .out)
   run 1 fuzz gemm --against python:broken.py --replay "${token:-none}"
   holds plugin_in_python_that_writes_far grep -q 'died of signal 11' .out
+  sed -i 's/^    import.*/    raise ValueError("one\\n\\x1btwo")/' broken.py
+  run 1 fuzz gemm --against python:broken.py
+  holds plugin_in_python_that_raises_lines grep -q 'ValueError: one  two$' .out
   # zeroulp_plugin.py, from another folder than its own; a user's comes first.
   cp "$examples/plugin_numpy.py" far_away.py
   shows plugin_in_python_lies_elsewhere '^named: vllm$' \
@@ -223,4 +228,10 @@ END
   echo 'raise ValueError("at once")' >broken.py
   refuses plugin_in_python_that_ends 'ValueError: at once' \
     fuzz gemm --against python:broken.py
+  for line in 'import zeroulp_plugin' 'print("all well")'; do
+    echo "$line" >broken.py
+    refuses "plugin_in_python_that_ends_after_its_${line%%[ (]*}" \
+      'status 0.*: a plug-in in Python ends with zeroulp_plugin.serve' \
+      conform --plugin python:broken.py
+  done
 fi
