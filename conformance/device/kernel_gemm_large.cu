@@ -1,6 +1,6 @@
 // The GEMM kernels against the emulator, all on the device: every output of the
-// shapes that are timed and of those that DeepSeek-V3 trains with, and of
-// random ones.
+// shapes that are timed and of those that DeepSeek-V3 trains with, of those for
+// which each kernel for groups is chosen, and of random ones.
 
 #include <span>
 
@@ -13,9 +13,17 @@ namespace {
 
 using cuda::gemm_groups;
 
-enum class content : std::uint8_t { codes, scales, sums };
+enum class content : std::uint8_t { codes, scales, sums, nan };
 
-/// Codes of about N(0, 1); positive FP32 numbers, or any, around 1.
+/// Codes of about N(0, 1); positive FP32 numbers, or any, around 1; NaN.
+__device__ std::uint32_t drawn(content what, format f, counter_rng& rng) {
+  if (what == content::codes) return normal_code(f, rng);
+  if (what == content::nan) return f == fp32 ? fp32_nan : 0x7fff;
+  const std::uint32_t sign = what == content::sums ? 0x80000000 : 0;
+  const std::uint32_t exponent = 120 + rng.below(8);
+  return exponent << 23 | (rng.next32() & (0x7fffff | sign));
+}
+
 template <class Word>
 __global__ void fill_with(content what, format f, std::uint64_t seed,
                           std::uint64_t count, Word* out) {
@@ -23,11 +31,7 @@ __global__ void fill_with(content what, format f, std::uint64_t seed,
   std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   for (; i < count; i += stride) {
     counter_rng rng(seed, i);
-    const std::uint32_t sign = what == content::sums ? 0x80000000 : 0;
-    out[i] = static_cast<Word>(what == content::codes
-                                   ? normal_code(f, rng)
-                                   : (120 + rng.below(8)) << 23 |
-                                         (rng.next32() & (0x7fffff | sign)));
+    out[i] = static_cast<Word>(drawn(what, f, rng));
   }
 }
 
@@ -77,8 +81,10 @@ cuda::operand operand_of(format f, matrix_view<const std::uint8_t> codes,
 }
 
 /// One call of cuda::gemm, and the emulator's for each of its products.
+/// `c_before`: 1: C begins where the copy engine does not read it.
 verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
-                   const std::vector<std::int32_t>& table = {}) {
+                   const std::vector<std::int32_t>& table = {},
+                   int c_before = 0) {
   const std::ptrdiff_t n = s.n, d_rows = s.d_rows();
   const auto scales = [&](granularity by, bool several, std::ptrdiff_t rows) {
     return filled<std::uint32_t>(
@@ -91,7 +97,9 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   const auto sa = scales(r.a, s.has_several_a(), s.m);
   const auto sb = scales(r.b, s.has_several_b(), s.n);
   const bool adds = r.end == epilogue::accumulate;
-  const filled<std::uint32_t> c(content::sums, fp32, adds ? d_rows : 0, n);
+  const filled<std::uint32_t> sums(content::sums, fp32, adds ? d_rows : 0, n);
+  const matrix_view<const std::uint32_t> c(sums.memory.data() + c_before,
+                                           sums.rows, n);
   const auto size = static_cast<std::size_t>(d_rows * n);
   // What no product covers stays 0 in both.
   const device_buffer<std::uint32_t> d(size), right(size);
@@ -102,10 +110,16 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   }
   cuda::gemm(r, {s.kind, s.count, table.empty() ? nullptr : entries.data()},
              operand_of(fa, a.view(), sa.view()),
-             operand_of(fb, b.view(), sb.view()), {c.memory.data(), c.rows, n},
+             operand_of(fb, b.view(), sb.view()), {c.data, c.rows, n},
              {d.data(), d_rows, n});
   for (const auto& p : products_of(r, s, table)) {
     if (p.rows == 0) continue;
+    if (p.is_spoiled) {
+      fill_with<<<132, 128>>>(content::nan, r.output, 0,
+                              static_cast<std::uint64_t>(p.rows * n),
+                              right.data() + p.row * n);
+      continue;
+    }
     const std::ptrdiff_t length = p.k_end - p.k_begin;
     const auto scales_from = [&](const filled<std::uint32_t>& x, granularity by,
                                  std::ptrdiff_t first, std::ptrdiff_t rows) {
@@ -113,18 +127,15 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                             scale_count(rows, by.mn),
                             scale_count(length, by.k));
     };
-    const auto rows = [&](matrix_view<std::uint32_t> x) {
-      return x.block(p.row, 0, p.rows, n);
-    };
     matrix_view<const std::uint32_t> addend;
-    if (adds) addend = rows({c.memory.data(), d_rows, n});
+    if (adds) addend = c.block(p.row, 0, p.rows, n);
     cuda::emulate_gemm(
         r,
         operand_of(fa, a.view().block(p.a_row, p.k_begin, p.rows, length),
                    scales_from(sa, r.a, p.first_a_scale, p.rows)),
         operand_of(fb, b.view().block(p.b_row, p.k_begin, n, length),
                    scales_from(sb, r.b, p.first_b_scale, n)),
-        addend, rows({right.data(), d_rows, n}));
+        addend, {right.data() + p.row * n, p.rows, n});
   }
   const device_buffer<output_difference> found(1);
   if (r.output == fp32) {
@@ -299,6 +310,62 @@ verdict check_experts(const effort& e) {
   return v;
 }
 
+/// Groups of any size, among them empty ones; rows or elements of K in none;
+/// an entry that cannot be, which spoils the groups beside it.
+std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
+  const bool by_k = s.kind == gemm_groups::k_ranges;
+  const bool has_edges = !s.has_several_a();
+  const auto most = static_cast<std::int32_t>(by_k ? s.k : s.m);
+  const int each = by_k ? 128 : 1;
+  const auto count = static_cast<std::uint32_t>(s.count);
+  std::vector<std::int32_t> table(count + (has_edges ? 1 : 0));
+  for (auto& entry : table) entry = rng.between(0, most / each) * each;
+  if (has_edges) std::sort(table.begin(), table.end());
+  if (by_k && rng.one_in(2)) table.back() = most;
+  const std::int32_t strange[] = {-rng.between(1, 300),
+                                  most + rng.between(1, 300), 64};
+  table[1 + rng.below(count - 1)] = strange[rng.below(by_k ? 3 : 2)];
+  return table;
+}
+
+/// Every kernel for groups, of shapes for which it is chosen where there are
+/// 132 multiprocessors: tiles of 256 rows are two waves of them for groups of
+/// 740 rows and tiles of 128 four; of 350, both two. Panels serve BF16 whose
+/// rows are whole pieces of 16 bytes and to which nothing is added, in groups
+/// of rows; all else has the kernels without.
+verdict check_groups(const effort& e) {
+  using enum gemm_groups;
+  verdict v;
+  std::uint64_t turn = 0;
+  // which: how B is scaled, BF16, C. types: of A and B; where C begins.
+  const auto hold = [&](gemm_groups kind, std::ptrdiff_t each, std::ptrdiff_t n,
+                        int which, int types) {
+    auto r = recipe_called(which % 2 == 0 ? "deepgemm.1d2d" : "deepgemm.1d1d");
+    r.output = which / 2 % 2 == 0 ? fp32 : bf16;
+    r.end = which / 4 == 0 ? epilogue::store : epilogue::accumulate;
+    const trial_shape s{kind, 5, kind == rows ? 5 * each : each, n,
+                        kind == k_ranges ? 1068 : 300};
+    counter_rng rng(e.seed + 31, turn++);
+    v += hold_large(r, types % 2 == 0 ? e4m3 : e5m2,
+                    types / 2 % 2 == 0 ? e4m3 : e5m2, s, draw_table(s, rng),
+                    (types / 2 + (kind == rows ? 0 : 1)) % 2);
+  };
+  for (int which = 0; which < 8; ++which) {
+    for (const auto kind : {rows, first_rows, k_ranges}) {
+      for (int types = 0; types < (e.level == 0 ? 1 : 4); ++types) {
+        hold(kind, 740, 2040, which, which + types);
+      }
+      if (e.level == 0) continue;
+      hold(kind, 350, 2040, which, which);
+      for (const std::ptrdiff_t each : {740, 350}) {
+        hold(kind, each, 2044, which, which + 1);  // rows of words
+        hold(kind, each, 2043, which, which + 2);  // rows that begin anywhere
+      }
+    }
+  }
+  return v;
+}
+
 verdict check_any(const effort& e) {
   verdict v;
   const int most = e.level == 0 ? 200 : 3000;
@@ -323,6 +390,7 @@ check_list gemm_large_checks() {
   return {check_of("kernel.gemm.large.timed", check_timed),
           check_of("kernel.gemm.large.layers", check_layers),
           check_of("kernel.gemm.large.experts", check_experts),
+          check_of("kernel.gemm.large.groups", check_groups),
           check_of("kernel.gemm.large.random", check_any)};
 }
 

@@ -208,10 +208,9 @@ verdict check_given(const effort& e) {
 
 /// Numbers whose amax is another in each 128 x 128: any significand, anywhere.
 word_matrix numbers_for(const quantizer& q, const placed_shape& s,
-                        counter_rng& rng) {
+                        bool has_specials, counter_rng& rng) {
   word_matrix x(s.rows, s.cols);
   const std::uint32_t fraction = rng.one_in(2) ? 0x7fffff : 0x7f0000;
-  const bool has_specials = rng.one_in(8);
   for (std::ptrdiff_t i0 = 0; i0 < s.rows; i0 += tile) {
     for (std::ptrdiff_t j0 = 0; j0 < s.cols; j0 += tile) {
       const int top = 127 + rng.between(-6, 6);
@@ -239,7 +238,7 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
 /// Quantizes x, its transpose, or both in one pass; twice.
 void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
                  bool turned, counter_rng& rng, verdict& v) {
-  word_matrix x = numbers_for(q, s, rng);
+  word_matrix x = numbers_for(q, s, rng.one_in(8), rng);
   guarded_matrix in(s.rows, s.cols, bytes_of(q.from), s.in);
   in.upload(x.view());
   struct output {
@@ -305,6 +304,143 @@ verdict check_matrices(const effort& e) {
   return v;
 }
 
+/// A large matrix whose tiles are those of a small one, again and again.
+struct repeated {
+  std::ptrdiff_t rows, cols, small_rows, small_cols;
+
+  ZEROULP_HD std::ptrdiff_t source(std::ptrdiff_t at) const {
+    return at / cols % small_rows * small_cols + at % cols % small_cols;
+  }
+};
+
+struct repeated_difference {
+  unsigned long long count, at;
+  std::uint32_t got, right;
+};
+
+/// Calls use(i) for each element of the large matrix.
+template <class Use>
+__device__ void for_each_repeated(const repeated& r, Use use) {
+  const std::ptrdiff_t stride = std::ptrdiff_t{gridDim.x} * blockDim.x;
+  std::ptrdiff_t i = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < r.rows * r.cols; i += stride) use(i);
+}
+
+__global__ void repeat(repeated r, const std::uint32_t* small,
+                       std::uint16_t* large) {
+  for_each_repeated(r, [&](std::ptrdiff_t i) {
+    large[i] = static_cast<std::uint16_t>(small[r.source(i)]);
+  });
+}
+
+template <class Code>
+__global__ void compare_repeated(repeated r, const std::uint32_t* small,
+                                 const Code* large,
+                                 repeated_difference* found) {
+  for_each_repeated(r, [&](std::ptrdiff_t i) {
+    const std::uint32_t got = large[i], right = small[r.source(i)];
+    if (got == right || atomicAdd(&found->count, 1) != 0) return;
+    found->at = static_cast<unsigned long long>(i);
+    found->got = got, found->right = right;
+  });
+}
+
+/// The output of a large matrix, and what is right in the small one.
+template <class Code>
+class repeated_output {
+ public:
+  repeated_output(const quantizer& q, codes_in small, std::ptrdiff_t rows,
+                  std::ptrdiff_t cols)
+      : codes_at_{rows, cols, small.rows, small.cols},
+        scales_at_{rows, cols / tile, small.rows, small.cols / tile},
+        right_(small.rows, small.cols, 4),
+        right_scales_(small.rows, small.cols / tile, 4),
+        codes_(static_cast<std::size_t>(rows * cols)),
+        scales_(static_cast<std::size_t>(rows * cols / tile)) {
+    word_matrix codes(small.rows, small.cols);
+    word_matrix scales(small.rows, small.cols / tile);
+    engine::quantize(q, small, codes.view(), scales.view());
+    right_.upload(codes.view());
+    right_scales_.upload(scales.view());
+  }
+  cuda::quantized view() const {
+    return {{codes_.data(), codes_at_.rows, codes_at_.cols},
+            {scales_.data(), scales_at_.cols}};
+  }
+  void compare(repeated_difference* found) const {
+    compare_repeated<<<132 * 8, 256>>>(codes_at_, right_.words(), codes_.data(),
+                                       found);
+    compare_repeated<<<132 * 8, 256>>>(scales_at_, right_scales_.words(),
+                                       scales_.data(), found);
+  }
+
+ private:
+  repeated codes_at_, scales_at_;
+  guarded_matrix right_, right_scales_;
+  device_buffer<Code> codes_;
+  device_buffer<std::uint32_t> scales_;
+};
+
+template <class Code>
+verdict hold_repeated(const quantizer& q, const word_matrix& small,
+                      const repeated& r, const std::uint16_t* x, int runs) {
+  const repeated_output<Code> y(q, small.view(), r.rows, r.cols);
+  const repeated_output<Code> yt(q, small.view().transposed(), r.cols, r.rows);
+  const device_buffer<repeated_difference> found(1);
+  for (int run = 0; run < runs; ++run) {
+    const bool straight = run % 2 == 0;
+    cuda::quantize(q, {x, r.rows, r.cols},
+                   straight ? y.view() : cuda::quantized{}, yt.view());
+    if (straight) y.compare(found.data());
+    yt.compare(found.data());
+  }
+  finish_kernel();
+  repeated_difference d{};
+  found.copy_to(&d, 1);
+  verdict v;
+  v.cases = static_cast<std::uint64_t>(runs * r.rows * r.cols);
+  v.failures = d.count;
+  if (d.count != 0) {
+    v.first_failure = name_of(q.to) + ", " + std::string(name_of(q.scale)) +
+                      in_hex("code or scale", d.got) + in_hex("not", d.right) +
+                      " at " + std::to_string(d.at);
+  }
+  return v;
+}
+
+/// Both orientations with several blocks on every multiprocessor, so that warps
+/// of one get apart: 1536 tiles, three rounds of four blocks each. Then one of
+/// 15 tiles is the core's, whose code and time are others'.
+verdict check_crowded(const effort& e) {
+  constexpr repeated r{32 * tile, 48 * tile, 5 * tile, 3 * tile};
+  constexpr quantizer ways[] = {
+      {bf16, e4m3, zeroulp_convention, scale_kind::float32, {1, tile}},
+      {bf16, e4m3, zeroulp_convention, scale_kind::pow2, {1, tile}},
+      {bf16, e4m3, named_conventions[3].value, scale_kind::float32, {1, tile}}};
+  verdict v;
+  counter_rng rng(e.seed, 10);
+  const auto runs = static_cast<int>(cases(e, 2, 20));
+  const device_buffer<std::uint16_t> x(
+      static_cast<std::size_t>(r.rows * r.cols));
+  for (const bool has_slow : {false, true}) {
+    word_matrix small =
+        numbers_for(ways[0], {r.small_rows, r.small_cols, {}, {}}, false, rng);
+    if (has_slow) small.words[0] = 0x7fc0;  // NaN
+    guarded_matrix there(small.rows, small.cols, 4);
+    there.upload(small.view());
+    repeat<<<132 * 8, 256>>>(r, there.words(), x.data());
+    for (quantizer q : ways) {
+      for (const format to : {e4m3, e5m2, e5m6}) {
+        q.to = to;
+        v += to == e5m6
+                 ? hold_repeated<std::uint16_t>(q, small, r, x.data(), runs)
+                 : hold_repeated<std::uint8_t>(q, small, r, x.data(), runs);
+      }
+    }
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_quantize_checks() {
@@ -314,6 +450,9 @@ check_list kernel_quantize_checks() {
   all.push_back(device_check("kernel.quantize.matrices",
                              "Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q10 Q11", "host",
                              check_matrices));
+  all.push_back(device_check("kernel.quantize.crowded",
+                             "Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q11", "host",
+                             check_crowded));
   for (const auto& how : named_conventions) {
     all.push_back(device_check(
         std::string("kernel.quantize.pairs.") + how.name,
