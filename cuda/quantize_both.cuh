@@ -66,22 +66,9 @@ struct both_sides {
   __device__ static std::uint32_t of_two(std::uint32_t two, int which) {
     return __float_as_uint(value_of<In>(two >> which % 2 * 16 & 0xffff));
   }
-  /// Lanes keep the half of the words that is theirs and send the other.
   __device__ void put_rows(thread_place t, std::uint32_t (&two)[4]) {
-    constexpr unsigned all = 0xffffffff;
-#pragma unroll
-    for (int half = 2; half > 0; half /= 2) {
-      const bool upper = (t.c & half) != 0;
-#pragma unroll
-      for (int i = 0; i < half; ++i) {
-        const std::uint32_t kept = upper ? two[i + half] : two[i];
-        const std::uint32_t sent = upper ? two[i] : two[i + half];
-        two[i] = __vmaxu2(kept, __shfl_xor_sync(all, sent, half));
-      }
-    }
-    two[0] = __vmaxu2(two[0], __shfl_xor_sync(all, two[0], 4));
-    two[0] = __vmaxu2(two[0], __shfl_xor_sync(all, two[0], 8));
-    if (t.c < 4) row_amax[4 * t.a + t.c] = two[0];
+    const std::uint32_t most = largest_pair_of_rows(two);
+    if (t.c < 4) row_amax[4 * t.a + t.c] = most;
   }
   __device__ void put_columns(thread_place t, const std::uint32_t (&two)[4]) {
     const bool upper = t.a % 2 != 0;

@@ -62,19 +62,44 @@ __device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
       : "memory");
 }
 
+/// The largest magnitudes of an octet's even and odd elements, as bits.
+__device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
+  std::uint32_t most = 0;
+#pragma unroll
+  for (int j = 0; j < 4; ++j) {
+    most = __vmaxu2(most, x.words[j] & 0x7fff7fff);
+  }
+  return most;
+}
+
+/// The largest magnitudes of two octets of BF16: of a in the low half, of b in
+/// the high. NaN if there is one.
+__device__ inline std::uint32_t two_largest(const octet<2>& a,
+                                            const octet<2>& b) {
+  const auto larger = [](std::uint32_t v, std::uint32_t w) {
+    std::uint32_t most;  // of any sign
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(v), "r"(w));
+    return most;
+  };
+  const auto of = [&](const octet<2>& x) {
+    return larger(larger(x.words[0], x.words[1]),
+                  larger(x.words[2], x.words[3]));
+  };
+  const std::uint32_t x = of(a), y = of(b);
+  return larger(__byte_perm(x, y, 0x5410), __byte_perm(x, y, 0x7632)) &
+         0x7fff7fff;
+}
+
 /// The largest magnitude of an octet, as bits of an element.
 template <class In>
 __device__ std::uint32_t largest_of(const octet<In::bytes>& x) {
-  std::uint32_t most = 0;
   if constexpr (In::bytes == 4) {
+    std::uint32_t most = 0;
 #pragma unroll
     for (int j = 0; j < 8; ++j) most = max(most, x.words[j] & 0x7fffffff);
     return most;
   } else {
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      most = __vmaxu2(most, x.words[j] & 0x7fff7fff);
-    }
+    const std::uint32_t most = largest_pair_of(x);
     return max(most & 0xffff, most >> 16);
   }
 }
@@ -99,6 +124,27 @@ __device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
     key[0] = max(key[0], __shfl_xor_sync(all, key[0], lanes));
   }
   return key[0];
+}
+
+/// The same of words of two keys each, half by half.
+template <int Rows>
+__device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
+  constexpr unsigned all = 0xffffffff;
+#pragma unroll
+  for (int half = Rows / 2; half > 0; half /= 2) {
+    const bool upper = (threadIdx.x & half) != 0;
+#pragma unroll
+    for (int i = 0; i < half; ++i) {
+      const std::uint32_t kept = upper ? two[i + half] : two[i];
+      const std::uint32_t sent = upper ? two[i] : two[i + half];
+      two[i] = __vmaxu2(kept, __shfl_xor_sync(all, sent, half));
+    }
+  }
+#pragma unroll
+  for (int lanes = Rows; lanes < 16; lanes *= 2) {
+    two[0] = __vmaxu2(two[0], __shfl_xor_sync(all, two[0], lanes));
+  }
+  return two[0];
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):

@@ -21,13 +21,12 @@ struct alignas(8) factor_pair {
 
 namespace detail {
 
-/// The scale and the factors of a group of this amax, that of its elements,
-/// unless those are multiplied. Returns false iff they are the core's to find.
-__device__ inline bool find_pair(const quantizer_plan& p, std::uint32_t amax,
-                                 group_factors& f, factor_pair& pair) {
-  const bool found = find_factors(p, amax, true, f);
+/// What decides for all elements of a group, in BF16, of these factors, unless
+/// those elements are multiplied. Returns false iff they are the core's.
+__device__ inline bool pair_of(const quantizer_plan& p, const group_factors& f,
+                               factor_pair& pair) {
   pair = {f.low, f.high < 0 ? f.high : 0};
-  if (f.high >= 0 || !p.rounds_once) return found;
+  if (f.high >= 0 || !p.rounds_once) return true;
   // From 2^64 on, low might be subnormal.
   if (f.scale >= 0x5f800000) return false;
   // high = 1 / scale rounded down, so that low >= 0 keeps the sign of -0.
@@ -37,7 +36,15 @@ __device__ inline bool find_pair(const quantizer_plan& p, std::uint32_t amax,
     rest = __fmaf_rn(f.high, pair.high, 1);
   }
   pair.low = __fmul_rn(rest, pair.high);
-  return found;
+  return true;
+}
+
+/// The scale and the factors of a group of this amax, that of its elements: see
+/// pair_of.
+__device__ inline bool find_pair(const quantizer_plan& p, std::uint32_t amax,
+                                 group_factors& f, factor_pair& pair) {
+  const bool found = find_factors(p, amax, true, f);
+  return pair_of(p, f, pair) && found;
 }
 
 template <bool Rounds = false>

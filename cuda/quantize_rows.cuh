@@ -14,14 +14,12 @@
 //   is_inside(i)                it is part of the target, which is wanted
 //   is_full()                   octets of all groups are, in aligned rows
 //   again(i)                    this lane's octet once more, where it is_inside
-//   targets                     if there are whole octets alone, in aligned
-//                               rows, or beyond the columns: so many targets
-//                               follow each other, with the same rows each
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 
 #include "cuda/quantize_job.cuh"
+#include "cuda/quantize_pair.cuh"
 
 namespace zeroulp::cuda {
 
@@ -119,14 +117,6 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   return true;
 }
 
-/// Targets of a lane's octets if those lie in aligned rows or beyond them; else
-/// 0.
-template <class Octets>
-inline constexpr int whole_targets = [] {
-  if constexpr (requires { Octets::targets; }) return Octets::targets;
-  return 0;
-}();
-
 /// The codes of this lane's octet x of group i, by the whole warp. Sets bit i
 /// of `open` iff the factors do not decide them.
 template <class Out, class In>
@@ -139,6 +129,39 @@ __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
                              [&](int) { return low; },
                              [&](int) { return high; }, low == high, high < 0,
                              1u << i, open);
+}
+
+/// Calls put(codes_of) once, with codes_of(i, x) as codes_of_octet, of BF16:
+/// the shortest that serves all groups of the warp. `largest`: as in
+/// find_groups.
+template <class Out, class Put>
+__device__ __forceinline__ void by_factors(const quantizer_plan& plan,
+                                           const group_factors& mine,
+                                           std::uint32_t largest,
+                                           unsigned& open, Put put) {
+  // Of zeros any factor decides.
+  if (__all_sync(all_lanes, mine.low == mine.high || largest == 0)) {
+    return put([&](int i, const octet<2>& x) {
+      const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
+      return encode_eight<Out>([&](int k) {
+        return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
+      });
+    });
+  }
+  factor_pair pair;
+  const bool has_pair = pair_of(plan, mine, pair);
+  if (plan.rounds_once && __all_sync(all_lanes, has_pair)) {
+    return put([&](int i, const octet<2>& x) {
+      const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
+                              __shfl_sync(all_lanes, pair.low, i, 16)};
+      return encode_eight<Out>([&](int k) {
+        return scaled(value_of<bf16_elements>(x.element(k)), by);
+      });
+    });
+  }
+  put([&](int i, const octet<2>& x) {
+    return codes_of_octet<Out, bf16_elements>(mine, i, x, open);
+  });
 }
 
 /// Takes the codes of groups from `first` on, those of one target.
@@ -170,31 +193,18 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
     return {true, 0, 0};
   }
   unsigned open = 0;
-  if constexpr (constexpr int targets = detail::whole_targets<Octets>;
-                targets > 0) {
-    constexpr int rows = count / targets;
+  const bool is_full = octets.is_full();
 #pragma unroll
-    for (int first = 0; first < count; first += rows) {
-      auto to = detail::writer_of<Out>(octets, first);
-#pragma unroll
-      for (int i = first; i < first + rows; ++i) {
-        to.put(i - first, detail::codes_of_octet<Out, In>(mine, i, x[i], open));
-      }
-    }
-  } else {
-    const bool is_full = octets.is_full();
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const auto codes = detail::codes_of_octet<Out, In>(mine, i, x[i], open);
-      const device_rows& to = octets.target(i).codes;
-      const std::ptrdiff_t at = column_of_octet(octets.group(i));
-      if (is_full) {
-        store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
-                          codes);
-      } else if (octets.is_inside(i)) {
-        store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
-                          to.whole, codes);
-      }
+  for (int i = 0; i < count; ++i) {
+    const auto codes = detail::codes_of_octet<Out, In>(mine, i, x[i], open);
+    const device_rows& to = octets.target(i).codes;
+    const std::ptrdiff_t at = column_of_octet(octets.group(i));
+    if (is_full) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
+                        codes);
+    } else if (octets.is_inside(i)) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
+                        to.whole, codes);
     }
   }
   return {false, open, mine.scale};

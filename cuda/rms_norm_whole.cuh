@@ -78,7 +78,7 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd,
 /// x, y and w are of BF16 and whole, of a multiple of eight columns, at most
 /// rms_whole_columns / Rows.
 template <class Out, int Rows>
-__global__ void __launch_bounds__(row_threads, 6)
+__global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
   using detail::rms_octet;
   constexpr int count = rms_whole_octets, of_row = count / Rows;
@@ -174,12 +174,15 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
   if (!makes_codes) return;
 
-  std::uint32_t keys[count];
+  // Of octet i and of octet i + count / 2.
+  std::uint32_t keys[count / 2];
 #pragma unroll
-  for (int i = 0; i < count; ++i) {
-    keys[i] = detail::largest_of<bf16_elements>(x[i]);
+  for (int i = 0; i < count / 2; ++i) {
+    keys[i] = detail::two_largest(x[i], x[i + count / 2]);
   }
-  const std::uint32_t largest = detail::largest_of_rows<count>(keys) << 16;
+  const std::uint32_t two = detail::largest_pair_of_rows(keys);
+  const std::uint32_t largest =
+      lane % count < count / 2 ? two << 16 : two & 0xffff0000;
   const detail::whole_octets<Rows> octets{job, nullptr};
   group_factors mine;
   unfinished_octets left{true, 0, 0};
@@ -187,18 +190,21 @@ __global__ void __launch_bounds__(row_threads, 6)
     left = {false, 0, mine.scale};
     const device_rows& codes_out = job.out.codes;
     char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
+    detail::by_factors<Out>(
+        job.plan, mine, largest, left.open, [&](auto codes_of) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const int c = i % of_row;
-      if (c * rms_whole_stride >= cols) continue;
-      const auto codes =
-          detail::codes_of_octet<Out, bf16_elements>(mine, i, x[i], left.open);
-      if (has(c) && i / of_row < rows) {
-        store<Out::bytes>(codes_at + i / of_row * codes_out.stride * Out::bytes,
-                          c * rms_whole_stride, (c + 1) * rms_whole_stride,
-                          true, codes);
-      }
-    }
+          for (int i = 0; i < count; ++i) {
+            const int c = i % of_row;
+            if (c * rms_whole_stride >= cols) continue;
+            const auto codes = codes_of(i, x[i]);
+            if (has(c) && i / of_row < rows) {
+              store<Out::bytes>(
+                  codes_at + i / of_row * codes_out.stride * Out::bytes,
+                  c * rms_whole_stride, (c + 1) * rms_whole_stride, true,
+                  codes);
+            }
+          }
+        });
   }
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
     detail::finish_whole_rms<Out, Rows>(job, my_rstd, left);

@@ -25,9 +25,9 @@ inline constexpr int sigmoid_bound = 10;
 /// Of slope / s - (1 + g (1 - s)), that sum's 2^-22 included, where |g| <=
 /// limit.
 __device__ inline float slope_bound(float limit) {
-  return limit <= 2   ? 12 * 0x1p-24f
-         : limit <= 4 ? 32 * 0x1p-24f
-                      : 104 * 0x1p-24f;
+  const float beyond_2 =
+      __fmaf_rn(__fmul_rn(limit, 1.8f * 0x1p-24f), limit, 12 * 0x1p-24f);
+  return limit <= 2 ? 12 * 0x1p-24f : beyond_2;
 }
 
 /// sigmoid(g) within sigmoid_bound.

@@ -13,10 +13,11 @@
 namespace zeroulp::cuda {
 namespace {
 
-/// Blocks for half warps of four rows.
-unsigned blocks_of(const request& r, const const_matrix& x) {
+/// Blocks for half warps of so many rows.
+unsigned blocks_of(const request& r, const const_matrix& x,
+                   int rows = swiglu_rows) {
   const unsigned units =
-      r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
+      r.blocks(ceil_div(x.rows, rows) * ceil_div(x.cols, tile_edge));
   return (units - 1) / (row_threads / 16) + 1;
 }
 
@@ -110,13 +111,13 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   if (is_whole({job.g, job.u, job.h, job.h_out.codes, job.g_cache.codes,
                 job.u_cache.codes},
                out_format, cache_format)) {
-    swiglu_forward_rows<e4m3_elements, e4m3_elements, true>
-        <<<blocks, row_threads, 0, stream>>>(job);
+    swiglu_forward_staged<e4m3_elements, e4m3_elements>
+        <<<blocks_of(r, g, staged_rows), row_threads, 0, stream>>>(job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
     with_codes(cache_format, [&](auto cache) {
-      swiglu_forward_rows<decltype(out), decltype(cache), false>
+      swiglu_forward_rows<decltype(out), decltype(cache)>
           <<<blocks, row_threads, 0, stream>>>(job);
     });
   });
@@ -177,7 +178,7 @@ void swiglu_backward(const swiglu_layer& layer, format from,
                                          job.dg_out.codes, job.du_out.codes},
                                         out_format, layer.cache.to)) {
     swiglu_backward_staged<e4m3_elements>
-        <<<blocks, row_threads, 0, stream>>>(job);
+        <<<blocks_of(r, dh, staged_rows), row_threads, 0, stream>>>(job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {

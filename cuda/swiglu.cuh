@@ -1,6 +1,6 @@
 // Defines the kernel of SwiGLU's forward pass over BF16 matrices: half a warp
 // reads four rows of 128 columns of each, and quantizes what it computes of
-// them.
+// them. For whole octets: swiglu_staged.cuh.
 //
 //   g, u -> their caches -> h -> h quantized
 //
@@ -36,26 +36,6 @@ __device__ inline void store_octet(const device_rows& to, std::ptrdiff_t row,
   store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
 }
 
-/// Reads four rows; of `Whole` rows those and octets beyond the matrix repeat
-/// the last, which adds nothing to an amax: no load needs a branch.
-template <bool Whole, int Bytes>
-__device__ void load_four_rows(const device_rows& from, std::ptrdiff_t row0,
-                               std::ptrdiff_t col0,
-                               octet<Bytes> (&x)[swiglu_rows]) {
-  if constexpr (!Whole) {
-    load_rows<Bytes>(from, row0, col0, x);
-  } else {
-    const std::ptrdiff_t last = from.rows - 1 - row0;
-    const std::ptrdiff_t col = min(col0, from.cols - 8);
-    const char* row = from.row<Bytes>(last < 0 ? from.rows - 1 : row0);
-#pragma unroll
-    for (int i = 0; i < swiglu_rows; ++i) {
-      x[i] = load<Bytes>(row, col, col + 8, true);
-      if (i < last) row += from.stride * Bytes;
-    }
-  }
-}
-
 template <class In>
 __device__ octet<In::bytes> load_octet(const device_rows& from,
                                        std::ptrdiff_t row,
@@ -63,21 +43,21 @@ __device__ octet<In::bytes> load_octet(const device_rows& from,
   return load<In::bytes>(from.row<In::bytes>(row), col0, from.cols, from.whole);
 }
 
-/// True iff all rows of half a warp, and this lane's columns, are part of an
+/// True iff all `Rows` of half a warp, and this lane's columns, are part of an
 /// m x n target whose rows are aligned.
-__device__ inline bool is_covered(const quantized_target& y,
-                                  const half_warp_place& at) {
+template <int Rows>
+__device__ bool is_covered(const quantized_target& y,
+                           const half_warp_place& at) {
   return y.groups != grouping::none && y.codes.whole &&
-         at.row0 + swiglu_rows <= y.codes.rows &&
+         at.row0 + Rows <= y.codes.rows &&
          column_of_octet(at.group) + 8 <= y.codes.cols;
 }
 
-/// h of four rows.
-template <bool Whole>
+/// h of so many rows.
+template <int Rows>
 struct hidden_octets {
   using elements = bf16_elements;
-  static constexpr int targets = Whole ? 1 : 0;
-  static constexpr int count = swiglu_rows;
+  static constexpr int count = Rows;
 
   const swiglu_job& job;
   half_warp_place at;
@@ -86,7 +66,7 @@ struct hidden_octets {
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const { return row(i) < job.g.rows; }
-  __device__ bool is_full() const { return is_covered(job.h_out, at); }
+  __device__ bool is_full() const { return is_covered<Rows>(job.h_out, at); }
   __device__ bf16_octet again(int i) const {
     const std::ptrdiff_t col0 = column_of_octet(at.group);
     return swiglu_octet(load_octet<bf16_elements>(job.g, row(i), col0),
@@ -94,50 +74,47 @@ struct hidden_octets {
   }
 };
 
-/// g of four rows, then u.
-template <bool Whole>
+/// g of so many rows, then u.
+template <int Rows>
 struct input_octets {
   using elements = bf16_elements;
-  static constexpr int targets = Whole ? 2 : 0;
-  static constexpr int count = 2 * swiglu_rows;
+  static constexpr int count = 2 * Rows;
 
   const swiglu_job& job;
   half_warp_place at;
 
   __device__ const quantized_target& target(int i) const {
-    return i < swiglu_rows ? job.g_cache : job.u_cache;
+    return i < Rows ? job.g_cache : job.u_cache;
   }
-  __device__ std::ptrdiff_t row(int i) const {
-    return at.row0 + i % swiglu_rows;
-  }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const {
     return target(i).groups != grouping::none && row(i) < job.g.rows;
   }
   __device__ bool is_full() const {
-    return is_covered(job.g_cache, at) && is_covered(job.u_cache, at);
+    return is_covered<Rows>(job.g_cache, at) &&
+           is_covered<Rows>(job.u_cache, at);
   }
   __device__ bf16_octet again(int i) const {
-    return load_octet<bf16_elements>(i < swiglu_rows ? job.g : job.u, row(i),
+    return load_octet<bf16_elements>(i < Rows ? job.g : job.u, row(i),
                                      column_of_octet(at.group));
   }
 };
 
 /// What is left of a half warp's rows; out of the way of the kernel's
 /// registers.
-template <class Out, class Cache>
+template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
                                            unfinished_octets hidden,
                                            unfinished_octets inputs) {
-  const half_warp_place at(swiglu_rows, job.g.cols);
-  finish_octets<Out>(job.out, {}, hidden_octets<false>{job, at}, hidden);
-  finish_octets<Cache>(job.cache, {}, input_octets<false>{job, at}, inputs);
+  const half_warp_place at(Rows, job.g.cols);
+  finish_octets<Out>(job.out, {}, hidden_octets<Rows>{job, at}, hidden);
+  finish_octets<Cache>(job.cache, {}, input_octets<Rows>{job, at}, inputs);
 }
 
 }  // namespace detail
 
-/// `Whole`: all matrices are, of a multiple of eight columns.
-template <class Out, class Cache, bool Whole>
+template <class Out, class Cache>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_forward_rows(const __grid_constant__ swiglu_job job) {
   constexpr int rows = swiglu_rows;
@@ -147,8 +124,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   detail::bf16_octet x[2 * rows];  // of g, then of u
   {
     detail::bf16_octet g[rows], u[rows];
-    detail::load_four_rows<Whole, 2>(job.g, at.row0, col0, g);
-    detail::load_four_rows<Whole, 2>(job.u, at.row0, col0, u);
+    load_rows<2>(job.g, at.row0, col0, g);
+    load_rows<2>(job.u, at.row0, col0, u);
 #pragma unroll
     for (int i = 0; i < rows; ++i) x[i] = g[i], x[rows + i] = u[i];
   }
@@ -157,11 +134,11 @@ __global__ void __launch_bounds__(row_threads, 6)
   if (job.g_cache.groups != grouping::none ||
       job.u_cache.groups != grouping::none) {
     inputs_left = quantize_octets<Cache>(
-        job.cache, {}, detail::input_octets<Whole>{job, at}, x);
+        job.cache, {}, detail::input_octets<rows>{job, at}, x);
   }
   if (job.h.data == nullptr && job.h_out.groups == grouping::none) {
     if (__any_sync(all_lanes, inputs_left.by_core || inputs_left.open != 0)) {
-      detail::finish_swiglu<Out, Cache>(job, hidden_left, inputs_left);
+      detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
     }
     return;
   }
@@ -180,24 +157,18 @@ __global__ void __launch_bounds__(row_threads, 6)
 #pragma unroll
     for (int i = 0; i < rows; ++i) settled.take(i, open, h[i]);
   }
-  if constexpr (Whole) {
-    octet_writer<2> to(job.h, at.row0, col0, job.h.data != nullptr);
 #pragma unroll
-    for (int i = 0; i < rows; ++i) to.put(i, h[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < rows; ++i) {
-      detail::store_octet(job.h, at.row0 + i, col0, h[i]);
-    }
+  for (int i = 0; i < rows; ++i) {
+    detail::store_octet(job.h, at.row0 + i, col0, h[i]);
   }
   if (job.h_out.groups != grouping::none) {
-    hidden_left = quantize_octets<Out>(
-        job.out, {}, detail::hidden_octets<Whole>{job, at}, h);
+    hidden_left = quantize_octets<Out>(job.out, {},
+                                       detail::hidden_octets<rows>{job, at}, h);
   }
   const bool by_core = hidden_left.by_core || inputs_left.by_core;
   if (__any_sync(all_lanes,
                  by_core || (hidden_left.open | inputs_left.open) != 0)) {
-    detail::finish_swiglu<Out, Cache>(job, hidden_left, inputs_left);
+    detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
   }
 }
 

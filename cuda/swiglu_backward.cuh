@@ -42,27 +42,25 @@ __device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
   return x;
 }
 
-/// dg of four rows, then du.
-template <class Cache>
+/// dg of so many rows, then du.
+template <class Cache, int Rows>
 struct gradient_rows {
   using elements = bf16_elements;
-  static constexpr int count = 2 * swiglu_rows;
+  static constexpr int count = 2 * Rows;
 
   const swiglu_gradient_job& job;
   half_warp_place at;
 
   __device__ const quantized_target& target(int i) const {
-    return i < swiglu_rows ? job.dg_out : job.du_out;
+    return i < Rows ? job.dg_out : job.du_out;
   }
-  __device__ std::ptrdiff_t row(int i) const {
-    return at.row0 + i % swiglu_rows;
-  }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const {
     return target(i).groups != grouping::none && row(i) < job.dh.rows;
   }
   __device__ bool is_full() const {
-    return is_covered(job.dg_out, at) && is_covered(job.du_out, at);
+    return is_covered<Rows>(job.dg_out, at) && is_covered<Rows>(job.du_out, at);
   }
   __device__ bf16_octet again(int i) const {
     const std::ptrdiff_t col0 = column_of_octet(at.group);
@@ -72,17 +70,17 @@ struct gradient_rows {
         __uint_as_float(job.g_scales.at(row(i), at.group)),
         load_octet<Cache>(job.u, row(i), col0),
         __uint_as_float(job.u_scales.at(row(i), at.group)));
-    return i < swiglu_rows ? x.dg : x.du;
+    return i < Rows ? x.dg : x.du;
   }
 };
 
 /// What is left of a half warp's rows; out of the way of the kernel's
 /// registers.
-template <class Out, class Cache>
+template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
                                               unfinished_octets left) {
-  const half_warp_place at(swiglu_rows, job.dh.cols);
-  finish_octets<Out>(job.out, {}, gradient_rows<Cache>{job, at}, left);
+  const half_warp_place at(Rows, job.dh.cols);
+  finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
 }
 
 }  // namespace detail
@@ -157,10 +155,10 @@ __global__ void __launch_bounds__(row_threads, 6)
       job.du_out.groups == grouping::none) {
     return;
   }
-  const detail::gradient_rows<Cache> gradients{job, at};
+  const detail::gradient_rows<Cache, rows> gradients{job, at};
   const auto left = quantize_octets<Out>(job.out, {}, gradients, x);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    detail::finish_gradients<Out, Cache>(job, left);
+    detail::finish_gradients<Out, Cache, rows>(job, left);
   }
 }
 

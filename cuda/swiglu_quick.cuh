@@ -134,6 +134,15 @@ struct quick_gradient {
   }
 };
 
+/// Element k, in memory.
+__device__ inline float read_element(const bf16_octet& x, int k) {
+  return value_of<bf16_elements>(reinterpret_cast<const std::uint16_t*>(&x)[k]);
+}
+__device__ inline void put_element(bf16_octet& x, int k, float number) {
+  reinterpret_cast<std::uint16_t*>(&x)[k] =
+      static_cast<std::uint16_t>(to_bf16(number, 0));
+}
+
 /// Octets of a block's threads that the core decided.
 template <int Rows>
 struct settled_octets {
@@ -144,15 +153,15 @@ struct settled_octets {
     if ((open >> i & 1) != 0) to = x[i][threadIdx.x];
   }
   __device__ void put(int i, unsigned thread, int k, float number) {
-    reinterpret_cast<std::uint16_t*>(&x[i][thread])[k] =
-        static_cast<std::uint16_t>(to_bf16(number, 0));
+    put_element(x[i][thread], k, number);
   }
 };
 
-/// Calls settle(thread, i, k), by a thread each, for the elements k of every
-/// octet that is open in a thread of the warp: a bit i.
-template <class Settle>
-__device__ void for_open_elements(unsigned open, Settle settle) {
+/// Calls put(thread, i, k, find(thread, i, k)), by a thread each, for the
+/// elements k of every octet that is open in a thread of the warp: a bit i. All
+/// of an octet's are found before any is put.
+template <class Find, class Put>
+__device__ void for_open_elements(unsigned open, Find find, Put put) {
   const unsigned mine = threadIdx.x % 32;
   unsigned lanes = __ballot_sync(all_lanes, open != 0);
   while (lanes != 0) {
@@ -165,10 +174,12 @@ __device__ void for_open_elements(unsigned open, Settle settle) {
     const int owner = left == 0 ? 0 : __ffs(static_cast<int>(left)) - 1;
     const int i =
         __shfl_sync(all_lanes, __ffs(static_cast<int>(open)) - 1, owner);
-    if (left != 0) {
-      settle(threadIdx.x - mine + static_cast<unsigned>(owner), i,
-             static_cast<int>(mine % 8));
-    }
+    const unsigned thread = threadIdx.x - mine + static_cast<unsigned>(owner);
+    const int k = static_cast<int>(mine % 8);
+    decltype(find(thread, i, k)) x{};
+    if (left != 0) x = find(thread, i, k);
+    __syncwarp();
+    if (left != 0) put(thread, i, k, x);
     if (__popc(lanes & ((1u << mine) - 1)) < 4) open &= open - 1;
     lanes = __ballot_sync(all_lanes, open != 0);
   }
@@ -179,18 +190,19 @@ __device__ void for_open_elements(unsigned open, Settle settle) {
 template <int Rows>
 __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
                                            settled_octets<Rows>& h) {
-  for_open_elements(open, [&](unsigned thread, int i, int k) {
+  const auto find = [&](unsigned thread, int i, int k) {
     const half_warp_place at(Rows, job.g.cols, thread);
     const std::ptrdiff_t row = at.row0 + i;
     const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
-    float value = 0;
-    if (row < job.g.rows && col < job.g.cols) {
-      value = swiglu_value<device_fp32>(
-          value_of<bf16_elements>(element_at<2>(job.g, row, col)),
-          value_of<bf16_elements>(element_at<2>(job.u, row, col)));
-    }
-    h.put(i, thread, k, value);
-  });
+    if (row >= job.g.rows || col >= job.g.cols) return 0.0f;
+    return swiglu_value<device_fp32>(
+        value_of<bf16_elements>(element_at<2>(job.g, row, col)),
+        value_of<bf16_elements>(element_at<2>(job.u, row, col)));
+  };
+  for_open_elements(open, find,
+                    [&](unsigned thread, int i, int k, float value) {
+                      h.put(i, thread, k, value);
+                    });
 }
 
 /// dg and du of what is open; h is written, if it is wanted.
@@ -199,28 +211,31 @@ __device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
                                               unsigned open,
                                               settled_octets<Rows>& dg,
                                               settled_octets<Rows>& du) {
-  for_open_elements(open, [&](unsigned thread, int i, int k) {
+  const auto find = [&](unsigned thread, int i, int k) {
     const half_warp_place at(Rows, job.dh.cols, thread);
     const std::ptrdiff_t row = at.row0 + i;
     const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
     swiglu_gradients<device_fp32> x{};
-    if (row < job.dh.rows && col < job.dh.cols) {
-      const auto number = [&](const device_rows& codes,
-                              const scale_source& scales) {
-        const std::uint32_t code = element_at<Cache::bytes>(codes, row, col);
-        return __fmul_rn(decoded<Cache>(&code, 0),
-                         __uint_as_float(scales.at(row, at.group)));
-      };
-      x = swiglu_gradient<device_fp32>(
-          number(job.g, job.g_scales), number(job.u, job.u_scales),
-          value_of<bf16_elements>(element_at<2>(job.dh, row, col)));
-      if (job.h.data != nullptr) {
-        set_element<2>(job.h, row, col, to_bf16(x.h, 0));
-      }
+    if (row >= job.dh.rows || col >= job.dh.cols) return x;
+    const auto number = [&](const device_rows& codes,
+                            const scale_source& scales) {
+      const std::uint32_t code = element_at<Cache::bytes>(codes, row, col);
+      return __fmul_rn(decoded<Cache>(&code, 0),
+                       __uint_as_float(scales.at(row, at.group)));
+    };
+    x = swiglu_gradient<device_fp32>(
+        number(job.g, job.g_scales), number(job.u, job.u_scales),
+        value_of<bf16_elements>(element_at<2>(job.dh, row, col)));
+    if (job.h.data != nullptr) {
+      set_element<2>(job.h, row, col, to_bf16(x.h, 0));
     }
-    dg.put(i, thread, k, x.dg);
-    du.put(i, thread, k, x.du);
-  });
+    return x;
+  };
+  for_open_elements(open, find,
+                    [&](unsigned thread, int i, int k, const auto& x) {
+                      dg.put(i, thread, k, x.dg);
+                      du.put(i, thread, k, x.du);
+                    });
 }
 
 }  // namespace detail

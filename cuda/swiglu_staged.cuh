@@ -1,179 +1,193 @@
-// Defines the kernel of SwiGLU's backward pass for whole octets of caches in
-// E4M3: half a warp has four rows of 128 columns, in shared memory, a lane its
-// octets.
+// Defines the kernels of SwiGLU for whole octets of BF16, its caches and
+// outputs in E4M3, in shared memory (staged_rows.cuh). A row at a time: quick
+// values (sigmoid.cuh); what they do not decide is the core's, for all rows at
+// once.
 //
-//   copy the inputs -> a row at a time: quick values (sigmoid.cuh), and, where
-//   they do not decide, the core's; amaxes (shuffles) -> a lane a group: scale
-//   and factors -> a row at a time: codes
+// Results take the place of inputs.
 //
-// Results take the place of inputs. The loops are not unrolled: instructions
-// that run once come slower than those at hand.
-//
-// Source: SPEC clauses S1, S3.
+// Source: SPEC clauses S1 to S3.
 
 #ifndef ZEROULP_CUDA_SWIGLU_STAGED_CUH_
 #define ZEROULP_CUDA_SWIGLU_STAGED_CUH_
 
-#include <cuda_pipeline_primitives.h>
-
+#include "cuda/staged_rows.cuh"
 #include "cuda/swiglu_backward.cuh"
 
 namespace zeroulp::cuda {
 namespace detail {
 
-/// Octets of a block's threads.
-struct gradient_tile {
-  bf16_octet dh[swiglu_rows][row_threads];     ///< then dg
-  bf16_octet codes[swiglu_rows][row_threads];  ///< of g, of u; then du
+struct hidden_tile {
+  staged_octets g;  ///< then h
+  staged_octets u;
+  staged_keys keys;
 };
 
-/// Copies this lane's octets of four rows, from word `first` of their places;
-/// rows and octets beyond the matrix repeat the last, which adds nothing to an
-/// amax.
-template <int Bytes>
-__device__ void copy_octets(const device_rows& from, const half_warp_place& at,
-                            int first,
-                            bf16_octet (&to)[swiglu_rows][row_threads]) {
-  const std::ptrdiff_t col = min(column_of_octet(at.group), from.cols - 8);
-  const std::ptrdiff_t last = from.rows - 1 - at.row0;
-  const char* from_row =
-      from.row<Bytes>(last < 0 ? from.rows - 1 : at.row0) + col * Bytes;
-#pragma unroll
-  for (int i = 0; i < swiglu_rows; ++i) {
-    __pipeline_memcpy_async(&to[i][threadIdx.x].words[first], from_row,
-                            8 * Bytes);
-    if (i < last) from_row += from.stride * Bytes;
-  }
+/// h of what is open, by the core's arithmetic.
+static __device__ __noinline__ void settle_staged(hidden_tile& tile,
+                                                  unsigned open) {
+  const auto find = [&](unsigned thread, int i, int k) {
+    return swiglu_value<device_fp32>(read_element(tile.g[i][thread], k),
+                                     read_element(tile.u[i][thread], k));
+  };
+  for_open_elements(open, find,
+                    [&](unsigned thread, int i, int k, float value) {
+                      put_element(tile.g[i][thread], k, value);
+                    });
 }
 
-/// By the core's arithmetic, by a thread an element: dg and du of row i of
-/// these lanes, whose scales each of them has.
-static __device__ __noinline__ void settle_row(gradient_tile& tile, int i,
-                                               float g_scale, float u_scale,
-                                               unsigned lanes) {
-  const unsigned mine = threadIdx.x % 32;
-  const unsigned k = mine % 8;
-  while (lanes != 0) {
-    // Eight threads for each of the first four.
-    unsigned left = lanes;
-#pragma unroll
-    for (unsigned n = 0; n < 4; ++n) {
-      if (n < mine / 8) left &= left - 1;
-      lanes &= lanes - 1;
-    }
-    const int owner = left == 0 ? 0 : __ffs(static_cast<int>(left)) - 1;
-    const unsigned t = threadIdx.x - mine + static_cast<unsigned>(owner);
-    bf16_octet& dh = tile.dh[i][t];
-    bf16_octet& codes = tile.codes[i][t];
-    const auto number = [&](unsigned first, float scale) {
+struct gradient_tile {
+  staged_octets dh;     ///< then dg
+  staged_octets codes;  ///< of g, of u; then du
+  staged_keys keys;
+  float2 scales[row_threads / 16][staged_rows];  ///< of g, of u
+};
+
+/// dg and du of what is open, by the core's arithmetic.
+static __device__ __noinline__ void settle_staged(gradient_tile& tile,
+                                                  unsigned open) {
+  const auto find = [&](unsigned thread, int i, int k) {
+    const octet<2>& codes = tile.codes[i][thread];
+    const float2 scales = tile.scales[thread / 16][i];
+    const auto number = [&](int first, float scale) {
       const std::uint32_t code = codes.words[first + k / 4] >> k % 4 * 8 & 0xff;
-      return __fmul_rn(decoded<e4m3_elements>(&code, 0),
-                       __shfl_sync(all_lanes, scale, owner));
+      return __fmul_rn(decoded<e4m3_elements>(&code, 0), scale);
     };
-    const float g = number(0, g_scale), u = number(2, u_scale);
-    const std::uint32_t d = dh.words[k / 2] >> k % 2 * 16 & 0xffff;
-    const auto x =
-        swiglu_gradient<device_fp32>(g, u, value_of<bf16_elements>(d));
-    __syncwarp();
-    if (left != 0) {
-      const auto put = [&](bf16_octet& to, float value) {
-        reinterpret_cast<std::uint16_t*>(&to)[k] =
-            static_cast<std::uint16_t>(to_bf16(value, 0));
-      };
-      put(dh, x.dg);
-      put(codes, x.du);
-    }
-  }
-  __syncwarp();
+    return swiglu_gradient<device_fp32>(number(0, scales.x),
+                                        number(2, scales.y),
+                                        read_element(tile.dh[i][thread], k));
+  };
+  for_open_elements(open, find,
+                    [&](unsigned thread, int i, int k, const auto& x) {
+                      put_element(tile.dh[i][thread], k, x.dg);
+                      put_element(tile.codes[i][thread], k, x.du);
+                    });
 }
 
-/// The largest magnitudes of two octets in half a warp: of a in the low half,
-/// of b in the high.
-__device__ inline std::uint32_t two_amaxes(const bf16_octet& a,
-                                           const bf16_octet& b) {
-  std::uint32_t most =
-      largest_of<bf16_elements>(a) | largest_of<bf16_elements>(b) << 16;
-#pragma unroll
-  for (int lanes = 1; lanes < 16; lanes *= 2) {
-    most = __vmaxu2(most, __shfl_xor_sync(all_lanes, most, lanes));
+/// Has what is open settled, in any of the warp's lanes; key(i) is found again
+/// for its rows.
+template <class Tile, class Key>
+__device__ __forceinline__ void settle_open(Tile& tile, unsigned open,
+                                            Key key) {
+  unsigned rows = __reduce_or_sync(all_lanes, open);
+  if (rows == 0) return;
+  settle_staged(tile, open);
+  for (; rows != 0; rows &= rows - 1) {
+    const int i = __ffs(static_cast<int>(rows)) - 1;
+    tile.keys.put(i, key(i));
   }
-  return most;
 }
 
 }  // namespace detail
+
+/// All matrices are whole, of a multiple of eight columns.
+template <class Out, class Cache>
+__global__ void __launch_bounds__(row_threads, 6)
+    swiglu_forward_staged(const __grid_constant__ swiglu_job job) {
+  constexpr int rows = staged_rows;
+  __shared__ detail::hidden_tile tile;
+  const unsigned t = threadIdx.x;
+  const detail::staged_place place(job.g);
+  place.copy<2>(job.g, tile.g);
+  place.copy<2>(job.u, tile.u);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+
+  unfinished_octets inputs_left{}, hidden_left{};
+  if (job.g_cache.groups != grouping::none ||
+      job.u_cache.groups != grouping::none) {
+#pragma unroll 2
+    for (int i = 0; i < rows; ++i) {
+      tile.keys.put(i, detail::two_largest(tile.g[i][t], tile.u[i][t]));
+    }
+    __syncwarp();
+    inputs_left = detail::quantize_staged<Cache>(
+        job.cache, detail::input_octets<rows>{job, place.at},
+        tile.keys.largest(), tile.g, &tile.u);
+  }
+  if (job.h.data != nullptr || job.h_out.groups != grouping::none) {
+    unsigned open = 0;
+#pragma unroll 1
+    for (int i = 0; i < rows; ++i) {
+      const octet<2> g = tile.g[i][t], u = tile.u[i][t];
+      const detail::quick_hidden quick(
+          [&](int k) { return value_of<bf16_elements>(g.element(k)); },
+          [&](int k) { return value_of<bf16_elements>(u.element(k)); });
+      if (quick.decided && detail::is_quick(g)) {
+        tile.g[i][t] = quick.h;
+      } else {
+        open |= 1u << i;
+      }
+      tile.keys.put(i, detail::two_largest(quick.h, {}));
+    }
+    detail::settle_open(tile, open, [&](int i) {
+      return detail::two_largest(tile.g[i][t], {});
+    });
+    place.put(tile.g, job.h);
+  }
+  if (job.h_out.groups != grouping::none) {
+    __syncwarp();
+    hidden_left = detail::quantize_staged<Out>(
+        job.out, detail::hidden_octets<rows>{job, place.at},
+        tile.keys.largest(), tile.g, nullptr);
+  }
+  const bool by_core = hidden_left.by_core || inputs_left.by_core;
+  if (__any_sync(all_lanes,
+                 by_core || (hidden_left.open | inputs_left.open) != 0)) {
+    detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
+  }
+}
 
 /// All matrices are whole, of a multiple of eight columns; h is not wanted.
 template <class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_backward_staged(const __grid_constant__ swiglu_gradient_job job) {
-  constexpr int rows = swiglu_rows;
+  constexpr int rows = staged_rows;
   __shared__ detail::gradient_tile tile;
-  const half_warp_place at(rows, job.dh.cols);
-  const std::ptrdiff_t col0 = column_of_octet(at.group);
   const unsigned t = threadIdx.x;
-  detail::copy_octets<2>(job.dh, at, 0, tile.dh);
-  detail::copy_octets<1>(job.g, at, 0, tile.codes);
-  detail::copy_octets<1>(job.u, at, 2, tile.codes);
+  const detail::staged_place place(job.dh);
+  place.copy<2>(job.dh, tile.dh);
+  place.copy<1>(job.g, tile.codes, 0);
+  place.copy<1>(job.u, tile.codes, 2);
   __pipeline_commit();
 
-  // Lane i has the scale of row i % 4, of g if i % 8 < 4, else of u.
-  const int of_lane = static_cast<int>(t % (2 * rows));
-  const float my_scale = __uint_as_float(
-      (of_lane < rows ? job.g_scales : job.u_scales)
-          .at(min(at.row0 + of_lane % rows, job.dh.rows - 1), at.group));
+  // A lane has the scale of a row, of g in the lower half, else of u.
+  const unsigned row = t % rows, is_u = t / rows % 2;
+  reinterpret_cast<float*>(&tile.scales[t / 16][row])[is_u] = __uint_as_float(
+      (is_u == 0 ? job.g_scales : job.u_scales)
+          .at(min(place.at.row0 + row, job.dh.rows - 1), place.at.group));
   __pipeline_wait_prior(0);
   __syncwarp();
 
-  // Lane i has the amaxes of rows i % 4: of dg, of du.
-  std::uint32_t my_amaxes = 0;
-  octet_writer<2> to_dg(job.dg, at.row0, col0, job.dg.data != nullptr);
-  octet_writer<2> to_du(job.du, at.row0, col0, job.du.data != nullptr);
+  unsigned open = 0;
 #pragma unroll 1
   for (int i = 0; i < rows; ++i) {
-    const float g_scale = __shfl_sync(all_lanes, my_scale, i, 16);
-    const float u_scale = __shfl_sync(all_lanes, my_scale, rows + i, 16);
-    const detail::bf16_octet codes = tile.codes[i][t];
+    const octet<2> codes = tile.codes[i][t];
+    const float2 scales = tile.scales[t / 16][i];
     const detail::quick_gradient<e4m3_elements> quick(
-        tile.dh[i][t], {{codes.words[0], codes.words[1]}}, g_scale,
-        {{codes.words[2], codes.words[3]}}, u_scale);
-    const unsigned open = __ballot_sync(all_lanes, !quick.decided);
-    if (open != 0) detail::settle_row(tile, i, g_scale, u_scale, open);
-    detail::bf16_octet dg = quick.dg, du = quick.du;
+        tile.dh[i][t], {{codes.words[0], codes.words[1]}}, scales.x,
+        {{codes.words[2], codes.words[3]}}, scales.y);
     if (quick.decided) {
-      tile.dh[i][t] = dg, tile.codes[i][t] = du;
+      tile.dh[i][t] = quick.dg, tile.codes[i][t] = quick.du;
     } else {
-      dg = tile.dh[i][t], du = tile.codes[i][t];
+      open |= 1u << i;
     }
-    to_dg.put(i, dg);
-    to_du.put(i, du);
-    const std::uint32_t amaxes = detail::two_amaxes(dg, du);
-    if (of_lane % rows == i) my_amaxes = amaxes;
+    tile.keys.put(i, detail::two_largest(quick.dg, quick.du));
   }
+  detail::settle_open(tile, open, [&](int i) {
+    return detail::two_largest(tile.dh[i][t], tile.codes[i][t]);
+  });
+  place.put(tile.dh, job.dg);
+  place.put(tile.codes, job.du);
   if (job.dg_out.groups == grouping::none &&
       job.du_out.groups == grouping::none) {
     return;
   }
-
-  const detail::gradient_rows<e4m3_elements> octets{job, at};
-  const std::uint32_t largest =
-      of_lane < rows ? my_amaxes << 16 : my_amaxes & 0xffff0000;
-  group_factors mine;
-  unfinished_octets left{true, 0, 0};
-  if (detail::find_groups(job.out, {}, octets, largest, mine)) {
-    left = {false, 0, mine.scale};
-    const auto quantize = [&](const auto& x, int first) {
-      auto to = detail::writer_of<Out>(octets, first);
-#pragma unroll 1
-      for (int i = 0; i < rows; ++i) {
-        to.put(i, detail::codes_of_octet<Out, bf16_elements>(
-                      mine, first + i, x[i][t], left.open));
-      }
-    };
-    quantize(tile.dh, 0);
-    quantize(tile.codes, rows);
-  }
+  __syncwarp();
+  const auto left = detail::quantize_staged<Out>(
+      job.out, detail::gradient_rows<e4m3_elements, rows>{job, place.at},
+      tile.keys.largest(), tile.dh, &tile.codes);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    detail::finish_gradients<Out, e4m3_elements>(job, left);
+    detail::finish_gradients<Out, e4m3_elements, rows>(job, left);
   }
 }
 
