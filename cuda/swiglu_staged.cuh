@@ -91,6 +91,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   place.copy<2>(job.u, tile.u);
   __pipeline_commit();
   __pipeline_wait_prior(0);
+  __syncwarp();  // what is left to the core other lanes read
 
   unfinished_octets inputs_left{}, hidden_left{};
   if (job.g_cache.groups != grouping::none ||
