@@ -3,7 +3,7 @@
 
     zeroulp conform --plugin python:plugin_numpy.py
 
-FP32 to power-of-two scales and E4M3, which it rounds by hand. It claims no
+FP32 to E4M3, which it rounds by hand, and FP32 scales. It claims no
 convention: zeroulp identifies it, and then holds it to that.
 """
 

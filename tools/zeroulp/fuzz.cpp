@@ -272,7 +272,7 @@ void show_report(const fuzz_request& q, const campaign& c,
   }
   if (q.as_json) {
     json j = to_json(report);
-    if (!q.journal.empty()) j["left"] = left;
+    if (!q.journal.empty()) j["cases_left"] = left;
     if (q.mpi) j["disagreements"] = apart;
     if (found) j["finding"] = finding_json(*found, sides_of(q));
     return print_json(j);

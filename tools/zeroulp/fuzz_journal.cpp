@@ -96,6 +96,12 @@ journal_file parse_journal(const std::string& path, const std::string& text) {
   return f;
 }
 
+/// A header without what says only how the journal was begun.
+json identity_of(json header) {
+  header.at("shard").erase("by");
+  return header;
+}
+
 /// Which field of two headers differs first; "" if none does.
 std::string first_change(const json& is, const json& should) {
   for (const auto& [key, value] : should.items()) {
@@ -174,7 +180,8 @@ journal::journal(const std::string& path, const json& header) : path_(path) {
       return;
     }
     journal_file f = parse_journal(path, text);
-    const auto change = first_change(f.header, header);
+    const auto change =
+        first_change(identity_of(f.header), identity_of(header));
     if (!change.empty()) {
       fail(path, fmt::format("is the journal of another campaign: {}: use "
                              "another file",

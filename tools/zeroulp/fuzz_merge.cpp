@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -79,10 +80,11 @@ std::string owner_of(const case_range& r,
 }
 
 /// Every record once, ascending. Adds to `apart` what two files say
-/// differently.
+/// differently; `compared`: the cases that two have.
 std::vector<block_record> merged(const std::vector<journal_file>& files,
                                  bool replicated,
-                                 std::vector<disagreement>& apart) {
+                                 std::vector<disagreement>& apart,
+                                 std::uint64_t& compared) {
   std::vector<sourced> all;
   for (const auto& f : files) {
     for (const auto& r : f.records) all.push_back({r, &f.path});
@@ -115,6 +117,7 @@ std::vector<block_record> merged(const std::vector<journal_file>& files,
           "both with one --block and one --shard",
           text_of(before), *last->file, text_of(r), *x.file));
     }
+    compared += r.count;
     if (!(x.record == last->record)) apart.push_back({r, *last, x});
   }
   const auto cases = files[0].header.value("cases", std::uint64_t{0});
@@ -122,12 +125,31 @@ std::vector<block_record> merged(const std::vector<journal_file>& files,
   return once;
 }
 
+/// A file agrees with itself: that says nothing.
+void check_no_file_twice(const std::vector<std::string>& paths) {
+  for (auto a = paths.begin(); a != paths.end(); ++a) {
+    std::error_code none;
+    const auto same = std::find_if(paths.begin(), a, [&](const auto& b) {
+      return std::filesystem::equivalent(*a, b, none);
+    });
+    if (same != a) {
+      throw input_error(fmt::format("{}: is given twice", *a));
+    }
+  }
+}
+
 void run_merge(const merge_request& q, outcome& out) {
+  check_no_file_twice(q.files);
   std::vector<journal_file> files;
   for (const auto& path : q.files) files.push_back(read_journal(path));
   check_same_campaign(files);
   std::vector<disagreement> apart;
-  const auto records = merged(files, q.replicated, apart);
+  std::uint64_t compared = 0;
+  const auto records = merged(files, q.replicated, apart, compared);
+  if (q.replicated && compared == 0) {
+    throw input_error(
+        "--replicated: no case is in two files: nothing was compared");
+  }
   const auto report = report_of(files[0].header, records);
   out.status = report.result.mismatches > 0 || !apart.empty() ? 1 : 0;
   if (q.as_json) {
@@ -144,9 +166,13 @@ void run_merge(const merge_request& q, outcome& out) {
                         json::parse(to_line(d.other.record))}}});
     }
     j["disagreements"] = list;
+    if (q.replicated) j["compared"] = compared;
     return print_json(j);
   }
   print(to_text(report, false));
+  if (q.replicated) {
+    print(fmt::format("{} cases are in two files\n", compared));
+  }
   for (const auto& d : apart) {
     print(fmt::format(
         "DISAGREE on {}: {} has digest {:016x} and {} "
@@ -168,7 +194,7 @@ void add_fuzz_merge(CLI::App& fuzz, outcome& out) {
   auto q = std::make_shared<merge_request>();
   merge->add_option("FILE", q->files, "journals")->required();
   merge->add_flag("--replicated", q->replicated,
-                  "the same cases may be in several files, if they agree");
+                  "the same cases are in several files, and are to agree");
   merge->add_flag("--json", q->as_json);
   merge->callback([q, &out] { run_merge(*q, out); });
 }

@@ -43,6 +43,8 @@ unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE SLURM_PROCID SLURM_NTASKS
 # A journal, without interruption and with kills at random moments.
 campaign="$campaign --block 100"
 run 0 $campaign --journal whole.jsonl --json
+holds fuzz_json_of_a_journal_has_both_sides \
+  grep -q '"left": "core"' .out
 is fuzz_journal_has_the_digest "$whole" "$(digest_in .out)"
 is fuzz_journal_has_every_block 62 "$(wc -l <whole.jsonl)"
 cp whole.jsonl again.jsonl
@@ -164,6 +166,9 @@ kill $holder 2>/dev/null
 
 # Shards and their merge.
 for i in 0 1 2; do run 0 $campaign --shard $i/3 --journal shard$i.jsonl; done
+cp shard1.jsonl begun.jsonl
+SLURM_PROCID=1 SLURM_NTASKS=3 run 0 $campaign --journal begun.jsonl
+is fuzz_journal_goes_on_under_another_launcher '' "$reason"
 run 0 fuzz merge shard2.jsonl shard0.jsonl shard1.jsonl --json
 is fuzz_merge_holds '' "$reason"
 is fuzz_merge_has_the_digest "$whole" "$(digest_in .out)"
@@ -176,12 +181,18 @@ head -n 8 shard1.jsonl >short.jsonl
 refuses fuzz_merge_of_an_unfinished_shard \
   'cases 2700 to 3999 are missing: short.jsonl is to have them' \
   fuzz merge shard0.jsonl short.jsonl shard2.jsonl
-refuses fuzz_merge_of_a_shard_twice \
-  'cases 2000 to 2099 are in shard1.jsonl and in shard1.jsonl' \
-  fuzz merge shard0.jsonl shard1.jsonl shard2.jsonl shard1.jsonl
+refuses fuzz_merge_of_a_file_twice 'shard1.jsonl: is given twice' \
+  fuzz merge shard0.jsonl shard1.jsonl shard2.jsonl ./shard1.jsonl
 cp shard1.jsonl machine2.jsonl
+refuses fuzz_merge_of_a_shard_twice \
+  'cases 2000 to 2099 are in shard1.jsonl and in machine2.jsonl' \
+  fuzz merge shard0.jsonl shard1.jsonl shard2.jsonl machine2.jsonl
 shows fuzz_merge_of_replicas '^held' fuzz merge --replicated \
   shard0.jsonl shard1.jsonl shard2.jsonl machine2.jsonl
+holds fuzz_merge_says_what_was_compared grep -q \
+  '^2000 cases are in two files' .out
+refuses fuzz_merge_that_compares_nothing 'nothing was compared' \
+  fuzz merge --replicated shard0.jsonl shard1.jsonl shard2.jsonl
 run 0 fuzz arith --cases 6001 --seed 3 --block 70 --journal seventy.jsonl
 refuses fuzz_merge_of_other_blocks 'cannot be compared' \
   fuzz merge --replicated whole.jsonl seventy.jsonl
