@@ -167,8 +167,9 @@ kill $holder 2>/dev/null
 # Shards and their merge.
 for i in 0 1 2; do run 0 $campaign --shard $i/3 --journal shard$i.jsonl; done
 cp shard1.jsonl begun.jsonl
-SLURM_PROCID=1 SLURM_NTASKS=3 run 0 $campaign --journal begun.jsonl
-is fuzz_journal_goes_on_under_another_launcher '' "$reason"
+# shellcheck disable=SC2086
+holds fuzz_journal_goes_on_under_another_launcher \
+  env SLURM_PROCID=1 SLURM_NTASKS=3 "$program" $campaign --journal begun.jsonl
 run 0 fuzz merge shard2.jsonl shard0.jsonl shard1.jsonl --json
 is fuzz_merge_holds '' "$reason"
 is fuzz_merge_has_the_digest "$whole" "$(digest_in .out)"
