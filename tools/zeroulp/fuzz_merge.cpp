@@ -80,11 +80,10 @@ std::string owner_of(const case_range& r,
 }
 
 /// Every record once, ascending. Adds to `apart` what two files say
-/// differently; `compared`: the cases that two have.
+/// differently.
 std::vector<block_record> merged(const std::vector<journal_file>& files,
                                  bool replicated,
-                                 std::vector<disagreement>& apart,
-                                 std::uint64_t& compared) {
+                                 std::vector<disagreement>& apart) {
   std::vector<sourced> all;
   for (const auto& f : files) {
     for (const auto& r : f.records) all.push_back({r, &f.path});
@@ -117,12 +116,17 @@ std::vector<block_record> merged(const std::vector<journal_file>& files,
           "both with one --block and one --shard",
           text_of(before), *last->file, text_of(r), *x.file));
     }
-    compared += r.count;
     if (!(x.record == last->record)) apart.push_back({r, *last, x});
   }
   const auto cases = files[0].header.value("cases", std::uint64_t{0});
   if (at < cases) fail_missing({at, cases - at}, files);
   return once;
+}
+
+std::uint64_t cases_in(const std::vector<block_record>& records) {
+  std::uint64_t count = 0;
+  for (const auto& r : records) count += r.range.count;
+  return count;
 }
 
 /// A file agrees with itself: that says nothing.
@@ -144,8 +148,11 @@ void run_merge(const merge_request& q, outcome& out) {
   for (const auto& path : q.files) files.push_back(read_journal(path));
   check_same_campaign(files);
   std::vector<disagreement> apart;
+  const auto records = merged(files, q.replicated, apart);
+  // What is not there for the first time.
   std::uint64_t compared = 0;
-  const auto records = merged(files, q.replicated, apart, compared);
+  for (const auto& f : files) compared += cases_in(f.records);
+  compared -= cases_in(records);
   if (q.replicated && compared == 0) {
     throw input_error(
         "--replicated: no case is in two files: nothing was compared");
