@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/adamw.cuh"
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 #include "zeroulp/cuda_training.hpp"
 
@@ -12,8 +13,8 @@ void launch(const request& r, const adamw_job& job, CUstream_st* stream) {
   const unsigned warps = r.blocks(job.rows * job.warps_a_row);
   const unsigned blocks = (warps - 1) / (adamw_threads / 32) + 1;
   r.need_gpu();
-  update_state<Gradient, Moment, Stochastic>
-      <<<blocks, adamw_threads, 0, stream>>>(job);
+  launch_after(stream, update_state<Gradient, Moment, Stochastic>, blocks,
+               adamw_threads, job);
   r.launched();
 }
 

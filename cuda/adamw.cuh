@@ -12,6 +12,7 @@
 #include "cuda/arithmetic.cuh"
 #include "cuda/bf16.cuh"
 #include "cuda/plan.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/tile.cuh"
 
 namespace zeroulp::cuda {
@@ -268,6 +269,7 @@ struct adamw_quad {
 template <class Gradient, class Moment, bool Stochastic>
 __global__ void __launch_bounds__(adamw_threads, Stochastic ? 4 : 5)
     update_state(const __grid_constant__ adamw_job job) {
+  ptx::wait_for_kernels_before();
   const unsigned warp = blockIdx.x * (adamw_threads / 32) + threadIdx.x / 32;
   const std::ptrdiff_t i = warp / job.warps_a_row;
   const std::ptrdiff_t j =

@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/combine.cuh"
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 
 namespace zeroulp::cuda {
@@ -9,7 +10,8 @@ namespace {
 template <combine_rule Rule, bool Weighted>
 void launch(const request& r, const combine_job& job, unsigned blocks,
             CUstream_st* stream) {
-  combine_rows<Rule, Weighted><<<blocks, combine_threads, 0, stream>>>(job);
+  launch_after(stream, combine_rows<Rule, Weighted>, blocks, combine_threads,
+               job);
   r.launched();
 }
 

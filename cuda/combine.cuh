@@ -10,6 +10,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/bf16.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/rows.cuh"
 #include "zeroulp/cuda_training.hpp"
 
@@ -28,6 +29,7 @@ inline constexpr int combine_warp_columns = 256;
 template <combine_rule Rule, bool Weighted>
 __global__ void __launch_bounds__(combine_threads, 5)
     combine_rows(const __grid_constant__ combine_job job) {
+  ptx::wait_for_kernels_before();
   using A = device_fp32;
   constexpr unsigned all = 0xffffffff;
   constexpr int batch = 4;
@@ -46,10 +48,9 @@ __global__ void __launch_bounds__(combine_threads, 5)
     std::int32_t slot = -1;
     std::uint32_t weight = 0;
     if (first + lane < job.slots.cols) {
-      slot = __ldg(job.slots.data + token * job.slots.stride + first + lane);
+      slot = job.slots.data[token * job.slots.stride + first + lane];
       if constexpr (Weighted) {
-        weight =
-            __ldg(job.weights.data + token * job.weights.stride + first + lane);
+        weight = job.weights.data[token * job.weights.stride + first + lane];
       }
     }
     const bool is_row = slot >= 0 && slot < job.x.rows;

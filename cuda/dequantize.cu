@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/dequantize.cuh"
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 #include "cuda/rows.cuh"
 
@@ -20,10 +21,11 @@ void launch_to(const request& r, const dequantize_job& job,
   const unsigned blocks = r.blocks(count);
   r.need_gpu();
   if (by_rows) {
-    dequantize_rows<From, OutBytes>
-        <<<blocks, dequantize_threads, 0, stream>>>(job);
+    launch_after(stream, dequantize_rows<From, OutBytes>, blocks,
+                 dequantize_threads, job);
   } else {
-    dequantize_tile<From, OutBytes><<<blocks, tile_threads, 0, stream>>>(job);
+    launch_after(stream, dequantize_tile<From, OutBytes>, blocks, tile_threads,
+                 job);
   }
   r.launched();
 }

@@ -14,6 +14,7 @@
 #define ZEROULP_CUDA_DEQUANTIZE_CUH_
 
 #include "cuda/decode.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/scales.cuh"
 #include "cuda/tile.cuh"
 
@@ -40,9 +41,9 @@ struct four_codes {
     const auto* const from = static_cast<const char*>(row) + at * Bytes;
     if (whole && at + 4 <= end) {
       if constexpr (Bytes == 1) {
-        words[0] = __ldg(reinterpret_cast<const std::uint32_t*>(from));
+        words[0] = *reinterpret_cast<const std::uint32_t*>(from);
       } else {
-        const auto two = __ldg(reinterpret_cast<const uint2*>(from));
+        const auto two = *reinterpret_cast<const uint2*>(from);
         words[0] = two.x, words[1] = two.y;
       }
       return;
@@ -121,7 +122,7 @@ __device__ void read_scales(const scale_source& from, std::ptrdiff_t i,
   const std::ptrdiff_t step = is_mn_major ? 1 : s.stride;
 #pragma unroll
   for (int k = 0; k < Count; ++k) {
-    to[k] = __uint_as_float(__ldg(at));
+    to[k] = __uint_as_float(*at);
     if (i + k < last) at += step;
   }
 }
@@ -145,6 +146,7 @@ std::ptrdiff_t dequantize_threads_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 template <class From, int OutBytes>
 __global__ void __launch_bounds__(dequantize_threads)
     dequantize_rows(const __grid_constant__ dequantize_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int width = dequantized_width<OutBytes>, rows = dequantized_rows;
   constexpr int lanes = tile_edge / width;
   const unsigned unit = blockIdx.x * (dequantize_threads / lanes) +
@@ -162,12 +164,12 @@ __global__ void __launch_bounds__(dequantize_threads)
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
     if constexpr (width * From::bytes == 4) {
-      x[i][0] = __ldg(reinterpret_cast<const std::uint32_t*>(from));
+      x[i][0] = *reinterpret_cast<const std::uint32_t*>(from);
     } else if constexpr (width * From::bytes == 8) {
-      const auto two = __ldg(reinterpret_cast<const uint2*>(from));
+      const auto two = *reinterpret_cast<const uint2*>(from);
       x[i][0] = two.x, x[i][1] = two.y;
     } else {
-      const auto four = __ldg(reinterpret_cast<const uint4*>(from));
+      const auto four = *reinterpret_cast<const uint4*>(from);
       x[i][0] = four.x, x[i][1] = four.y, x[i][2] = four.z, x[i][3] = four.w;
     }
     if (row0 + i < last) from += job.codes.stride * From::bytes;
@@ -212,6 +214,7 @@ __global__ void __launch_bounds__(dequantize_threads)
 template <class From, int OutBytes>
 __global__ void __launch_bounds__(tile_threads)
     dequantize_tile(const __grid_constant__ dequantize_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int warps = tile_threads / 32;
   constexpr int rows = 8;  // of a thread at a time
   const tile_place place(blockIdx.x, job.codes.cols);

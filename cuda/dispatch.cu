@@ -1,6 +1,7 @@
 #include <cuda_runtime.h>
 
 #include "cuda/dispatch.cuh"
+#include "cuda/launch.cuh"
 #include "cuda/row_target.hpp"
 #include "cuda/with_codes.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 
 template <class Out>
 void launch(const dispatch_job& job, unsigned blocks, CUstream_st* stream) {
-  dispatch_rows<Out><<<blocks, row_threads, 0, stream>>>(job);
+  launch_after(stream, dispatch_rows<Out>, blocks, row_threads, job);
 }
 
 }  // namespace

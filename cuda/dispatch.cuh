@@ -7,6 +7,7 @@
 #ifndef ZEROULP_CUDA_DISPATCH_CUH_
 #define ZEROULP_CUDA_DISPATCH_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_rows.cuh"
 #include "zeroulp/cuda_training.hpp"
 
@@ -20,7 +21,7 @@ struct dispatch_job {
 
   /// Of row i of the result; -1 beside it.
   __device__ std::int32_t number(std::ptrdiff_t i) const {
-    return i < rows.rows ? __ldg(rows.data + i * rows.stride) : -1;
+    return i < rows.rows ? rows.data[i * rows.stride] : -1;
   }
   __device__ bool is_row(std::int32_t number) const {
     return number >= 0 && number < x.rows;
@@ -87,6 +88,7 @@ __device__ __noinline__ void finish_dispatch(const dispatch_job& job,
 template <class Out>
 __global__ void __launch_bounds__(row_threads, 8)
     dispatch_rows(const __grid_constant__ dispatch_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int count = gathered_octets::count;
   const gathered_octets octets{job, half_warp_place(count, job.x.cols)};
   const int lane = static_cast<int>(threadIdx.x % 16);

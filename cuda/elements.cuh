@@ -83,12 +83,12 @@ __device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
   const auto* from = static_cast<const char*>(row) + at * Bytes;
   if (whole && at + 8 <= end) {
     if constexpr (Bytes == 1) {
-      const auto v = __ldg(reinterpret_cast<const uint2*>(from));
+      const auto v = *reinterpret_cast<const uint2*>(from);
       x.words[0] = v.x, x.words[1] = v.y;
     } else {
 #pragma unroll
       for (int i = 0; i < octet<Bytes>::count; i += 4) {
-        const auto v = __ldg(reinterpret_cast<const uint4*>(from) + i / 4);
+        const auto v = reinterpret_cast<const uint4*>(from)[i / 4];
         x.words[i] = v.x, x.words[i + 1] = v.y;
         x.words[i + 2] = v.z, x.words[i + 3] = v.w;
       }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cuda/gemm_instance.hpp"
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 
 namespace zeroulp::cuda {
@@ -304,18 +305,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                    : processors;
   const auto blocks =
       static_cast<unsigned>(std::min<std::ptrdiff_t>(tiles, processors));
-  // The kernel begins while that before it in the stream ends, and waits for it
-  // before it reads or writes any memory but its own.
-  cudaLaunchAttribute overlaps{};
-  overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlaps.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t launch{};
-  launch.gridDim = dim3(blocks);
-  launch.blockDim = dim3(static_cast<unsigned>(x.threads));
-  launch.dynamicSmemBytes = static_cast<std::size_t>(x.shared_bytes);
-  launch.stream = stream;
-  launch.attrs = &overlaps, launch.numAttrs = 1;
-  cudaLaunchKernelEx(&launch, x.kernel, job);
+  launch_after(stream, x.kernel, blocks, x.threads, job, x.shared_bytes);
   q.launched();
 }
 

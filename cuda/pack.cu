@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/pack.cuh"
 #include "cuda/request.hpp"
 #include "cuda/rows.cuh"
@@ -61,7 +62,7 @@ void pack(packing how, const const_matrix& codes, const matrix& packed,
   r.need_gpu();
   const auto kernel = how == packing::bytes ? pack_rows<packing::bytes>
                                             : pack_rows<packing::words>;
-  kernel<<<blocks_of(job), pack_threads, 0, stream>>>(job);
+  launch_after(stream, kernel, blocks_of(job), pack_threads, job);
   r.launched();
 }
 
@@ -73,7 +74,7 @@ void unpack(packing how, const const_matrix& packed, const matrix& codes,
   r.need_gpu();
   const auto kernel = how == packing::bytes ? unpack_rows<packing::bytes>
                                             : unpack_rows<packing::words>;
-  kernel<<<blocks_of(job), pack_threads, 0, stream>>>(job);
+  launch_after(stream, kernel, blocks_of(job), pack_threads, job);
   r.launched();
 }
 

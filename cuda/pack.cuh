@@ -8,6 +8,7 @@
 #define ZEROULP_CUDA_PACK_CUH_
 
 #include "cuda/elements.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/tile.cuh"
 #include "cuda/twelve.hpp"
 
@@ -48,6 +49,7 @@ struct alignas(16) packed_codes {
 template <packing How>
 __global__ void __launch_bounds__(pack_threads)
     pack_rows(const __grid_constant__ pack_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::packed_codes shared[pack_warps];
   const unsigned warp = threadIdx.x / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -96,6 +98,7 @@ __global__ void __launch_bounds__(pack_threads)
 template <packing How>
 __global__ void __launch_bounds__(pack_threads)
     unpack_rows(const __grid_constant__ pack_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::packed_codes shared[pack_warps];
   const unsigned warp = threadIdx.x / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
@@ -110,7 +113,7 @@ __global__ void __launch_bounds__(pack_threads)
   for (int i = 0; i < 3; ++i) {
     const std::ptrdiff_t first = place.byte0 + 16 * (32 * i + lane);
     if (job.packed.whole && first + 16 <= job.packed.cols) {
-      x[i] = __ldg(reinterpret_cast<const uint4*>(from + first));
+      x[i] = *reinterpret_cast<const uint4*>(from + first);
       continue;
     }
     std::uint32_t words[4] = {};

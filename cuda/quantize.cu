@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/quantize_launch.cuh"
 #include "cuda/quantize_rows.cuh"
 #include "cuda/request.hpp"
@@ -25,7 +26,7 @@ void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
     r.require(cudaMemsetAsync(job.amaxes.data, 0, 4, stream));
   }
   if (rows_alone) {
-    quantize_rows<In, Out><<<blocks, row_threads, 0, stream>>>(job);
+    launch_after(stream, quantize_rows<In, Out>, blocks, row_threads, job);
   } else if (quantizes_blocks(job)) {
     launch_blocks(job, blocks, stream);
   } else if (quantizes_both(job)) {

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/quantize_block.cuh"
 #include "cuda/quantize_launch.cuh"
 #include "cuda/with_codes.hpp"
@@ -10,9 +11,11 @@ namespace {
 template <class In, class Out>
 void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
   if (job.yt.groups == grouping::none) {
-    quantize_block<In, Out, false><<<tiles, tile_threads, 0, stream>>>(job);
+    launch_after(stream, quantize_block<In, Out, false>, tiles, tile_threads,
+                 job);
   } else {
-    quantize_block<In, Out, true><<<tiles, tile_threads, 0, stream>>>(job);
+    launch_after(stream, quantize_block<In, Out, true>, tiles, tile_threads,
+                 job);
   }
 }
 

@@ -11,6 +11,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_BLOCK_CUH_
 #define ZEROULP_CUDA_QUANTIZE_BLOCK_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_groups.cuh"
 #include "cuda/quantize_pair.cuh"
 
@@ -109,6 +110,7 @@ __device__ void encode_rows(const quantizer_plan& p,
 template <class In, class Out, bool Transposes>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
     quantize_block(const __grid_constant__ quantize_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::block_memory<Out, Transposes> memory;
   __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
   const tile_place place(blockIdx.x, job.x.cols);

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/quantize_both.cuh"
 #include "cuda/quantize_launch.cuh"
 #include "cuda/with_codes.hpp"
@@ -10,11 +11,11 @@ namespace {
 template <class Out>
 void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
   if (job.plan.divides && !job.plan.rounds_once) {
-    quantize_both<bf16_elements, Out, true>
-        <<<tiles, tile_threads, 0, stream>>>(job);
+    launch_after(stream, quantize_both<bf16_elements, Out, true>, tiles,
+                 tile_threads, job);
   } else {
-    quantize_both<bf16_elements, Out, false>
-        <<<tiles, tile_threads, 0, stream>>>(job);
+    launch_after(stream, quantize_both<bf16_elements, Out, false>, tiles,
+                 tile_threads, job);
   }
 }
 

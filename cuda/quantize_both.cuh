@@ -11,6 +11,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_BOTH_CUH_
 #define ZEROULP_CUDA_QUANTIZE_BOTH_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_groups.cuh"
 #include "cuda/quantize_pair.cuh"
 
@@ -120,6 +121,7 @@ struct side_place {
 template <class In, class Out, bool Rounds>
 __global__ void __launch_bounds__(tile_threads, 4)
     quantize_both(const __grid_constant__ quantize_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::both_memory<Out> memory;
   auto& tile = memory.tile;
   const tile_place place(blockIdx.x, job.x.cols);

@@ -18,6 +18,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_job.cuh"
 #include "cuda/quantize_pair.cuh"
 
@@ -290,6 +291,7 @@ struct matrix_octets {
 template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
+  ptx::wait_for_kernels_before();
   const matrix_octets<In> octets{
       job, half_warp_place(rows_of_half_warp<In>, job.x.cols)};
   octet<In::bytes> x[rows_of_half_warp<In>];

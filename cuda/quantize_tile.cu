@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/quantize_launch.cuh"
 #include "cuda/quantize_tile.cuh"
 #include "cuda/with_codes.hpp"
@@ -9,7 +10,7 @@ namespace {
 
 template <class In, class Out>
 void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  quantize_tile<In, Out><<<tiles, tile_threads, 0, stream>>>(job);
+  launch_after(stream, quantize_tile<In, Out>, tiles, tile_threads, job);
 }
 
 template <class In>

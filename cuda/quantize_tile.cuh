@@ -11,6 +11,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_TILE_CUH_
 #define ZEROULP_CUDA_QUANTIZE_TILE_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_groups.cuh"
 
 namespace zeroulp::cuda {
@@ -128,6 +129,7 @@ __device__ void settle(const quantizer_plan& p, const side_factors& side,
 template <class In, class Out>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
     quantize_tile(const __grid_constant__ quantize_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::tile_groups groups;
   __shared__ transposing_tile<Out::bytes> transposed;
   constexpr unsigned all = 0xffffffff;

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 #include "cuda/retile.cuh"
 
@@ -9,11 +10,11 @@ namespace {
 template <class From, class To, bool Powers>
 void launch(const retile_job& job, unsigned blocks, CUstream_st* stream) {
   if (is_of_octets(job.codes, {})) {
-    retile_tile<From, To, Powers, true>
-        <<<blocks, tile_threads, 0, stream>>>(job);
+    launch_after(stream, retile_tile<From, To, Powers, true>, blocks,
+                 tile_threads, job);
   } else {
-    retile_tile<From, To, Powers, false>
-        <<<blocks, tile_threads, 0, stream>>>(job);
+    launch_after(stream, retile_tile<From, To, Powers, false>, blocks,
+                 tile_threads, job);
   }
 }
 

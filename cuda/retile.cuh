@@ -20,6 +20,7 @@
 #ifndef ZEROULP_CUDA_RETILE_CUH_
 #define ZEROULP_CUDA_RETILE_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/retile_core.cuh"
 #include "cuda/retile_halves.cuh"
 
@@ -206,6 +207,7 @@ template <class From, class To, bool Powers, bool Octets>
 __global__ void __launch_bounds__(
     tile_threads, (detail::retile_blocks<From, To, Powers, Octets>))
     retile_tile(const __grid_constant__ retile_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ detail::retiled_tile<To> tile;
   const tile_place place(blockIdx.x, job.codes.cols);
   const thread_place t;

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/rms_norm.cuh"
 #include "cuda/rms_norm_whole.cuh"
 #include "cuda/row_target.hpp"
@@ -13,7 +14,8 @@ template <class Out, int Rows, bool Longer>
 void launch(const request& r, const rms_job& job, CUstream_st* stream) {
   const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
   r.need_gpu();
-  rms_norm_rows<Out, Rows, Longer><<<blocks, rms_threads, 0, stream>>>(job);
+  launch_after(stream, rms_norm_rows<Out, Rows, Longer>, blocks, rms_threads,
+               job);
   r.launched();
 }
 
@@ -21,7 +23,7 @@ template <class Out, int Rows>
 void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
   const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
   r.need_gpu();
-  rms_norm_whole<Out, Rows><<<blocks, row_threads, 0, stream>>>(job);
+  launch_after(stream, rms_norm_whole<Out, Rows>, blocks, row_threads, job);
   r.launched();
 }
 
@@ -94,7 +96,7 @@ void rms_norm(const rms_layer& layer, const const_matrix& x,
   if (!in_rows) {
     const unsigned blocks = r.blocks(x.rows);
     r.need_gpu();
-    rms_norm_values<<<blocks, rms_threads, 0, stream>>>(job);
+    launch_after(stream, rms_norm_values, blocks, rms_threads, job);
     return r.launched();
   }
   if (makes_codes) job.plan = plan_of(layer.out);

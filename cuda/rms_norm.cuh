@@ -12,6 +12,7 @@
 #include "cuda/arithmetic.cuh"
 #include "cuda/bf16.cuh"
 #include "cuda/numbers.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_rows.cuh"
 
 namespace zeroulp::cuda {
@@ -218,6 +219,7 @@ __device__ void write_octets(const normalized_octets<Rows>& octets,
 template <class Out, int Rows, bool Longer>
 __global__ void __launch_bounds__(rms_threads, 4)
     rms_norm_rows(const __grid_constant__ rms_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ float rstd[Rows];
   detail::normalized_octets<Rows> octets{job, rstd,
                                          std::ptrdiff_t{blockIdx.x} * Rows, 0};
@@ -251,6 +253,7 @@ __global__ void __launch_bounds__(rms_threads, 4)
 /// Numbers of any kind, values alone: a block a row.
 static __global__ void __launch_bounds__(rms_threads)
     rms_norm_values(const __grid_constant__ rms_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ float rstd[1];
   const std::ptrdiff_t row = blockIdx.x, n = job.x.rows.cols;
   float p[1] = {};

@@ -8,6 +8,7 @@
 #ifndef ZEROULP_CUDA_RMS_NORM_WHOLE_CUH_
 #define ZEROULP_CUDA_RMS_NORM_WHOLE_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/rms_norm.cuh"
 
 namespace zeroulp::cuda {
@@ -55,7 +56,7 @@ __device__ inline rms_octet load_if(bool inside, const char* from) {
       "{\n.reg .pred inside;\n"
       "setp.ne.u32 inside, %5, 0;\n"
       "mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
-      "@inside ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
+      "@inside ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
       : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3])
       : "l"(from), "r"(inside ? 1 : 0));
   return x;
@@ -80,6 +81,7 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd,
 template <class Out, int Rows>
 __global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
+  ptx::wait_for_kernels_before();
   using detail::rms_octet;
   constexpr int count = rms_whole_octets, of_row = count / Rows;
   constexpr int warps = row_threads / 32;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "cuda/launch.cuh"
 #include "cuda/row_target.hpp"
 #include "cuda/swiglu.cuh"
 #include "cuda/swiglu_staged.cuh"
@@ -92,9 +93,9 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   const unsigned blocks = blocks_of(r, g);
   r.need_gpu();
   if (!all_bf16) {
-    swiglu_forward_values<<<blocks, row_threads, 0, stream>>>(
-        {numbers_of(from, job.g), numbers_of(from, job.u),
-         numbers_of(to, job.h)});
+    launch_after(stream, swiglu_forward_values, blocks, row_threads,
+                 {numbers_of(from, job.g), numbers_of(from, job.u),
+                  numbers_of(to, job.h)});
     return r.launched();
   }
   // What makes no codes may have any quantizer.
@@ -111,14 +112,14 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   if (is_whole({job.g, job.u, job.h, job.h_out.codes, job.g_cache.codes,
                 job.u_cache.codes},
                out_format, cache_format)) {
-    swiglu_forward_staged<e4m3_elements, e4m3_elements>
-        <<<blocks_of(r, g, staged_rows), row_threads, 0, stream>>>(job);
+    launch_after(stream, swiglu_forward_staged<e4m3_elements, e4m3_elements>,
+                 blocks_of(r, g, staged_rows), row_threads, job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
     with_codes(cache_format, [&](auto cache) {
-      swiglu_forward_rows<decltype(out), decltype(cache)>
-          <<<blocks, row_threads, 0, stream>>>(job);
+      launch_after(stream, swiglu_forward_rows<decltype(out), decltype(cache)>,
+                   blocks, row_threads, job);
     });
   });
   r.launched();
@@ -167,8 +168,8 @@ void swiglu_backward(const swiglu_layer& layer, format from,
                                             g,
                                             u};
     with_codes(layer.cache.to, [&](auto cache) {
-      swiglu_backward_values<decltype(cache)>
-          <<<blocks, row_threads, 0, stream>>>(values);
+      launch_after(stream, swiglu_backward_values<decltype(cache)>, blocks,
+                   row_threads, values);
     });
     return r.launched();
   }
@@ -177,14 +178,14 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   if (job.h.data == nullptr && is_whole({job.dh, job.g, job.u, job.dg, job.du,
                                          job.dg_out.codes, job.du_out.codes},
                                         out_format, layer.cache.to)) {
-    swiglu_backward_staged<e4m3_elements>
-        <<<blocks_of(r, dh, staged_rows), row_threads, 0, stream>>>(job);
+    launch_after(stream, swiglu_backward_staged<e4m3_elements>,
+                 blocks_of(r, dh, staged_rows), row_threads, job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
     with_codes(layer.cache.to, [&](auto cache) {
-      swiglu_backward_rows<decltype(out), decltype(cache)>
-          <<<blocks, row_threads, 0, stream>>>(job);
+      launch_after(stream, swiglu_backward_rows<decltype(out), decltype(cache)>,
+                   blocks, row_threads, job);
     });
   });
   r.launched();

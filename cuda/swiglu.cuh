@@ -9,6 +9,7 @@
 #ifndef ZEROULP_CUDA_SWIGLU_CUH_
 #define ZEROULP_CUDA_SWIGLU_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/swiglu_quick.cuh"
 
 namespace zeroulp::cuda {
@@ -117,6 +118,7 @@ __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
 template <class Out, class Cache>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_forward_rows(const __grid_constant__ swiglu_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
   __shared__ detail::settled_octets<rows> settled;
   const half_warp_place at(rows, job.g.cols);

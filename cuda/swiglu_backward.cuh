@@ -9,6 +9,7 @@
 #ifndef ZEROULP_CUDA_SWIGLU_BACKWARD_CUH_
 #define ZEROULP_CUDA_SWIGLU_BACKWARD_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/swiglu.cuh"
 
 namespace zeroulp::cuda {
@@ -88,6 +89,7 @@ __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
 template <class Out, class Cache>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_backward_rows(const __grid_constant__ swiglu_gradient_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
   __shared__ detail::settled_octets<rows> settled_dg, settled_du;
   const half_warp_place at(rows, job.dh.cols);

@@ -10,6 +10,7 @@
 #ifndef ZEROULP_CUDA_SWIGLU_STAGED_CUH_
 #define ZEROULP_CUDA_SWIGLU_STAGED_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/staged_rows.cuh"
 #include "cuda/swiglu_backward.cuh"
 
@@ -83,6 +84,7 @@ __device__ __forceinline__ void settle_open(Tile& tile, unsigned open,
 template <class Out, class Cache>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_forward_staged(const __grid_constant__ swiglu_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
   __shared__ detail::hidden_tile tile;
   const unsigned t = threadIdx.x;
@@ -142,6 +144,7 @@ __global__ void __launch_bounds__(row_threads, 6)
 template <class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     swiglu_backward_staged(const __grid_constant__ swiglu_gradient_job job) {
+  ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
   __shared__ detail::gradient_tile tile;
   const unsigned t = threadIdx.x;

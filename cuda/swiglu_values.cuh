@@ -7,6 +7,7 @@
 
 #include "cuda/arithmetic.cuh"
 #include "cuda/numbers.cuh"
+#include "cuda/ptx.cuh"
 #include "cuda/quantize_rows.cuh"
 #include "cuda/swiglu.cuh"
 
@@ -55,6 +56,7 @@ __device__ void for_elements(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
 
 static __global__ void __launch_bounds__(row_threads)
     swiglu_forward_values(const __grid_constant__ swiglu_values_job job) {
+  ptx::wait_for_kernels_before();
   detail::for_elements(
       job.g.rows.rows, job.g.rows.cols,
       [&](std::ptrdiff_t i, std::ptrdiff_t j) {
@@ -66,6 +68,7 @@ static __global__ void __launch_bounds__(row_threads)
 template <class Cache>
 __global__ void __launch_bounds__(row_threads) swiglu_backward_values(
     const __grid_constant__ swiglu_gradient_values_job job) {
+  ptx::wait_for_kernels_before();
   detail::for_elements(job.dh.rows.rows, job.dh.rows.cols,
                        [&](std::ptrdiff_t i, std::ptrdiff_t j) {
                          const auto x = swiglu_gradient<device_fp32>(

@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 #include "cuda/transpose.cuh"
 
@@ -27,9 +28,9 @@ void transpose(format element, const const_matrix& codes,
   const unsigned blocks = r.blocks(tiles_of(m, n));
   r.need_gpu();
   if (bytes == 1) {
-    transpose_tile<1><<<blocks, tile_threads, 0, stream>>>(job);
+    launch_after(stream, transpose_tile<1>, blocks, tile_threads, job);
   } else {
-    transpose_tile<2><<<blocks, tile_threads, 0, stream>>>(job);
+    launch_after(stream, transpose_tile<2>, blocks, tile_threads, job);
   }
   r.launched();
 }

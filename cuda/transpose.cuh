@@ -4,6 +4,7 @@
 #ifndef ZEROULP_CUDA_TRANSPOSE_CUH_
 #define ZEROULP_CUDA_TRANSPOSE_CUH_
 
+#include "cuda/ptx.cuh"
 #include "cuda/rows.cuh"
 #include "cuda/scales.cuh"
 
@@ -52,6 +53,7 @@ __device__ octet<Bytes> column_of(const octet<Bytes> (&rows)[8], int j) {
 template <int Bytes>
 __global__ void __launch_bounds__(tile_threads, 4)
     transpose_tile(const __grid_constant__ transpose_job job) {
+  ptx::wait_for_kernels_before();
   __shared__ transposing_tile<Bytes> tile;
   const tile_place place(blockIdx.x, job.codes.cols);
   const thread_place t;
