@@ -68,6 +68,8 @@ struct tile_sums {
   ring_place<Shape::stages>& at;
   tile_acc<Shape>& acc;
   std::uint64_t a, b;  ///< descriptors of stage 0: from them, those of others
+  /// A stage whose scales may still be on their way: Scaling::reads_late.
+  int held = -1;
 
   __device__ tile_sums(const gemm_shared<Shape>& in, int of_warp,
                        ring_place<Shape::stages>& place, tile_acc<Shape>& into)
@@ -81,6 +83,21 @@ struct tile_sums {
 
   __device__ __forceinline__ void wait() const {
     ptx::wait(shared.full()[at.stage], at.parity);
+  }
+
+  /// Frees the stage that is held: its last products are summed, for others
+  /// were started in their registers.
+  __device__ __forceinline__ void free_held() {
+    if (held >= 0) free_stage(shared.free()[held]);
+    held = -1;
+  }
+
+  /// At the end, where no others are started.
+  __device__ __forceinline__ void finish() {
+    if constexpr (Scaling::reads_late) {
+      ptx::fence_shared();  // and so waits for the scales
+      free_held();
+    }
   }
 
   /// The next Blocks blocks of K in one straight line, the first of them there
@@ -126,13 +143,6 @@ struct tile_sums {
     };
     const auto finish = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       constexpr int left = units - 1 - U;
-      const auto free = [&] {
-        if constexpr (U % rows == rows - 1) {
-          // What was read last may still be on its way.
-          if constexpr (Scaling::reads_late) ptx::fence_shared();
-          free_stage(shared.free()[stage[U / rows]]);
-        }
-      };
       if constexpr (!ahead) {
         __syncwarp();  // else the loads delay the last products
         find(std::integral_constant<int, U>());
@@ -140,10 +150,14 @@ struct tile_sums {
       prepare(std::integral_constant<int, U + partials>());
       finish_products<(left < partials - 1 ? left : partials - 1)>(
           p[U % partials]);
-      if constexpr (!Scaling::reads_late) free();
+      if constexpr (!Scaling::reads_late && U % rows == rows - 1) {
+        free_stage(shared.free()[stage[U / rows]]);
+      }
       if constexpr (ahead) find(std::integral_constant<int, U + 1>());
       scale[ahead ? U % 2 : 0].promote(acc[U % rows], p[U % partials]);
-      if constexpr (Scaling::reads_late) free();
+      if constexpr (Scaling::reads_late && U % rows == rows - 1) {
+        held = stage[U / rows];
+      }
       start(std::integral_constant<int, U + partials>());
     };
     const auto start_all = [&]<int... U>(std::integer_sequence<int, U...>) {
@@ -155,6 +169,10 @@ struct tile_sums {
       (finish(std::integral_constant<int, U>()), ...);
     };
     start_all(std::make_integer_sequence<int, partials>());
+    if constexpr (Scaling::reads_late) {
+      static_assert(Blocks == 1 && partials == 1);
+      free_held();
+    }
     if constexpr (ahead) {
       __syncwarp();
       find(std::integral_constant<int, 0>());
@@ -179,6 +197,7 @@ __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
   if constexpr (Shape::line > 1) {
     for (; k < blocks; ++k) sums.template add<1>(k + 1 < blocks);
   }
+  sums.finish();
 }
 
 /// The sums of a tile, promoted every job.interval elements of K, with one
