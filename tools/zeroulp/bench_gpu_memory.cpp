@@ -99,14 +99,17 @@ gpu_matrices views_of(const gpu_operation& op, const set_layout& layout,
   return all;
 }
 
-const void* set_maker::pool_of(gpu_fill fill, format f) {
+const void* set_maker::pool_of(gpu_fill fill, format f, cudaStream_t stream) {
   const auto key = std::make_pair(fill, name_of(f));
   auto found = pools_.find(key);
   if (found == pools_.end()) {
     const auto bytes = make_pool(fill, f);
     device_memory m(bytes.size());
-    require_cuda(cudaMemcpy(m.data(), bytes.data(), bytes.size(),
-                            cudaMemcpyHostToDevice));
+    // In the stream: cudaMemcpy may return before its copy has arrived, and a
+    // stream that does not block would not wait for it.
+    require_cuda(cudaMemcpyAsync(m.data(), bytes.data(), bytes.size(),
+                                 cudaMemcpyHostToDevice, stream));
+    require_cuda(cudaStreamSynchronize(stream));
     found = pools_.emplace(key, std::move(m)).first;
   }
   return found->second.data();
@@ -134,7 +137,7 @@ std::vector<device_memory> set_maker::make(
                                      stream));
         continue;
       }
-      launch_fill(pool_of(o.fill, o.element), pool_count,
+      launch_fill(pool_of(o.fill, o.element, stream), pool_count,
                   static_cast<int>(o.element_bytes()), to + layout.at[i],
                   static_cast<std::size_t>(o.is.count()), 50 + i, stream);
     }

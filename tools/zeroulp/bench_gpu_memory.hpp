@@ -70,7 +70,7 @@ class set_maker {
                                   cudaStream_t stream);
 
  private:
-  const void* pool_of(gpu_fill fill, format f);
+  const void* pool_of(gpu_fill fill, format f, cudaStream_t stream);
   std::map<std::pair<gpu_fill, std::string>, device_memory> pools_;
 };
 
