@@ -20,6 +20,7 @@ namespace {
 struct gpu_request {
   std::string name;
   bool quick = false;
+  bool overlap = false;
   bool as_json = false;
 };
 
@@ -112,14 +113,15 @@ std::vector<std::string> to_cells(const gpu_row& row, shape s,
   return cells;
 }
 
-table run_memory(const std::vector<gpu_row>& rows, bool quick, json& list,
-                 std::vector<std::string>& failures, const progress& show) {
+table run_memory(const std::vector<gpu_row>& rows, const gpu_request& q,
+                 json& list, std::vector<std::string>& failures,
+                 const progress& show) {
   const std::vector<shape> shapes =
-      quick
+      q.quick
           ? std::vector<shape>(std::begin(small_shapes), std::end(small_shapes))
           : std::vector<shape>(std::begin(usual_shapes),
                                std::end(usual_shapes));
-  gpu_bench bench;
+  gpu_bench bench(q.overlap);
   const auto total = static_cast<double>(rows.size() * shapes.size());
   double done = 0;
   table t{{"name", "size", "x stream", "min", "max", "us", "GB/s", "stream",
@@ -130,9 +132,9 @@ table run_memory(const std::vector<gpu_row>& rows, bool quick, json& list,
       show(done++, total, row.name);
       try {
         const auto r =
-            bench.measure(row.make(s), quick ? small_effort : usual_effort);
-        list.push_back(to_json(row, s, r, quick));
-        t.rows.push_back(to_cells(row, s, r, quick));
+            bench.measure(row.make(s), q.quick ? small_effort : usual_effort);
+        list.push_back(to_json(row, s, r, q.quick));
+        t.rows.push_back(to_cells(row, s, r, q.quick));
       } catch (const std::exception& e) {
         list.push_back(
             {{"name", row.name}, {"size", size_of(s)}, {"failed", e.what()}});
@@ -166,7 +168,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
   std::vector<std::string> failures;
   std::string text;
   if (!rows.empty()) {
-    text += to_text(run_memory(rows, q.quick, list, failures, show));
+    text += to_text(run_memory(rows, q, list, failures, show));
   }
   if (!gemms.empty()) {
     if (!text.empty()) text += "\n";
@@ -202,6 +204,9 @@ void add_bench_gpu(CLI::App& bench, outcome& out) {
   sub->add_option("NAME", q->name, "only those whose name begins so");
   sub->add_flag("--quick", q->quick,
                 "small sizes or a round or two: does everything run?");
+  sub->add_flag("--overlap", q->overlap,
+                "streams, too, begin while the kernel before them ends, as the "
+                "kernels always do");
   sub->add_flag("--json", q->as_json);
   sub->callback([q, &out] { run_gpu(*q, out); });
 }

@@ -99,7 +99,8 @@ struct gpu_result {
 class gpu_bench {
  public:
   /// Throws input_error if there is none of compute capability 9.0.
-  gpu_bench();
+  /// `overlaps`: the streams begin while those before them end, as kernels do.
+  explicit gpu_bench(bool overlaps);
   ~gpu_bench();
   gpu_bench(const gpu_bench&) = delete;
   gpu_bench& operator=(const gpu_bench&) = delete;

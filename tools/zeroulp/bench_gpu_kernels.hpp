@@ -22,11 +22,12 @@ struct stream_kernel {
   bool persistent;  ///< as many blocks as fit at a time, else one a chunk
   /// Not 0: the copy engine, with stages of so many bytes in shared memory.
   int stage_bytes;
-  int resident;  ///< blocks that fit at a time
+  int resident;   ///< blocks that fit at a time
+  bool overlaps;  ///< begins while the kernel before it ends
 };
 
 /// The kernels that there are. Throws cuda::error.
-std::vector<stream_kernel> make_streams();
+std::vector<stream_kernel> make_streams(bool overlaps);
 
 /// Reads and writes so many bytes, rounded up to 16; pointers are aligned to
 /// 16.

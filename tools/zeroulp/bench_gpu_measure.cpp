@@ -58,8 +58,10 @@ void hold(const gpu_operand& o, const bytes_vector& got,
 }  // namespace
 
 struct gpu_bench::state {
+  explicit state(bool overlaps) : kernels(make_streams(overlaps)) {}
+
   gpu_lab lab;
-  std::vector<stream_kernel> kernels = make_streams();
+  std::vector<stream_kernel> kernels;
 
   void hold_set(const gpu_operation& op, const set_layout& layout,
                 unsigned char* set) const;
@@ -87,7 +89,8 @@ void gpu_bench::state::hold_set(const gpu_operation& op,
   }
 }
 
-gpu_bench::gpu_bench() : state_(std::make_unique<state>()) {}
+gpu_bench::gpu_bench(bool overlaps)
+    : state_(std::make_unique<state>(overlaps)) {}
 gpu_bench::~gpu_bench() = default;
 
 gpu_result gpu_bench::measure(const gpu_operation& op, const gpu_effort& how) {

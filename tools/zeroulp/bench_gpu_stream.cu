@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "bench_gpu_kernels.hpp"
+#include "cuda/ptx.cuh"
 
 namespace zeroulp::program {
 namespace {
@@ -59,8 +60,8 @@ __device__ uint4 operator^(const uint4& a, const uint4& b) {
 }
 
 template <int Pieces, bool Streaming>
-__global__ void copy_pieces(const uint4* __restrict__ in,
-                            uint4* __restrict__ out, chunks c) {
+__global__ void copy_pieces(const uint4* in, uint4* out, chunks c) {
+  cuda::ptx::wait_for_kernels_before();
   const int first = static_cast<int>(threadIdx.x);
   const int step = static_cast<int>(blockDim.x);
   for (std::int64_t k = blockIdx.x; k < c.count; k += gridDim.x) {
@@ -74,7 +75,7 @@ __global__ void copy_pieces(const uint4* __restrict__ in,
       const int at = first + i * step;
       piece[i] = {};
       if (at < read) {
-        piece[i] = Streaming ? __ldcs(from + at) : __ldg(from + at);
+        piece[i] = Streaming ? __ldcs(from + at) : from[at];
       }
     }
     uint4 all{};
@@ -133,6 +134,7 @@ __device__ void store(const unsigned char* stage, uint4* to, int bytes) {
 
 __global__ void __launch_bounds__(32)
     copy_bulk(const uint4* in, uint4* out, chunks c, int stage_bytes) {
+  cuda::ptx::wait_for_kernels_before();
   extern __shared__ __align__(128) unsigned char memory[];
   __shared__ std::uint64_t full[stages];
   if (threadIdx.x != 0) return;
@@ -180,23 +182,23 @@ piece_kernel kernel_of(const stream_kernel& k) {
 }
 
 constexpr stream_kernel kernels[] = {
-    {"256 x 4", 256, 4, false, false, 0, 0},
-    {"256 x 4, used once", 256, 4, true, false, 0, 0},
-    {"256 x 8", 256, 8, false, false, 0, 0},
-    {"256 x 8, used once", 256, 8, true, false, 0, 0},
-    {"512 x 2", 512, 2, false, false, 0, 0},
-    {"512 x 4", 512, 4, false, false, 0, 0},
-    {"512 x 4, used once", 512, 4, true, false, 0, 0},
-    {"256 x 8, persistent", 256, 8, false, true, 0, 0},
-    {"512 x 4, persistent", 512, 4, false, true, 0, 0},
-    {"512 x 4, used once, persistent", 512, 4, true, true, 0, 0},
-    {"bulk, 8 KiB", 32, 0, false, true, 8 << 10, 0},
-    {"bulk, 16 KiB", 32, 0, false, true, 16 << 10, 0},
+    {"256 x 4", 256, 4, false, false, 0, 0, false},
+    {"256 x 4, used once", 256, 4, true, false, 0, 0, false},
+    {"256 x 8", 256, 8, false, false, 0, 0, false},
+    {"256 x 8, used once", 256, 8, true, false, 0, 0, false},
+    {"512 x 2", 512, 2, false, false, 0, 0, false},
+    {"512 x 4", 512, 4, false, false, 0, 0, false},
+    {"512 x 4, used once", 512, 4, true, false, 0, 0, false},
+    {"256 x 8, persistent", 256, 8, false, true, 0, 0, false},
+    {"512 x 4, persistent", 512, 4, false, true, 0, 0, false},
+    {"512 x 4, used once, persistent", 512, 4, true, true, 0, 0, false},
+    {"bulk, 8 KiB", 32, 0, false, true, 8 << 10, 0, false},
+    {"bulk, 16 KiB", 32, 0, false, true, 16 << 10, 0, false},
 };
 
 }  // namespace
 
-std::vector<stream_kernel> make_streams() {
+std::vector<stream_kernel> make_streams(bool overlaps) {
   int device = 0, multiprocessors = 0;
   require_cuda(cudaGetDevice(&device));
   require_cuda(cudaDeviceGetAttribute(&multiprocessors,
@@ -216,6 +218,7 @@ std::vector<stream_kernel> make_streams() {
           static_cast<std::size_t>(stages * k.stage_bytes)));
     }
     k.resident = blocks * multiprocessors;
+    k.overlaps = overlaps;
   }
   return all;
 }
@@ -227,16 +230,23 @@ void launch(const stream_kernel& k, const void* in, std::size_t read, void* out,
   const chunks c = cut_into_chunks(read, written, most);
   const auto blocks = static_cast<unsigned>(
       k.persistent ? std::min<std::int64_t>(c.count, k.resident) : c.count);
-  const auto threads = static_cast<unsigned>(k.threads);
+  cudaLaunchAttribute overlaps{};
+  overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlaps.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t how{};
+  how.gridDim = dim3(blocks);
+  how.blockDim = dim3(static_cast<unsigned>(k.threads));
+  how.stream = stream;
+  how.attrs = &overlaps, how.numAttrs = k.overlaps ? 1 : 0;
   const auto* from = static_cast<const uint4*>(in);
   auto* to = static_cast<uint4*>(out);
   if (k.stage_bytes > 0) {
-    const auto bytes = static_cast<std::size_t>(stages * k.stage_bytes);
-    copy_bulk<<<blocks, threads, bytes, stream>>>(from, to, c, k.stage_bytes);
+    how.dynamicSmemBytes = static_cast<std::size_t>(stages * k.stage_bytes);
+    require_cuda(
+        cudaLaunchKernelEx(&how, copy_bulk, from, to, c, k.stage_bytes));
   } else {
-    kernel_of(k)<<<blocks, threads, 0, stream>>>(from, to, c);
+    require_cuda(cudaLaunchKernelEx(&how, kernel_of(k), from, to, c));
   }
-  require_cuda(cudaGetLastError());
 }
 
 }  // namespace zeroulp::program
