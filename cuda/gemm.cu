@@ -202,7 +202,7 @@ const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
     const double waves = std::ceil(tiles / processors);
     const double k = static_cast<double>(ceil_div(s.k, 128)) /
                      (g.kind == gemm_groups::k_ranges ? copies : 1);
-    return waves * (k * x.clocks + x.clocks_once);
+    return waves * (k * x.clocks + x.clocks_once) + x.clocks_last;
   };
   return *std::min_element(all.first, all.first + all.count,
                            [&](const gemm_instance& x, const gemm_instance& y) {

@@ -10,6 +10,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
     using large = gemm_shape<2, 2, 128>;
+    using short_k = gemm_shape<2, 2, 128, 1, 1, 4>;
     using middle = gemm_shape<2, 1, 128, 2, 4>;
     using narrow = gemm_shape<2, 1, 64, 4>;
     using small = gemm_shape<1, 1, 64, 4>;
@@ -17,6 +18,8 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     static constexpr gemm_instance dense[] = {
         make_instance<large, block_scaling<product>, t, false, true>(1140,
                                                                      4000),
+        make_instance<short_k, block_scaling<product>, t, false, true>(
+            1230, 2000, 3000),
         make_instance<large, block_scaling<product>, t>(1180, 4000),
         make_instance<middle, block_scaling<product>, t>(660, 3700),
         make_instance<narrow, block_scaling<product>, t>(550, 2500),
@@ -32,7 +35,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<middle, block_scaling<other>, t>(660, 3700)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 3};
-    return {dense, 6};
+    return {dense, 7};
   });
 }
 

@@ -10,7 +10,8 @@ namespace zeroulp::cuda {
 
 template <class Shape, class Scaling, ptx::fp8_types Types,
           bool Grouped = false, bool Panels = false>
-constexpr gemm_instance make_instance(int clocks, int clocks_once) {
+constexpr gemm_instance make_instance(int clocks, int clocks_once,
+                                      int clocks_last = 0) {
   static_assert(!Panels || Shape::n % 64 == 0);
   return {gemm_tiles<Shape, Scaling, Types, Grouped, Panels>,
           Shape::m,
@@ -19,7 +20,8 @@ constexpr gemm_instance make_instance(int clocks, int clocks_once) {
           Shape::shared_bytes,
           Panels,
           clocks,
-          clocks_once};
+          clocks_once,
+          clocks_last};
 }
 
 /// Calls find(types) with the formats of A and B as a constant.

@@ -12,9 +12,9 @@ struct gemm_instance {
   int m, n;  ///< of a tile
   int threads, shared_bytes;
   bool panels;  ///< of D by the copy engine; neither C nor ranges of K
-  /// Tensor clocks, about, of 128 elements of K of a tile, and beside them:
-  /// measured once (TUNING.md).
-  int clocks, clocks_once;
+  /// Tensor clocks, about, of 128 elements of K of a tile, beside them, and
+  /// after the last tile: measured once (TUNING.md).
+  int clocks, clocks_once, clocks_last;
 };
 
 /// Those of a scaling.

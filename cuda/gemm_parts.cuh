@@ -149,9 +149,9 @@ struct gemm_output {
     }
   }
 
-  /// `out`: this warp's panel. `Panels`: D leaves by panels, but for the rows
-  /// of a group that end within one.
-  template <bool Panels, bool Grouped, int Count>
+  /// `out`: this warp's panels. `Panels`: D leaves by panels, but for the rows
+  /// of a group that end within one. `Unit`: which 64 rows of its own.
+  template <bool Panels, bool Grouped, class Shape, int Unit, int Count>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,
                                                const float (&acc)[Count],
@@ -159,10 +159,10 @@ struct gemm_output {
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
     const bool is_fp32 = !Panels && job.is_fp32;
     if constexpr (Panels && !Grouped) {
-      return store_panels(job, t, first, acc, out);
+      return store_panels<Shape, Unit>(job, t, first, acc, out);
     } else if constexpr (Count % 32 == 0) {
       if ((Panels || job.by_boxes) && is_whole) {
-        return store_panels(job, t, first, acc, out);
+        return store_panels<Shape, Unit>(job, t, first, acc, out);
       }
     }
     const int row = first + row_after(), column = t.column + pair();
@@ -230,33 +230,43 @@ struct gemm_output {
 
   /// By panels of 16 rows of 64 columns, swizzled as the copy engine has it,
   /// from row `first` of D on.
-  template <int Count>
+  template <class Shape, int Unit, int Count>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,
                                                       int first,
                                                       const float (&acc)[Count],
                                                       char* out) {
+    constexpr int panels = Count / 32;
+    constexpr int at_once = Shape::outs == 1 ? 1 : panels;
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int place = lane % 16, after = lane / 16;
+    if constexpr (Shape::outs > 1) out += Unit * panels * Shape::panel_bytes;
     const auto to = ptx::address_of(out) + place * 128;
 #pragma unroll
-    for (int panel = 0; panel * 32 < Count; ++panel) {
-      wait_for_panel();
+    for (int begin = 0; begin < panels; begin += at_once) {
+      if (Shape::outs == 1 || Unit == 0) wait_for_panel();
 #pragma unroll
-      for (int j = 0; j < 8; j += 2) {
-        const float* const x = acc + 32 * panel + 4 * j;
-        const std::uint32_t word[4] = {
-            detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
-            detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
-        ptx::store_matrices(to + ((j + after) ^ place % 8) * 16, word);
+      for (int i = 0; i < at_once; ++i) {
+#pragma unroll
+        for (int j = 0; j < 8; j += 2) {
+          const float* const x = acc + 32 * (begin + i) + 4 * j;
+          const std::uint32_t word[4] = {
+              detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
+              detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
+          ptx::store_matrices(
+              to + i * Shape::panel_bytes + ((j + after) ^ place % 8) * 16,
+              word);
+        }
       }
       ptx::fence_shared();
       __syncwarp();
-      if (lane == 0) {
-        ptx::store_box(job.d_map, out, t.column + 64 * panel, first,
-                       t.d_matrix);
-        ptx::commit_stores();
+      if (lane != 0) continue;
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) {
+        ptx::store_box(job.d_map, out + i * Shape::panel_bytes,
+                       t.column + 64 * (begin + i), first, t.d_matrix);
       }
+      ptx::commit_stores();
     }
   }
 };

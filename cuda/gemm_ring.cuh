@@ -11,7 +11,7 @@ namespace zeroulp::cuda {
 
 /// The shape of a tile and of the machinery around it.
 template <int Groups, int Rows, int Width, int Partials = 1,
-          int Line = Partials>
+          int Line = Partials, int Outs = 1>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
@@ -24,10 +24,15 @@ struct gemm_shape {
   /// under way (else the assembler waits for each: C7514).
   static constexpr int partials = Partials, line = Line;
 
-  /// Places in shared memory, from a multiple of 1024: a panel of D in BF16 for
-  /// each warp, 16 rows of 128 bytes on their way out, then a ring of stages.
+  /// Places in shared memory, from a multiple of 1024: for each warp panels of
+  /// D in BF16, 16 rows of 128 bytes on their way out, then a ring of stages.
+  /// One panel, or all that it has of a tile (`outs`): a stage less, but the
+  /// next tile is begun while they leave.
+  static constexpr int outs = Outs;
+  static_assert(outs == 1 || outs == rows * n / 64);
   static constexpr int panel_bytes = 16 * 128;
-  static constexpr int out_bytes = n % 64 == 0 ? 4 * groups * panel_bytes : 0;
+  static constexpr int out_bytes =
+      n % 64 == 0 ? 4 * groups * outs * panel_bytes : 0;
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
   static constexpr int scale_bytes = (m + n) * 4;
@@ -56,9 +61,9 @@ struct gemm_shared {
     outs = raw + ((at + 1023) / 1024 * 1024 - at);
     ring = outs + Shape::out_bytes;
   }
-  /// The panel of one warp, swizzled.
+  /// The panel of one warp, swizzled, or the first of its panels.
   __device__ char* out(int warp) const {
-    return outs + warp * Shape::panel_bytes;
+    return outs + warp * Shape::outs * Shape::panel_bytes;
   }
   __device__ char* a(int stage) const { return ring + stage * Shape::a_bytes; }
   __device__ char* b(int stage) const {

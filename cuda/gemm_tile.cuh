@@ -68,8 +68,7 @@ struct tile_sums {
   ring_place<Shape::stages>& at;
   tile_acc<Shape>& acc;
   std::uint64_t a, b;  ///< descriptors of stage 0: from them, those of others
-  /// A stage whose scales may still be on their way: Scaling::reads_late.
-  int held = -1;
+  int held = 0;        ///< the stage before, from the second on
 
   __device__ tile_sums(const gemm_shared<Shape>& in, int of_warp,
                        ring_place<Shape::stages>& place, tile_acc<Shape>& into)
@@ -85,19 +84,16 @@ struct tile_sums {
     ptx::wait(shared.full()[at.stage], at.parity);
   }
 
-  /// Frees the stage that is held: its last products are summed, for others
-  /// were started in their registers.
-  __device__ __forceinline__ void free_held() {
-    if (held >= 0) free_stage(shared.free()[held]);
-    held = -1;
+  /// Where scales are read late, frees the stage before. Its last products are
+  /// summed, and so their scales are there, once others were started in their
+  /// registers.
+  __device__ __forceinline__ void free_held() const {
+    free_stage(shared.free()[held]);
   }
-
-  /// At the end, where no others are started.
-  __device__ __forceinline__ void finish() {
-    if constexpr (Scaling::reads_late) {
-      ptx::fence_shared();  // and so waits for the scales
-      free_held();
-    }
+  /// The same at the end, where no others are started.
+  __device__ __forceinline__ void free_last() const {
+    ptx::fence_shared();  // and so waits for the scales
+    free_held();
   }
 
   /// The next Blocks blocks of K in one straight line, the first of them there
@@ -105,7 +101,7 @@ struct tile_sums {
   /// block of K of 64 rows. What can be done before a unit's products are there
   /// is done before: from then to the next products, the tensor core is idle.
   template <int Blocks>
-  __device__ __forceinline__ void add(bool more) {
+  __device__ __forceinline__ void add(bool is_first, bool more) {
     constexpr int units = Blocks * rows;
     constexpr int partials = Shape::partials < units ? Shape::partials : units;
     float p[partials][Shape::n / 2];
@@ -155,9 +151,6 @@ struct tile_sums {
       }
       if constexpr (ahead) find(std::integral_constant<int, U + 1>());
       scale[ahead ? U % 2 : 0].promote(acc[U % rows], p[U % partials]);
-      if constexpr (Scaling::reads_late && U % rows == rows - 1) {
-        held = stage[U / rows];
-      }
       start(std::integral_constant<int, U + partials>());
     };
     const auto start_all = [&]<int... U>(std::integer_sequence<int, U...>) {
@@ -171,7 +164,8 @@ struct tile_sums {
     start_all(std::make_integer_sequence<int, partials>());
     if constexpr (Scaling::reads_late) {
       static_assert(Blocks == 1 && partials == 1);
-      free_held();
+      if (!is_first) free_held();
+      held = stage[0];
     }
     if constexpr (ahead) {
       __syncwarp();
@@ -192,12 +186,14 @@ __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
   if (blocks > 0) sums.wait();
   int k = 0;
   for (; k + Shape::line <= blocks; k += Shape::line) {
-    sums.template add<Shape::line>(k + Shape::line < blocks);
+    sums.template add<Shape::line>(k == 0, k + Shape::line < blocks);
   }
   if constexpr (Shape::line > 1) {
-    for (; k < blocks; ++k) sums.template add<1>(k + 1 < blocks);
+    for (; k < blocks; ++k) sums.template add<1>(k == 0, k + 1 < blocks);
   }
-  sums.finish();
+  if constexpr (Scaling::reads_late) {
+    if (blocks > 0) sums.free_last();
+  }
 }
 
 /// The sums of a tile, promoted every job.interval elements of K, with one
@@ -275,8 +271,8 @@ __device__ __forceinline__ void finish_tile(
       (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
     }
   }
-  (gemm_output::store<Panels, Grouped>(job, t, t.row + line + R * 64, acc[R],
-                                       shared.out(warp)),
+  (gemm_output::store<Panels, Grouped, Shape, R>(job, t, t.row + line + R * 64,
+                                                 acc[R], shared.out(warp)),
    ...);
 }
 
