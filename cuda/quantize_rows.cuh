@@ -18,6 +18,8 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 
+#include <type_traits>
+
 #include "cuda/ptx.cuh"
 #include "cuda/quantize_job.cuh"
 #include "cuda/quantize_pair.cuh"
@@ -33,9 +35,9 @@ __device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
 
 /// What quantize_octets leaves to finish_octets.
 struct unfinished_octets {
-  bool by_core;   ///< all of it
-  unsigned open;  ///< this lane's octets that are to be divided, a bit one
-  std::uint32_t scale;  ///< of group lane % count
+  bool by_core = false;  ///< all of it
+  unsigned open = 0;  ///< this lane's octets that are to be divided, a bit one
+  std::uint32_t scale = 0;  ///< of group lane % count
 };
 
 namespace detail {
@@ -93,7 +95,7 @@ __device__ __noinline__ void quantize_by_core(const quantizer& q,
 
 /// Finds the scale and factors of group lane % count, of this `largest`
 /// magnitude, and writes the scale. Returns false, for the whole warp, iff a
-/// group is the core's.
+/// group that is inside is the core's.
 template <class Octets>
 __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
                                             const amax_matrix& given,
@@ -110,7 +112,8 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   }
   const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
   const bool ordinary = find_factors(plan, amax, of_bf16, mine);
-  if (__any_sync(all_lanes, !ordinary || largest >= plan.special)) return false;
+  const bool is_core = (is_inside && !ordinary) || largest >= plan.special;
+  if (__any_sync(all_lanes, is_core)) return false;
   if (lane < Octets::count && is_inside) {
     put_kept(octets.target(my_group).scales, octets.row(my_group),
              octets.group(my_group), mine.scale);
@@ -132,37 +135,42 @@ __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
                              1u << i, open);
 }
 
-/// Calls put(codes_of) once, with codes_of(i, x) as codes_of_octet, of BF16:
-/// the shortest that serves all groups of the warp. `largest`: as in
-/// find_groups.
+/// Calls put(codes_of) once, with the shortest codes_of(i, x), the codes of
+/// this lane's octet x of group i, that serves all groups of the warp: of BF16,
+/// by amaxes of their own. Returns false, without a call, iff they are the
+/// core's. `largest`: as in find_groups.
 template <class Out, class Put>
-__device__ __forceinline__ void by_factors(const quantizer_plan& plan,
+__device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
                                            const group_factors& mine,
-                                           std::uint32_t largest,
-                                           unsigned& open, Put put) {
+                                           std::uint32_t largest, Put put) {
   // Of zeros any factor decides.
   if (__all_sync(all_lanes, mine.low == mine.high || largest == 0)) {
-    return put([&](int i, const octet<2>& x) {
+    put([&](int i, const octet<2>& x) {
       const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
       return encode_eight<Out>([&](int k) {
         return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
       });
     });
+    return true;
   }
   factor_pair pair;
   const bool has_pair = pair_of(plan, mine, pair);
-  if (plan.rounds_once && __all_sync(all_lanes, has_pair)) {
-    return put([&](int i, const octet<2>& x) {
+  if (!__all_sync(all_lanes, has_pair)) return false;
+  const auto put_scaled = [&](auto rounds) {
+    put([&](int i, const octet<2>& x) {
       const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
                               __shfl_sync(all_lanes, pair.low, i, 16)};
       return encode_eight<Out>([&](int k) {
-        return scaled(value_of<bf16_elements>(x.element(k)), by);
+        return scaled<decltype(rounds)::value>(value_of<bf16_elements>(x.element(k)), by);
       });
     });
+  };
+  if (plan.rounds_once) {
+    put_scaled(std::false_type());
+  } else {
+    put_scaled(std::true_type());
   }
-  put([&](int i, const octet<2>& x) {
-    return codes_of_octet<Out, bf16_elements>(mine, i, x, open);
-  });
+  return true;
 }
 
 /// Takes the codes of groups from `first` on, those of one target.
@@ -191,7 +199,7 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
       __float_as_uint(value_of<In>(detail::largest_of_rows<count>(keys)));
   group_factors mine;
   if (!detail::find_groups(plan, given, octets, largest, mine)) {
-    return {true, 0, 0};
+    return {true};
   }
   unsigned open = 0;
   const bool is_full = octets.is_full();

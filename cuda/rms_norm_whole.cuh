@@ -63,15 +63,14 @@ __device__ inline rms_octet load_if(bool inside, const char* from) {
 }
 
 template <class Out, int Rows>
-__device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd,
-                                              unfinished_octets left) {
+__device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
   // Of row i: lane 8 i.
   __shared__ float of_warp[row_threads / 32][Rows];
   const unsigned lane = threadIdx.x % 32;
   float* const here = of_warp[threadIdx.x / 32];
   if (lane % 8 == 0 && lane / 8 < Rows) here[lane / 8] = rstd;
   __syncwarp();
-  finish_octets<Out>(job.plan, {}, whole_octets<Rows>{job, here}, left);
+  finish_octets<Out>(job.plan, {}, whole_octets<Rows>{job, here}, {true});
 }
 
 }  // namespace detail
@@ -187,30 +186,25 @@ __global__ void __launch_bounds__(row_threads, 8)
       lane % count < count / 2 ? two << 16 : two & 0xffff0000;
   const detail::whole_octets<Rows> octets{job, nullptr};
   group_factors mine;
-  unfinished_octets left{true, 0, 0};
-  if (detail::find_groups(job.plan, {}, octets, largest, mine)) {
-    left = {false, 0, mine.scale};
+  bool done = detail::find_groups(job.plan, {}, octets, largest, mine);
+  if (done) {
     const device_rows& codes_out = job.out.codes;
     char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
-    detail::by_factors<Out>(
-        job.plan, mine, largest, left.open, [&](auto codes_of) {
+    done = detail::by_factors<Out>(job.plan, mine, largest, [&](auto codes_of) {
 #pragma unroll
-          for (int i = 0; i < count; ++i) {
-            const int c = i % of_row;
-            if (c * rms_whole_stride >= cols) continue;
-            const auto codes = codes_of(i, x[i]);
-            if (has(c) && i / of_row < rows) {
-              store<Out::bytes>(
-                  codes_at + i / of_row * codes_out.stride * Out::bytes,
-                  c * rms_whole_stride, (c + 1) * rms_whole_stride, true,
-                  codes);
-            }
-          }
-        });
+      for (int i = 0; i < count; ++i) {
+        const int c = i % of_row;
+        if (c * rms_whole_stride >= cols) continue;
+        const auto codes = codes_of(i, x[i]);
+        if (has(c) && i / of_row < rows) {
+          store<Out::bytes>(
+              codes_at + i / of_row * codes_out.stride * Out::bytes,
+              c * rms_whole_stride, (c + 1) * rms_whole_stride, true, codes);
+        }
+      }
+    });
   }
-  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    detail::finish_whole_rms<Out, Rows>(job, my_rstd, left);
-  }
+  if (!done) detail::finish_whole_rms<Out, Rows>(job, my_rstd);
 }
 
 }  // namespace zeroulp::cuda

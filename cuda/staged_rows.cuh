@@ -75,6 +75,7 @@ struct staged_keys {
     const unsigned half = lane / staged_rows % 2 ^ i / 4;
     const uint4 four =
         reinterpret_cast<const uint4*>(of[threadIdx.x / 16][i])[half];
+    __syncwarp();  // they may be put again
     std::uint32_t most =
         __vmaxu2(__vmaxu2(four.x, four.y), __vmaxu2(four.z, four.w));
 #pragma unroll
@@ -86,7 +87,8 @@ struct staged_keys {
 };
 
 /// Quantizes the octets of the first target, and of a second if there is one,
-/// whose largest magnitudes are in `largest`: see quantize_octets.
+/// whose largest magnitudes are in `largest`: all of them, or none, which are
+/// the core's.
 template <class Out, class Octets>
 __device__ __forceinline__ unfinished_octets quantize_staged(
     const quantizer_plan& plan, const Octets& octets, std::uint32_t largest,
@@ -94,9 +96,8 @@ __device__ __forceinline__ unfinished_octets quantize_staged(
   const bool of_second = threadIdx.x % Octets::count >= staged_rows;
   largest = of_second ? largest & 0xffff0000 : largest << 16;
   group_factors mine;
-  if (!find_groups(plan, {}, octets, largest, mine)) return {true, 0, 0};
-  unfinished_octets left{false, 0, mine.scale};
-  by_factors<Out>(plan, mine, largest, left.open, [&](auto codes_of) {
+  if (!find_groups(plan, {}, octets, largest, mine)) return {true};
+  const bool done = by_factors<Out>(plan, mine, largest, [&](auto codes_of) {
     const auto put_codes = [&](int first_group, const staged_octets& of) {
       auto to = writer_of<Out>(octets, first_group);
 #pragma unroll 4
@@ -107,7 +108,7 @@ __device__ __forceinline__ unfinished_octets quantize_staged(
     put_codes(0, x);
     if constexpr (Octets::count > staged_rows) put_codes(staged_rows, *second);
   });
-  return left;
+  return {!done};
 }
 
 }  // namespace detail

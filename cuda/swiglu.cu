@@ -112,8 +112,8 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   if (is_whole({job.g, job.u, job.h, job.h_out.codes, job.g_cache.codes,
                 job.u_cache.codes},
                out_format, cache_format)) {
-    launch_after(stream, swiglu_forward_staged<e4m3_elements, e4m3_elements>,
-                 blocks_of(r, g, staged_rows), row_threads, job);
+    launch_after(stream, swiglu_forward_staged, blocks_of(r, g, staged_rows),
+                 row_threads, job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
@@ -178,8 +178,8 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   if (job.h.data == nullptr && is_whole({job.dh, job.g, job.u, job.dg, job.du,
                                          job.dg_out.codes, job.du_out.codes},
                                         out_format, layer.cache.to)) {
-    launch_after(stream, swiglu_backward_staged<e4m3_elements>,
-                 blocks_of(r, dh, staged_rows), row_threads, job);
+    launch_after(stream, swiglu_backward_staged, blocks_of(r, dh, staged_rows),
+                 row_threads, job);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {

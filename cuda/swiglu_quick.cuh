@@ -7,6 +7,8 @@
 #ifndef ZEROULP_CUDA_SWIGLU_QUICK_CUH_
 #define ZEROULP_CUDA_SWIGLU_QUICK_CUH_
 
+#include <cstring>
+
 #include "cuda/arithmetic.cuh"
 #include "cuda/bf16.cuh"
 #include "cuda/decode.cuh"
@@ -136,11 +138,13 @@ struct quick_gradient {
 
 /// Element k, in memory.
 __device__ inline float read_element(const bf16_octet& x, int k) {
-  return value_of<bf16_elements>(reinterpret_cast<const std::uint16_t*>(&x)[k]);
+  std::uint16_t element;
+  std::memcpy(&element, reinterpret_cast<const char*>(&x) + 2 * k, 2);
+  return value_of<bf16_elements>(element);
 }
 __device__ inline void put_element(bf16_octet& x, int k, float number) {
-  reinterpret_cast<std::uint16_t*>(&x)[k] =
-      static_cast<std::uint16_t>(to_bf16(number, 0));
+  const auto element = static_cast<std::uint16_t>(to_bf16(number, 0));
+  std::memcpy(reinterpret_cast<char*>(&x) + 2 * k, &element, 2);
 }
 
 /// Octets of a block's threads that the core decided.

@@ -81,8 +81,7 @@ __device__ __forceinline__ void settle_open(Tile& tile, unsigned open,
 }  // namespace detail
 
 /// All matrices are whole, of a multiple of eight columns.
-template <class Out, class Cache>
-__global__ void __launch_bounds__(row_threads, 6)
+static __global__ void __launch_bounds__(row_threads, 6)
     swiglu_forward_staged(const __grid_constant__ swiglu_job job) {
   ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(row_threads, 6)
       tile.keys.put(i, detail::two_largest(tile.g[i][t], tile.u[i][t]));
     }
     __syncwarp();
-    inputs_left = detail::quantize_staged<Cache>(
+    inputs_left = detail::quantize_staged<e4m3_elements>(
         job.cache, detail::input_octets<rows>{job, place.at},
         tile.keys.largest(), tile.g, &tile.u);
   }
@@ -129,20 +128,18 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
   if (job.h_out.groups != grouping::none) {
     __syncwarp();
-    hidden_left = detail::quantize_staged<Out>(
+    hidden_left = detail::quantize_staged<e4m3_elements>(
         job.out, detail::hidden_octets<rows>{job, place.at},
         tile.keys.largest(), tile.g, nullptr);
   }
-  const bool by_core = hidden_left.by_core || inputs_left.by_core;
-  if (__any_sync(all_lanes,
-                 by_core || (hidden_left.open | inputs_left.open) != 0)) {
-    detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
+  if (hidden_left.by_core || inputs_left.by_core) {
+    detail::finish_swiglu<e4m3_elements, e4m3_elements, rows>(job, hidden_left,
+                                                              inputs_left);
   }
 }
 
 /// All matrices are whole, of a multiple of eight columns; h is not wanted.
-template <class Out>
-__global__ void __launch_bounds__(row_threads, 6)
+static __global__ void __launch_bounds__(row_threads, 6)
     swiglu_backward_staged(const __grid_constant__ swiglu_gradient_job job) {
   ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
@@ -187,11 +184,11 @@ __global__ void __launch_bounds__(row_threads, 6)
     return;
   }
   __syncwarp();
-  const auto left = detail::quantize_staged<Out>(
+  const auto left = detail::quantize_staged<e4m3_elements>(
       job.out, detail::gradient_rows<e4m3_elements, rows>{job, place.at},
       tile.keys.largest(), tile.dh, &tile.codes);
-  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    detail::finish_gradients<Out, e4m3_elements, rows>(job, left);
+  if (left.by_core) {
+    detail::finish_gradients<e4m3_elements, e4m3_elements, rows>(job, left);
   }
 }
 
