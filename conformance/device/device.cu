@@ -84,7 +84,8 @@ check_list all_checks() {
         kernel_retile_checks(),       kernel_pack_checks(),
         kernel_refusal_checks(),      kernel_training_checks(),
         kernel_sigmoid_checks(),      kernel_adamw_checks(),
-        kernel_gemm_checks(),         peer_cublaslt_checks()}) {
+        kernel_gemm_checks(),         kernel_whole_checks(),
+        kernel_in_turn_checks(),      peer_cublaslt_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

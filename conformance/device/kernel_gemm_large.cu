@@ -6,6 +6,7 @@
 
 #include "conformance/device/gemm_trial.hpp"
 #include "conformance/device/operands.hpp"
+#include "conformance/device/same_bits.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {
@@ -366,6 +367,70 @@ verdict check_groups(const effort& e) {
   return v;
 }
 
+/// Products that are added to C, of shapes for which the tiles are the largest:
+/// no panels then, whatever D is.
+verdict check_sums(const effort& e) {
+  verdict v;
+  for (const char* name : {"deepgemm.1d2d", "deepgemm.1d1d"}) {
+    for (const format to : {bf16, fp32}) {
+      for (const std::ptrdiff_t n : {2048, 2044, 2043}) {
+        if (e.level == 0 && n != 2048) continue;
+        auto r = recipe_called(name);
+        r.output = to, r.end = epilogue::accumulate;
+        v += hold_large(
+            r, e4m3, e4m3,
+            {gemm_groups::none, 1, 4096, n, e.level == 0 ? 130 : 1068});
+      }
+    }
+  }
+  return v;
+}
+
+/// The longest loop there is whose stages are freed while scales are read, time
+/// and again: a stage that was written too early changes a few outputs of a few
+/// hundred products.
+verdict check_repeated(const effort& e) {
+  auto r = recipe_called("deepgemm.1d1d");
+  r.output = fp32, r.end = epilogue::store;
+  const bool few = e.level == 0;
+  const std::ptrdiff_t m = few ? 300 : 4096, n = few ? 300 : 7168,
+                       k = few ? 2048 : 8192;
+  const filled<std::uint8_t> a(content::codes, e4m3, m, k),
+      b(content::codes, e4m3, n, k);
+  // As the copy engine reads them: those of a block of K beside each other.
+  const filled<std::uint32_t> sa(content::scales, fp32, k / 128, m, 4),
+      sb(content::scales, fp32, k / 128, n, 4);
+  const auto turned = [](const filled<std::uint32_t>& s) {
+    return matrix_view<const std::uint32_t>(s.memory.data(), s.cols, s.rows, 1,
+                                            s.stride);
+  };
+  const auto size = static_cast<std::size_t>(m * n);
+  const device_buffer<std::uint32_t> first(size), again(size);
+  const device_buffer<output_difference> found(1);
+  const auto launch = [&](const device_buffer<std::uint32_t>& d) {
+    cuda::gemm(r, {}, operand_of(e4m3, a.view(), turned(sa)),
+               operand_of(e4m3, b.view(), turned(sb)), {}, {d.data(), m, n});
+  };
+  const std::uint64_t runs = cases(e, 3, 400);
+  launch(first);
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    launch(again);
+    compare_outputs<<<132 * 16, 128>>>(size, again.data(), first.data(),
+                                       found.data());
+  }
+  finish_kernel();
+  output_difference d{};
+  found.copy_to(&d, 1);
+  verdict v;
+  v.cases = runs * size;
+  v.failures = d.count;
+  if (d.count != 0) {
+    v.first_failure = "output " + std::to_string(d.at) +
+                      in_hex("first", d.right) + in_hex("then", d.got);
+  }
+  return v;
+}
+
 verdict check_any(const effort& e) {
   verdict v;
   const int most = e.level == 0 ? 200 : 3000;
@@ -391,6 +456,8 @@ check_list gemm_large_checks() {
           check_of("kernel.gemm.large.layers", check_layers),
           check_of("kernel.gemm.large.experts", check_experts),
           check_of("kernel.gemm.large.groups", check_groups),
+          check_of("kernel.gemm.large.sums", check_sums),
+          check_of("kernel.gemm.large.repeated", check_repeated),
           check_of("kernel.gemm.large.random", check_any)};
 }
 

@@ -5,6 +5,7 @@
 //   given   rows: amaxes, columns: every code; amaxes are given
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
 //           first of each tile being it
+//   both    online, by the kernel of both orientations
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/same_bits.hpp"
@@ -21,6 +22,9 @@ constexpr int fresh = tile - 1;  ///< elements of a tile besides its amax
 constexpr int tiles = (65536 + fresh - 1) / fresh;
 constexpr int columns = tiles * tile;
 constexpr int chunk = 512;  ///< rows
+
+enum class way : std::uint8_t { given, online, both };
+constexpr const char* way_names[] = {"given", "online", "both orientations"};
 
 /// Rows of one chunk. Row i has the BF16 amax first + i * step.
 struct pairs {
@@ -81,27 +85,33 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
 }
 
 template <class Code>
-verdict check_pairs(const quantizer& q, bool is_online, std::uint32_t step) {
+verdict check_pairs(const quantizer& q, way how, std::uint32_t step) {
+  const bool is_online = how != way::given;
   const std::size_t size = std::size_t{chunk} * columns;
   const device_buffer<std::uint16_t> x(size);
-  const device_buffer<Code> codes(size);
+  const device_buffer<Code> codes(size), turned(size);
   const device_buffer<std::uint32_t> amax(std::size_t{chunk} * tiles);
   const device_buffer<std::uint32_t> scales(std::size_t{chunk} * tiles);
   const device_buffer<pair_difference> found(1);
   const cuda::const_matrix in(x.data(), chunk, columns);
+  const device_buffer<std::uint32_t> scales_of_columns(size / tile);
   const cuda::quantized out{{codes.data(), chunk, columns},
                             {scales.data(), tiles}};
+  const cuda::quantized out_t{{turned.data(), columns, chunk},
+                              {scales_of_columns.data(), chunk / tile}};
   verdict v;
   const std::uint32_t end = is_online ? 0x7f80 : 0x8000;  // finite, or any
   const std::uint32_t last = end - 1 - (chunk - 1) * step;
   for (std::uint32_t at = 0; at < last + chunk * step; at += chunk * step) {
     const pairs p{q, is_online, at < last ? at : last, step};
     fill_pairs<<<chunk, 256>>>(p, x.data(), amax.data());
-    is_online
-        ? cuda::quantize(q, in, out)
-        : cuda::quantize(
-              q, in,
-              matrix_view<const std::uint32_t>(amax.data(), chunk, tiles), out);
+    if (how == way::given) {
+      cuda::quantize(
+          q, in, matrix_view<const std::uint32_t>(amax.data(), chunk, tiles),
+          out);
+    } else {
+      cuda::quantize(q, in, out, how == way::both ? out_t : cuda::quantized{});
+    }
     compare_pairs<<<chunk, 256>>>(p, codes.data(), scales.data(), found.data());
     finish_kernel();
     v.cases += size;
@@ -111,7 +121,7 @@ verdict check_pairs(const quantizer& q, bool is_online, std::uint32_t step) {
   v.failures = d.count;
   if (d.count != 0) {
     v.first_failure = name_of(q.to) + ", " + std::string(name_of(q.scale)) +
-                      (is_online ? ", online" : ", given") +
+                      ", " + way_names[static_cast<int>(how)] +
                       in_hex("amax", d.amax) + in_hex("x", d.x) +
                       in_hex("code or scale", d.got) + in_hex("not", d.right);
   }
@@ -126,9 +136,9 @@ verdict check_convention(const convention& how, const effort& e) {
   for (const auto kind : {scale_kind::float32, scale_kind::pow2}) {
     for (const format to : {e4m3, e5m2, e5m6}) {
       const quantizer q{bf16, to, how, kind, {1, tile}};
-      for (const bool is_online : {true, false}) {
-        total += to == e5m6 ? check_pairs<std::uint16_t>(q, is_online, step)
-                            : check_pairs<std::uint8_t>(q, is_online, step);
+      for (const way by : {way::given, way::online, way::both}) {
+        total += to == e5m6 ? check_pairs<std::uint16_t>(q, by, step)
+                            : check_pairs<std::uint8_t>(q, by, step);
       }
     }
   }

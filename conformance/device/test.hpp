@@ -66,6 +66,10 @@ check_list kernel_training_checks();
 check_list kernel_sigmoid_checks();
 check_list kernel_adamw_checks();
 check_list kernel_gemm_checks();
+// SwiGLU and RMSNorm of whole octets.
+check_list kernel_whole_checks();
+// One kernel right after another.
+check_list kernel_in_turn_checks();
 
 // What others compute, against the recipes.
 check_list peer_cublaslt_checks();

@@ -32,17 +32,26 @@ MULTIPLIED = ("kernel.quantize.pairs.vllm", "kernel.quantize.cases")
 RETILE = ("kernel.retile.matrices", "kernel.retile.cases",
           "kernel.retile.ties", "kernel.retile.shifts")
 SWIGLU = ("kernel.training.SwigluForwardElements",
-          "kernel.training.SwigluBackwardElements")
-RMS = ("kernel.training.RmsNormRows",)
+          "kernel.training.SwigluBackwardElements", "kernel.whole.swiglu")
+RMS = ("kernel.training.RmsNormRows", "kernel.whole.rms_norm")
 ADAMW = ("kernel.training.AdamwSteps",)
 COMBINE = ("kernel.training.CombinedTokens", "kernel.combine.strange_slots")
 DISPATCH = ("kernel.training.DispatchedRows", "kernel.dispatch.strange_rows")
 GEMM = ("kernel.gemm.cases", "kernel.gemm.shapes", "kernel.gemm.large.timed",
-        "kernel.gemm.large.random")
+        "kernel.gemm.large.random", "kernel.gemm.large.sums")
 # Of the sizes at which each kernel for groups is chosen.
 GROUPS = ("kernel.gemm.large.groups",)
 
-MUTANTS = (
+# Kernels that do not wait for the one before, unit by unit.
+HASTY = ("adamw.cu", "combine.cu", "dequantize.cu", "dispatch.cu", "pack.cu",
+         "quantize.cu", "quantize_block.cu", "quantize_both.cu", "retile.cu",
+         "rms_norm.cu", "swiglu.cu", "transpose.cu")
+
+MUTANTS = tuple(
+    mutant("hasty." + unit.removesuffix(".cu"), "missing barrier", "ptx.cuh",
+           'asm volatile("griddepcontrol.wait;" ::: "memory");', "",
+           (unit,), ("kernel.in_turn",)) for unit in HASTY
+) + (
     # Groups of 1x128.
     mutant("rows.amax_of_half_the_lanes", "wrong lane in a reduction",
            "quantize_job.cuh",
@@ -422,6 +431,18 @@ MUTANTS = (
     mutant("gemm.spoiled_sums_are_zero", "dropped NaN", "gemm_tile.cuh",
            "t.is_spoiled ? 0x7fffffff : 0;", "0;",
            ("gemm_columns.cu",), ("kernel.gemm.strange_k_ranges",)),
+    mutant("gemm.stage_freed_while_read", "missing barrier", "gemm_parts.cuh",
+           "reads_late = true;", "reads_late = false;",
+           ("gemm_columns.cu",), ("kernel.gemm.large.repeated",)),
+    mutant("gemm.kept_panels_written_again", "missing barrier",
+           "gemm_parts.cuh",
+           "if (Shape::outs == 1 || Unit == 0) wait_for_panel();",
+           "if (Shape::outs == 1) wait_for_panel();",
+           ("gemm_blocks.cu",), GEMM),
+    mutant("gemm.kept_panels_of_the_first_rows", "neighbour's rows",
+           "gemm_parts.cuh",
+           "out += Unit * panels * Shape::panel_bytes;", "",
+           ("gemm_blocks.cu",), GEMM),
     mutant("gemm.c_freed_without_a_fence", "missing barrier", "gemm_tile.cuh",
            "ptx::fence_shared(); free_stage(shared.free()[at.stage]);",
            "free_stage(shared.free()[at.stage]);",

@@ -1,0 +1,229 @@
+// SwiGLU and RMSNorm with all that their fastest kernels ask for, octets of
+// BF16 and of E4M3 in groups of 1x128 with aligned rows: every convention and
+// kind of scale, numbers that try each way to a code. Against the engine on the
+// host: SPEC clauses S2 to S5, Q2 to Q8.
+
+#include "conformance/device/drawn_memory.hpp"
+#include "conformance/device/gpu_training.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+constexpr int tile = 128;
+
+enum class content : std::uint8_t {
+  normal,    ///< within some binades
+  exact,     ///< largest magnitudes whose scales are exact
+  sparse,    ///< one number in each tile: it decides the scale by itself
+  wide,      ///< all exponents, subnormal numbers and zeros
+  specials,  ///< infinities and NaN among them
+};
+constexpr content contents[] = {content::normal, content::exact,
+                                content::sparse, content::wide,
+                                content::specials};
+
+std::uint32_t bf16_number(content kind, counter_rng& rng) {
+  const std::uint32_t sign = (rng.next32() & 1) << 15;
+  const std::uint32_t fraction = rng.next32() & 0x7f;
+  const auto with = [&](int exponent) {
+    return sign | static_cast<std::uint32_t>(exponent + 127) << 7 | fraction;
+  };
+  if (kind == content::specials && rng.one_in(700)) {
+    return sign | 0x7f80 | (rng.one_in(2) ? fraction : 0);
+  }
+  if (kind == content::wide && rng.one_in(3)) {
+    return rng.one_in(4) ? sign : with(rng.between(-127, 127));
+  }
+  return with(rng.between(-7, 2));
+}
+
+/// BF16. The first number differs from call to call: alignments, layouts and
+/// outputs are drawn by it.
+word_matrix numbers(content kind, std::ptrdiff_t m, std::ptrdiff_t n,
+                    counter_rng& rng) {
+  // 448 divides these but for a power of two, times 2^k: SPEC clause Q3.
+  constexpr std::uint32_t divisors[] = {0x36, 0x44, 0x52, 0x60};
+  word_matrix x(m, n);
+  for (std::ptrdiff_t i = 0; i < m; ++i) {
+    for (std::ptrdiff_t j0 = 0; j0 < n; j0 += tile) {
+      const std::ptrdiff_t end = std::min<std::ptrdiff_t>(j0 + tile, n);
+      const auto most = j0 + static_cast<std::ptrdiff_t>(rng.below(
+                                 static_cast<std::uint64_t>(end - j0)));
+      for (std::ptrdiff_t j = j0; j < end; ++j) {
+        auto& word = x.view()(i, j);
+        word = bf16_number(kind, rng);
+        if (kind == content::sparse && j != most) word = 0;
+        if (kind == content::exact && j == most) {
+          word = 130 << 7 | divisors[rng.below(4)];
+        }
+      }
+    }
+  }
+  return x;
+}
+
+struct whole_case {
+  std::string name;
+  quantizer q;
+  std::ptrdiff_t m, n;
+  content kind;
+};
+
+/// Calls use(case, rng) for all conventions, scales and contents.
+template <class Use>
+void for_each_case(const effort& e, std::uint64_t stream,
+                   const std::vector<std::ptrdiff_t>& widths, Use use) {
+  counter_rng rng(e.seed, stream);
+  const auto rounds = static_cast<int>(cases(e, 1, 3));
+  for (int round = 0; round < rounds; ++round) {
+    for (const auto& how : named_conventions) {
+      for (int scale = 0; scale <= static_cast<int>(scale_kind::pow2_nearest);
+           ++scale) {
+        for (const content kind : contents) {
+          const quantizer q{
+              bf16, e4m3, how.value, static_cast<scale_kind>(scale), {1, tile}};
+          whole_case c{"", q, rng.between(1, 9),
+                       widths[rng.below(widths.size())], kind};
+          // Where one number decides each scale, more rows: those that quick
+          // arithmetic leaves to the core are one in a thousand.
+          if (kind == content::sparse && e.level > 0) c.m += 200;
+          c.name = std::string(how.name) + ", " +
+                   std::string(name_of(q.scale)) + ", " + std::to_string(c.m) +
+                   " x " + std::to_string(c.n);
+          use(c, rng);
+        }
+      }
+    }
+  }
+}
+
+/// What was computed twice.
+class both_results {
+ public:
+  both_results(std::string what, verdict& v) : what_(std::move(what)), v_(v) {}
+
+  void compare(const char* output, const word_matrix& got,
+               const word_matrix& right) {
+    compare_codes(what_ + ", " + output, got.view(), right.view(), v_);
+  }
+  void compare(const char* output, const quantized_words& got,
+               const quantized_words& right) {
+    compare(output, got.codes, right.codes);
+    compare("its scales", got.scales, right.scales);
+  }
+
+ private:
+  std::string what_;
+  verdict& v_;
+};
+
+struct forward_result {
+  word_matrix h;
+  quantized_words out, g, u;
+
+  forward_result(const training_functions& by, const swiglu_layer& layer,
+                 codes_in of_g, codes_in of_u)
+      : h(of_g.rows, of_g.cols),
+        out(layer.out, of_g.rows, of_g.cols),
+        g(layer.cache, of_g.rows, of_g.cols),
+        u(layer.cache, of_g.rows, of_g.cols) {
+    by.swiglu_forward(layer, of_g, of_u, h.view(), out.view(), g.view(),
+                      u.view());
+  }
+};
+
+struct backward_result {
+  word_matrix h, dg, du;
+  quantized_words dg_out, du_out;
+
+  backward_result(const training_functions& by, const swiglu_layer& layer,
+                  codes_in dh, const quantized_in& g, const quantized_in& u)
+      : h(dh.rows, dh.cols),
+        dg(dh.rows, dh.cols),
+        du(dh.rows, dh.cols),
+        dg_out(layer.out, dh.rows, dh.cols),
+        du_out(layer.out, dh.rows, dh.cols) {
+    by.swiglu_backward(layer, bf16, dh, g, u, h.view(), dg.view(), du.view(),
+                       dg_out.view(), du_out.view());
+  }
+};
+
+struct rms_result {
+  word_matrix y, rstd;
+  quantized_words out;
+
+  rms_result(const training_functions& by, const rms_layer& layer, codes_in x,
+             codes_in w)
+      : y(x.rows, x.cols), rstd(x.rows, 1), out(layer.out, x.rows, x.cols) {
+    by.rms_norm(layer, x, w, y.view(), rstd.view(), out.view());
+  }
+};
+
+void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
+                 const whole_case& c, counter_rng& rng, verdict& v) {
+  const swiglu_layer layer{c.q, c.q};
+  const word_matrix g = numbers(c.kind, c.m, c.n, rng);
+  const word_matrix u = numbers(content::normal, c.m, c.n, rng);
+  const word_matrix dh = numbers(content::normal, c.m, c.n, rng);
+  const forward_result right(cpu, layer, g.view(), u.view());
+  const forward_result got(gpu, layer, g.view(), u.view());
+  both_results forward("forward, " + c.name, v);
+  forward.compare("h", got.h, right.h);
+  forward.compare("h quantized", got.out, right.out);
+  forward.compare("the cache of g", got.g, right.g);
+  forward.compare("the cache of u", got.u, right.u);
+
+  const auto cached = [](const quantized_words& x) {
+    return quantized_in{x.codes.view(), x.scales.view()};
+  };
+  const backward_result expected(cpu, layer, dh.view(), cached(right.g),
+                                 cached(right.u));
+  const backward_result had(gpu, layer, dh.view(), cached(right.g),
+                            cached(right.u));
+  both_results backward("backward, " + c.name, v);
+  backward.compare("h", had.h, expected.h);
+  backward.compare("dg", had.dg, expected.dg);
+  backward.compare("du", had.du, expected.du);
+  backward.compare("dg quantized", had.dg_out, expected.dg_out);
+  backward.compare("du quantized", had.du_out, expected.du_out);
+}
+
+verdict check_swiglu(const effort& e) {
+  verdict v;
+  const auto gpu = gpu_training(), cpu = engine_training();
+  for_each_case(e, 21, {8, 120, 128, 136, 384, 520},
+                [&](const whole_case& c, counter_rng& rng) {
+                  hold_swiglu(gpu, cpu, c, rng, v);
+                });
+  return v;
+}
+
+verdict check_rms_norm(const effort& e) {
+  verdict v;
+  const auto gpu = gpu_training(), cpu = engine_training();
+  for_each_case(e, 22, {8, 136, 2048, 4096, 7168, 8192},
+                [&](const whole_case& c, counter_rng& rng) {
+                  const rms_layer layer{bf16, bf16, 0x358637bd, c.q};  // 1e-6
+                  const word_matrix x = numbers(c.kind, c.m, c.n, rng);
+                  const word_matrix w = numbers(content::normal, 1, c.n, rng);
+                  const rms_result right(cpu, layer, x.view(), w.view());
+                  const rms_result got(gpu, layer, x.view(), w.view());
+                  both_results both(c.name, v);
+                  both.compare("y", got.y, right.y);
+                  both.compare("rstd", got.rstd, right.rstd);
+                  both.compare("y quantized", got.out, right.out);
+                });
+  return v;
+}
+
+}  // namespace
+
+check_list kernel_whole_checks() {
+  return {device_check("kernel.whole.swiglu", "S2 S3 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
+                       "host", check_swiglu),
+          device_check("kernel.whole.rms_norm", "S4 S5 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
+                       "host", check_rms_norm)};
+}
+
+}  // namespace zeroulp::conformance::device
