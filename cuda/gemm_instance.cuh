@@ -13,6 +13,7 @@ template <class Shape, class Scaling, ptx::fp8_types Types,
 constexpr gemm_instance make_instance(int clocks, int clocks_once,
                                       int clocks_last = 0) {
   static_assert(!Panels || Shape::n % 64 == 0);
+  static_assert(Shape::outs == 1 || (Panels && !Grouped));
   return {gemm_tiles<Shape, Scaling, Types, Grouped, Panels>,
           Shape::m,
           Shape::n,

@@ -244,7 +244,11 @@ struct gemm_output {
     const auto to = ptx::address_of(out) + place * 128;
 #pragma unroll
     for (int begin = 0; begin < panels; begin += at_once) {
-      if (Shape::outs == 1 || Unit == 0) wait_for_panel();
+      if (Shape::outs == 1 || Unit == 0) {
+        wait_for_panel();  // of the tile before, if Unit is 0
+      } else {
+        __syncwarp();
+      }
 #pragma unroll
       for (int i = 0; i < at_once; ++i) {
 #pragma unroll

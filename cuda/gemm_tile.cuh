@@ -7,7 +7,9 @@
 //   scaling warp    waits for a free stage -> their scales -> the same
 //   warp groups     wait for a full stage -> for each 64 rows: four wgmma ->
 //                   (the last: wait for the next full stage) -> acc =
-//                   promoted(acc, p); free the stage; at the end of K: epilogue
+//                   promoted(acc, p); at the end of K: epilogue. The stage is
+//                   free before its last promotion, or, where that reads it,
+//                   once the next products were started
 //
 // While a warp group promotes, another's products, or its own next ones
 // (Shape::partials), keep the tensor core busy. K is never split, and every
@@ -86,7 +88,7 @@ struct tile_sums {
 
   /// Where scales are read late, frees the stage before. Its last products are
   /// summed, and so their scales are there, once others were started in their
-  /// registers.
+  /// registers: the same ones, as one place of the loop starts all.
   __device__ __forceinline__ void free_held() const {
     free_stage(shared.free()[held]);
   }
@@ -163,7 +165,7 @@ struct tile_sums {
     };
     start_all(std::make_integer_sequence<int, partials>());
     if constexpr (Scaling::reads_late) {
-      static_assert(Blocks == 1 && partials == 1);
+      static_assert(Blocks == 1 && Shape::line == 1 && partials == 1);
       if (!is_first) free_held();
       held = stage[0];
     }

@@ -1,5 +1,5 @@
 // Defines how kernels are launched: each begins while the kernel before it in
-// the stream ends, which hides about a microsecond of every launch.
+// the stream ends, which hides about two microseconds of every launch.
 
 #ifndef ZEROULP_CUDA_LAUNCH_CUH_
 #define ZEROULP_CUDA_LAUNCH_CUH_
@@ -11,7 +11,7 @@
 namespace zeroulp::cuda {
 
 /// `kernel` must call ptx::wait_for_kernels_before() in each of its threads,
-/// before it reads or writes any memory but its own.
+/// before it reads or writes any memory but its own. Errors: cudaGetLastError.
 template <class Job>
 void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,
                   int threads, const std::type_identity_t<Job>& job,

@@ -22,7 +22,8 @@ struct alignas(8) factor_pair {
 namespace detail {
 
 /// What decides for all elements of a group, in BF16, of these factors, found
-/// of the amax of those elements. Returns false iff they are the core's.
+/// of the amax of those elements: not of a floor, under which plan.by_core has
+/// what rounds_once. Returns false iff they are the core's.
 __device__ inline bool pair_of(const quantizer_plan& p, const group_factors& f,
                                factor_pair& pair) {
   pair = {f.low, f.high < 0 ? f.high : 0};

@@ -18,8 +18,6 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 
-#include <type_traits>
-
 #include "cuda/ptx.cuh"
 #include "cuda/quantize_job.cuh"
 #include "cuda/quantize_pair.cuh"
@@ -156,19 +154,19 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
   factor_pair pair;
   const bool has_pair = pair_of(plan, mine, pair);
   if (!__all_sync(all_lanes, has_pair)) return false;
-  const auto put_scaled = [&](auto rounds) {
+  const auto put_scaled = [&]<bool Rounds>() {
     put([&](int i, const octet<2>& x) {
       const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
                               __shfl_sync(all_lanes, pair.low, i, 16)};
       return encode_eight<Out>([&](int k) {
-        return scaled<decltype(rounds)::value>(value_of<bf16_elements>(x.element(k)), by);
+        return scaled<Rounds>(value_of<bf16_elements>(x.element(k)), by);
       });
     });
   };
   if (plan.rounds_once) {
-    put_scaled(std::false_type());
+    put_scaled.template operator()<false>();
   } else {
-    put_scaled(std::true_type());
+    put_scaled.template operator()<true>();
   }
   return true;
 }

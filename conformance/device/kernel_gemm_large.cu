@@ -386,9 +386,21 @@ verdict check_sums(const effort& e) {
   return v;
 }
 
+/// Tiles whose panels of D are kept, three waves of them where there are 132
+/// multiprocessors.
+verdict check_short(const effort&) {
+  verdict v;
+  for (const std::ptrdiff_t k : {1, 128, 300, 1400}) {
+    auto r = recipe_called("deepgemm.1d2d");
+    r.output = bf16, r.end = epilogue::store;
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, 2304, k});
+  }
+  return v;
+}
+
 /// The longest loop there is whose stages are freed while scales are read, time
 /// and again: a stage that was written too early changes a few outputs of a few
-/// hundred products.
+/// thousand products.
 verdict check_repeated(const effort& e) {
   auto r = recipe_called("deepgemm.1d1d");
   r.output = fp32, r.end = epilogue::store;
@@ -411,7 +423,7 @@ verdict check_repeated(const effort& e) {
     cuda::gemm(r, {}, operand_of(e4m3, a.view(), turned(sa)),
                operand_of(e4m3, b.view(), turned(sb)), {}, {d.data(), m, n});
   };
-  const std::uint64_t runs = cases(e, 3, 400);
+  const std::uint64_t runs = cases(e, 3, 2000);
   launch(first);
   for (std::uint64_t i = 0; i < runs; ++i) {
     launch(again);
@@ -457,6 +469,7 @@ check_list gemm_large_checks() {
           check_of("kernel.gemm.large.experts", check_experts),
           check_of("kernel.gemm.large.groups", check_groups),
           check_of("kernel.gemm.large.sums", check_sums),
+          check_of("kernel.gemm.large.short", check_short),
           check_of("kernel.gemm.large.repeated", check_repeated),
           check_of("kernel.gemm.large.random", check_any)};
 }

@@ -1,6 +1,7 @@
-// Kernels right after one another, each reading what that before it writes: on
-// the GPU they overlap, so each must wait. Whatever the kernels compute, they
-// must compute it again where each is awaited before the next is asked for.
+// Kernels right after one another, each reading what that before it writes, one
+// at least of every unit but the GEMM's (kernel_gemm.cu): on the GPU they
+// overlap, so each must wait. What they compute where each is awaited before
+// the next is asked for they must compute again without, and from a graph.
 
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/training.hpp"
@@ -64,6 +65,8 @@ struct chain {
                                     scale_kind::pow2, row};
   static constexpr quantizer blocks{bf16, e4m3, zeroulp_convention,
                                     scale_kind::float32, block};
+  static constexpr quantizer whole{
+      bf16, e4m3, zeroulp_convention, scale_kind::float32, {0, 0}};
   static constexpr quantizer twelve{bf16, e5m6, zeroulp_convention,
                                     scale_kind::pow2, row};
 
@@ -77,15 +80,15 @@ struct chain {
       blocked_t{m, n, 1}, back{m, n, 1}, again{m, n, 2}, h{m, n, 2},
       h_codes{m, n, 1}, g_cache{m, n, 1}, u_cache{m, n, 1}, dg{m, n, 2},
       du{m, n, 2}, sent{m, n, 1}, received{m, n, 2}, sums{m, n, 2},
-      copy{m, n, 2}, wide{m, n, 2}, packed{m, n / 2 * 3, 1}, unpacked{m, n, 2},
+      normal{m, n, 2}, amax{m, n, 1}, gradient{m, n, 2}, copy{m, n, 2},
+      wide{m, n, 2}, packed{m, n / 2 * 3, 1}, unpacked{m, n, 2},
       narrow{n, m, 1};
 
   std::vector<const memory*> computed() const {
-    return {&y,       &y_codes, &z,       &both,      &turned,
-            &retiled, &zt,      &blocked, &blocked_t, &back,
-            &again,   &h,       &h_codes, &g_cache,   &u_cache,
-            &dg,      &du,      &sent,    &received,  &sums,
-            &copy,    &wide,    &packed,  &unpacked,  &narrow};
+    return {&y,       &y_codes,   &z,    &both,  &turned,   &retiled,  &zt,
+            &blocked, &blocked_t, &back, &again, &h,        &h_codes,  &g_cache,
+            &u_cache, &dg,        &du,   &sent,  &received, &sums,     &normal,
+            &amax,    &gradient,  &copy, &wide,  &packed,   &unpacked, &narrow};
   }
 
   explicit chain(std::uint64_t seed) {
@@ -118,7 +121,7 @@ struct chain {
   }
 
   template <class Next>
-  void run(Next next) const {
+  void run(cudaStream_t stream, Next next) const {
     const auto indices = [](const memory& of) {
       return cuda::row_numbers{
           reinterpret_cast<const std::int32_t*>(of.data.data()), of.rows,
@@ -126,44 +129,58 @@ struct chain {
     };
     const swiglu_layer layer{rows, rows};
     cuda::rms_norm({bf16, bf16, 0x358637bd, rows}, x.view(), w.view(), y.view(),
-                   {}, {});
+                   {}, {}, stream);
     next();
-    cuda::quantize(rows, y.view(), y_codes.quantized());
+    cuda::quantize(rows, y.view(), y_codes.quantized(), {}, stream);
     next();
     cuda::dequantize(e4m3, row, y_codes.view(), y_codes.scale_view(), bf16,
-                     z.view());
+                     z.view(), stream);
     next();
-    cuda::quantize(rows, z.view(), both.quantized(), turned.quantized());
+    cuda::quantize(rows, z.view(), both.quantized(), turned.quantized(),
+                   stream);
     next();
     cuda::retile({e4m3, e4m3, scale_kind::float32, tile, {}}, both.view(),
-                 both.scale_view(), retiled.quantized());
+                 both.scale_view(), retiled.quantized(), stream);
     next();
     cuda::dequantize(e4m3, row, retiled.view(), retiled.scale_view(), bf16,
-                     zt.view());
+                     zt.view(), stream);
     next();
     cuda::quantize(blocks, zt.view(), blocked.quantized(),
-                   blocked_t.quantized());
+                   blocked_t.quantized(), stream);
     next();
     cuda::transpose(e4m3, blocked.view(), blocked.scale_view(),
-                    back.quantized());
+                    back.quantized(), stream);
     next();
     cuda::dequantize(e4m3, block, back.view(), back.scale_view(), bf16,
-                     again.view());
+                     again.view(), stream);
     next();
     cuda::swiglu_forward(layer, again.view(), again.view(), h.view(),
                          h_codes.quantized(), g_cache.quantized(),
-                         u_cache.quantized());
+                         u_cache.quantized(), stream);
     next();
     cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
-                          u_cache.input(), {}, dg.view(), du.view());
+                          u_cache.input(), {}, dg.view(), du.view(), {}, {},
+                          stream);
     next();
-    cuda::dispatch(powers, dg.view(), indices(numbers), sent.quantized());
+    cuda::dispatch(powers, dg.view(), indices(numbers), sent.quantized(),
+                   stream);
     next();
     cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
-                     received.view());
+                     received.view(), stream);
     next();
     cuda::combine(combine_rule::fp32_slots, received.view(), indices(slots), {},
-                  sums.view());
+                  sums.view(), stream);
+    next();
+    cuda::rms_norm({bf16, bf16, 0x358637bd, rows}, sums.view(), w.view(),
+                   normal.view(), {}, {}, stream);
+    next();
+    const matrix_view<std::uint32_t> largest(amax.scales.data(), 1, 1);
+    cuda::group_amaxes(whole, normal.view(), largest, stream);
+    next();
+    cuda::quantize(whole, normal.view(), largest, amax.quantized(), {}, stream);
+    next();
+    cuda::dequantize(e4m3, whole.group, amax.view(), amax.scale_view(), bf16,
+                     gradient.view(), stream);
     next();
     // Factors of 1 and 1/2 in place of a step's: whatever they are.
     constexpr std::uint32_t one = 0x3f800000, half = 0x3f000000;
@@ -173,17 +190,17 @@ struct chain {
                  rounding::nearest_even,
                  0,
                  0},
-                sums.view(), moment.view(), second.view(), weights.view(),
-                copy.view());
+                gradient.view(), moment.view(), second.view(), weights.view(),
+                copy.view(), stream);
     next();
-    cuda::quantize(twelve, copy.view(), wide.quantized());
+    cuda::quantize(twelve, copy.view(), wide.quantized(), {}, stream);
     next();
-    cuda::pack(cuda::packing::bytes, wide.view(), packed.view());
+    cuda::pack(cuda::packing::bytes, wide.view(), packed.view(), stream);
     next();
-    cuda::unpack(cuda::packing::bytes, packed.view(), unpacked.view());
+    cuda::unpack(cuda::packing::bytes, packed.view(), unpacked.view(), stream);
     next();
     cuda::retile({e5m6, e4m3, scale_kind::pow2, tile, {}}, unpacked.view(),
-                 wide.scale_view(), narrow.quantized());
+                 wide.scale_view(), narrow.quantized(), stream);
     next();
   }
 
@@ -196,23 +213,68 @@ struct chain {
   }
 };
 
+__global__ void stay(long long nanoseconds) {
+  long long begin = 0, now = 0;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - begin < nanoseconds);
+}
+
+/// A stream, and the chain in it as a graph.
+class stream_and_graph {
+ public:
+  explicit stream_and_graph(const chain& c) {
+    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    c.run(stream_, [] {});
+    cudaGraph_t graph = nullptr;
+    require(cudaStreamEndCapture(stream_, &graph));
+    require(cudaGraphInstantiate(&graph_, graph, 0));
+    require(cudaGraphDestroy(graph));
+  }
+  stream_and_graph(const stream_and_graph&) = delete;
+  stream_and_graph& operator=(const stream_and_graph&) = delete;
+  ~stream_and_graph() {
+    cudaGraphExecDestroy(graph_);
+    cudaStreamDestroy(stream_);
+  }
+
+  cudaStream_t stream() const { return stream_; }
+  void launch_graph() const { require(cudaGraphLaunch(graph_, stream_)); }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
 verdict check_in_turn(const effort& e) {
   verdict v;
   const chain c(e.seed);
+  const stream_and_graph run(c);
   c.spoil();
-  c.run(finish_kernel);
+  c.run(run.stream(), finish_kernel);
   const auto right = c.image();
   const std::uint64_t count = cases(e, 2, 100);
   for (std::uint64_t i = 0; i < count; ++i) {
-    c.spoil();
-    c.run([] { require(cudaGetLastError()); });
-    const auto got = c.image();
-    const auto differing = std::mismatch(got.begin(), got.end(), right.begin());
-    v.count(differing.first == got.end(), [&] {
-      return "run " + std::to_string(i) + ": byte " +
-             std::to_string(differing.first - got.begin()) +
-             " of all that was computed";
-    });
+    for (const bool by_graph : {false, true}) {
+      c.spoil();
+      // Until all kernels are queued.
+      stay<<<1, 1, 0, run.stream()>>>(1000000);
+      if (by_graph) {
+        run.launch_graph();
+      } else {
+        c.run(run.stream(), [] { require(cudaGetLastError()); });
+      }
+      const auto got = c.image();
+      const auto differs = std::mismatch(got.begin(), got.end(), right.begin());
+      v.count(differs.first == got.end(), [&] {
+        return std::string(by_graph ? "a graph, run " : "run ") +
+               std::to_string(i) + ": byte " +
+               std::to_string(differs.first - got.begin()) +
+               " of all that was computed";
+      });
+    }
   }
   return v;
 }

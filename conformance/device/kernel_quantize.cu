@@ -5,7 +5,7 @@
 //   given   rows: amaxes, columns: every code; amaxes are given
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
 //           first of each tile being it
-//   both    online, by the kernel of both orientations
+//   both    online, rows by the kernel of both orientations
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/same_bits.hpp"

@@ -17,7 +17,8 @@ check_list kernel_checks() {
   for (const auto& list :
        {kernel_case_checks(), kernel_quantize_checks(), kernel_retile_checks(),
         kernel_pack_checks(), kernel_refusal_checks(), kernel_training_checks(),
-        kernel_adamw_checks(), kernel_gemm_checks()}) {
+        kernel_adamw_checks(), kernel_gemm_checks(), kernel_whole_checks(),
+        kernel_in_turn_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

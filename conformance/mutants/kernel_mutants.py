@@ -44,8 +44,9 @@ GROUPS = ("kernel.gemm.large.groups",)
 
 # Kernels that do not wait for the one before, unit by unit.
 HASTY = ("adamw.cu", "combine.cu", "dequantize.cu", "dispatch.cu", "pack.cu",
-         "quantize.cu", "quantize_block.cu", "quantize_both.cu", "retile.cu",
-         "rms_norm.cu", "swiglu.cu", "transpose.cu")
+         "quantize.cu", "quantize_block.cu", "quantize_both.cu",
+         "quantize_tile.cu", "retile.cu", "rms_norm.cu", "swiglu.cu",
+         "transpose.cu")
 
 MUTANTS = tuple(
     mutant("hasty." + unit.removesuffix(".cu"), "missing barrier", "ptx.cuh",
@@ -434,15 +435,22 @@ MUTANTS = tuple(
     mutant("gemm.stage_freed_while_read", "missing barrier", "gemm_parts.cuh",
            "reads_late = true;", "reads_late = false;",
            ("gemm_columns.cu",), ("kernel.gemm.large.repeated",)),
+    mutant("gemm.stage_freed_before_the_next_products", "missing barrier",
+           "gemm_tile.cuh",
+           "start_all(std::make_integer_sequence<int, partials>());",
+           "if constexpr (Scaling::reads_late) {"
+           " if (!is_first) free_held(); is_first = true; }"
+           " start_all(std::make_integer_sequence<int, partials>());",
+           ("gemm_columns.cu",), ("kernel.gemm.large.repeated",)),
     mutant("gemm.kept_panels_written_again", "missing barrier",
            "gemm_parts.cuh",
-           "if (Shape::outs == 1 || Unit == 0) wait_for_panel();",
-           "if (Shape::outs == 1) wait_for_panel();",
-           ("gemm_blocks.cu",), GEMM),
+           "if (Shape::outs == 1 || Unit == 0) {",
+           "if (Shape::outs == 1) {",
+           ("gemm_blocks.cu",), ("kernel.gemm.large.short",)),
     mutant("gemm.kept_panels_of_the_first_rows", "neighbour's rows",
            "gemm_parts.cuh",
            "out += Unit * panels * Shape::panel_bytes;", "",
-           ("gemm_blocks.cu",), GEMM),
+           ("gemm_blocks.cu",), ("kernel.gemm.large.short",)),
     mutant("gemm.c_freed_without_a_fence", "missing barrier", "gemm_tile.cuh",
            "ptx::fence_shared(); free_stage(shared.free()[at.stage]);",
            "free_stage(shared.free()[at.stage]);",

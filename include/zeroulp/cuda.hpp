@@ -6,10 +6,10 @@
 //   cuda::emulate_gemm(recipe, a, b, c, d, stream)         core/gemm.hpp
 //
 // Matrices are in device memory and stay the caller's; outputs overlap nothing.
-// Work goes to the stream: no allocation, no synchronization. A request that
-// cannot be served throws input_error before anything is launched; what CUDA
-// reports, another GPU included, throws cuda::error; so does an error that it
-// has kept from a call before.
+// Work goes to the stream: no allocation, no synchronization; what you launch
+// to begin before it ends has to wait for it (griddepcontrol.wait). A request
+// that is not served throws input_error before a launch; what CUDA reports, or
+// has kept from a call before, throws cuda::error, another GPU included.
 
 #ifndef ZEROULP_CUDA_HPP_
 #define ZEROULP_CUDA_HPP_

@@ -68,7 +68,8 @@ gpu_summary summary_of(const gpu_result& r) {
           gigabytes / median(r.stream_seconds)};
 }
 
-json to_json(const gpu_row& row, shape s, const gpu_result& r, bool quick) {
+json to_json(const gpu_row& row, shape s, const gpu_result& r,
+             const gpu_request& q) {
   const auto m = summary_of(r);
   json j{{"name", row.name},
          {"value", m.ratio},
@@ -85,7 +86,8 @@ json to_json(const gpu_row& row, shape s, const gpu_result& r, bool quick) {
          {"written_bytes", r.written}};
   if (r.clock_mhz > 0) j["clock_mhz"] = r.clock_mhz;
   if (r.power_w > 0) j["power_w"] = r.power_w;
-  if (quick) return j;
+  if (q.overlap) j["overlap"] = true;
+  if (q.quick) return j;
   if (row.must > 0) j["must"] = row.must;
   if (row.aim > 0) j["aim"] = row.aim;
   return j;
@@ -133,7 +135,7 @@ table run_memory(const std::vector<gpu_row>& rows, const gpu_request& q,
       try {
         const auto r =
             bench.measure(row.make(s), q.quick ? small_effort : usual_effort);
-        list.push_back(to_json(row, s, r, q.quick));
+        list.push_back(to_json(row, s, r, q));
         t.rows.push_back(to_cells(row, s, r, q.quick));
       } catch (const std::exception& e) {
         list.push_back(
@@ -204,9 +206,10 @@ void add_bench_gpu(CLI::App& bench, outcome& out) {
   sub->add_option("NAME", q->name, "only those whose name begins so");
   sub->add_flag("--quick", q->quick,
                 "small sizes or a round or two: does everything run?");
-  sub->add_flag("--overlap", q->overlap,
-                "streams, too, begin while the kernel before them ends, as the "
-                "kernels always do");
+  sub->add_flag(
+      "--overlap", q->overlap,
+      "the streams, too, begin while the kernel before them ends, as the "
+      "kernels always do");
   sub->add_flag("--json", q->as_json);
   sub->callback([q, &out] { run_gpu(*q, out); });
 }
