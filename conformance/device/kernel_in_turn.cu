@@ -80,15 +80,16 @@ struct chain {
       blocked_t{m, n, 1}, back{m, n, 1}, again{m, n, 2}, h{m, n, 2},
       h_codes{m, n, 1}, g_cache{m, n, 1}, u_cache{m, n, 1}, dg{m, n, 2},
       du{m, n, 2}, sent{m, n, 1}, received{m, n, 2}, sums{m, n, 2},
-      normal{m, n, 2}, amax{m, n, 1}, gradient{m, n, 2}, copy{m, n, 2},
-      wide{m, n, 2}, packed{m, n / 2 * 3, 1}, unpacked{m, n, 2},
+      normal{m, n, 2}, peak{1, 1, 4}, amax{m, n, 1}, gradient{m, n, 2},
+      copy{m, n, 2}, wide{m, n, 2}, packed{m, n / 2 * 3, 1}, unpacked{m, n, 2},
       narrow{n, m, 1};
 
   std::vector<const memory*> computed() const {
-    return {&y,       &y_codes,   &z,    &both,  &turned,   &retiled,  &zt,
-            &blocked, &blocked_t, &back, &again, &h,        &h_codes,  &g_cache,
-            &u_cache, &dg,        &du,   &sent,  &received, &sums,     &normal,
-            &amax,    &gradient,  &copy, &wide,  &packed,   &unpacked, &narrow};
+    return {&y,        &y_codes, &z,         &both,     &turned, &retiled,
+            &zt,       &blocked, &blocked_t, &back,     &again,  &h,
+            &h_codes,  &g_cache, &u_cache,   &dg,       &du,     &sent,
+            &received, &sums,    &normal,    &peak,     &amax,   &gradient,
+            &copy,     &wide,    &packed,    &unpacked, &narrow};
   }
 
   explicit chain(std::uint64_t seed) {
@@ -174,7 +175,7 @@ struct chain {
     cuda::rms_norm({bf16, bf16, 0x358637bd, rows}, sums.view(), w.view(),
                    normal.view(), {}, {}, stream);
     next();
-    const matrix_view<std::uint32_t> largest(amax.scales.data(), 1, 1);
+    const matrix_view<std::uint32_t> largest(peak.scales.data(), 1, 1);
     cuda::group_amaxes(whole, normal.view(), largest, stream);
     next();
     cuda::quantize(whole, normal.view(), largest, amax.quantized(), {}, stream);
