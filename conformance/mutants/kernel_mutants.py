@@ -449,7 +449,7 @@ MUTANTS = tuple(
            ("gemm_blocks.cu",), ("kernel.gemm.large.short",)),
     mutant("gemm.kept_panels_of_the_first_rows", "neighbour's rows",
            "gemm_parts.cuh",
-           "out += Unit * panels * Shape::panel_bytes;", "",
+           "out += Unit * panels * Shape::panel_bytes;", "{}",
            ("gemm_blocks.cu",), ("kernel.gemm.large.short",)),
     mutant("gemm.c_freed_without_a_fence", "missing barrier", "gemm_tile.cuh",
            "ptx::fence_shared(); free_stage(shared.free()[at.stage]);",
