@@ -22,8 +22,8 @@ struct stream_kernel {
   bool persistent;  ///< as many blocks as fit at a time, else one a chunk
   /// Not 0: the copy engine, with stages of so many bytes in shared memory.
   int stage_bytes;
-  int resident;   ///< blocks that fit at a time
-  bool overlaps;  ///< begins while the kernel before it ends
+  int resident;           ///< blocks that fit at a time
+  bool overlaps = false;  ///< begins while the kernel before it ends
 };
 
 /// The kernels that there are. Throws cuda::error.

@@ -182,18 +182,18 @@ piece_kernel kernel_of(const stream_kernel& k) {
 }
 
 constexpr stream_kernel kernels[] = {
-    {"256 x 4", 256, 4, false, false, 0, 0, false},
-    {"256 x 4, used once", 256, 4, true, false, 0, 0, false},
-    {"256 x 8", 256, 8, false, false, 0, 0, false},
-    {"256 x 8, used once", 256, 8, true, false, 0, 0, false},
-    {"512 x 2", 512, 2, false, false, 0, 0, false},
-    {"512 x 4", 512, 4, false, false, 0, 0, false},
-    {"512 x 4, used once", 512, 4, true, false, 0, 0, false},
-    {"256 x 8, persistent", 256, 8, false, true, 0, 0, false},
-    {"512 x 4, persistent", 512, 4, false, true, 0, 0, false},
-    {"512 x 4, used once, persistent", 512, 4, true, true, 0, 0, false},
-    {"bulk, 8 KiB", 32, 0, false, true, 8 << 10, 0, false},
-    {"bulk, 16 KiB", 32, 0, false, true, 16 << 10, 0, false},
+    {"256 x 4", 256, 4, false, false, 0, 0},
+    {"256 x 4, used once", 256, 4, true, false, 0, 0},
+    {"256 x 8", 256, 8, false, false, 0, 0},
+    {"256 x 8, used once", 256, 8, true, false, 0, 0},
+    {"512 x 2", 512, 2, false, false, 0, 0},
+    {"512 x 4", 512, 4, false, false, 0, 0},
+    {"512 x 4, used once", 512, 4, true, false, 0, 0},
+    {"256 x 8, persistent", 256, 8, false, true, 0, 0},
+    {"512 x 4, persistent", 512, 4, false, true, 0, 0},
+    {"512 x 4, used once, persistent", 512, 4, true, true, 0, 0},
+    {"bulk, 8 KiB", 32, 0, false, true, 8 << 10, 0},
+    {"bulk, 16 KiB", 32, 0, false, true, 16 << 10, 0},
 };
 
 }  // namespace
