@@ -9,7 +9,7 @@
 // at level 0 until a check fails; what survives runs again at --level (1). A
 // mutant that survives must stand in a file of equivalent ones, with a proof;
 // one that stands there must survive the quickest checks, and from --level 2 on
-// all of level 0. With --checks only the checks with TEXT in their name run:
+// all of level 0, however long it takes for them up to --limit. With --checks only the checks with TEXT in their name run:
 // what these kill by themselves, as recorded vectors do. Exit status: 0 if so,
 // else 1; 2 for bad requests.
 
@@ -215,12 +215,23 @@ bool hold(const suite& s, equivalence& equivalent, const request& r,
       r.level > 0 && std::any_of(checks.begin(), checks.end(),
                                  [](auto& c) { return c.value.level > 0; });
   std::vector<const candidate*> survivors;
+  std::vector<const candidate*> late;
   run_trials(checks, chosen, r.trial, [&](std::size_t i, const outcome& o) {
     const candidate& c = *chosen[i];
-    const bool again =
-        o.what == fate::survived && deep && !equivalent.holds(c.key);
-    again ? survivors.push_back(&c) : add(c, o);
+    const bool listed = equivalent.holds(c.key);
+    if (listed && o.what == fate::timed_out) {
+      late.push_back(&c);
+    } else if (!listed && o.what == fate::survived && deep) {
+      survivors.push_back(&c);
+    } else {
+      add(c, o);
+    }
   });
+  // The same bits may take longer, as long as they come.
+  trial_options patient = r.trial;
+  patient.slack = r.trial.limit;
+  run_trials(checks, late, patient,
+             [&](std::size_t i, const outcome& o) { add(*late[i], o); });
   trial_options deeper = r.trial;
   deeper.level = r.level;
   run_trials(checks, survivors, deeper, [&](std::size_t i, outcome o) {
