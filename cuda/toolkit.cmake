@@ -27,7 +27,7 @@ add_compile_options(
   "$<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=sm_90a>")
 if(ZEROULP_QUICK_KERNELS)
   add_compile_options(
-    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcicc -O1 -Xptxas -O1>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcicc -O1 -Xptxas -O0>")
 endif()
 # Since CUDA 13 a header that cuda_fp8.h needs lives one folder down.
 set(ZEROULP_CUDA_INCLUDE_DIRS ${CUDAToolkit_INCLUDE_DIRS})
