@@ -31,7 +31,8 @@ caught() {
 # turned_away LIE PATTERN: what cannot be called.
 turned_away() {
   lie "$1"
-  refuses "plugin_turned_away_$1" "$2" fuzz quantize --against "$liar"
+  refuses "plugin_turned_away_$1" "$2" fuzz quantize --against "$liar" \
+    --cases 2000
 }
 
 lie none
@@ -90,7 +91,7 @@ refuses plugin_that_is_not_there 'no such file' \
 touch empty.so
 refuses plugin_that_is_no_library 'empty.so' fuzz quantize --against ./empty.so
 refuses plugin_that_claims_other_settings 'none of these cases' \
-  fuzz quantize --against "$liar" --convention deepep
+  fuzz quantize --against "$liar" --convention deepep --cases 2000
 refuses plugin_as_the_reference 'use --against' \
   fuzz quantize --reference "$liar"
 refuses plugin_with_no_time 'limit' \
