@@ -163,10 +163,12 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
       });
     });
   };
-  if (plan.rounds_once) {
-    put_scaled.template operator()<false>();
-  } else {
+  // Not only divided groups come here: one that is not wanted may have NaN as
+  // its factor, and the others beside it one factor each.
+  if (plan.divides && !plan.rounds_once) {
     put_scaled.template operator()<true>();
+  } else {
+    put_scaled.template operator()<false>();
   }
   return true;
 }
