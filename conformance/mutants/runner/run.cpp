@@ -9,9 +9,9 @@
 // at level 0 until a check fails; what survives runs again at --level (1). A
 // mutant that survives must stand in a file of equivalent ones, with a proof;
 // one that stands there must survive the quickest checks, and from --level 2 on
-// all of level 0, however long it takes for them up to --limit. With --checks only the checks with TEXT in their name run:
-// what these kill by themselves, as recorded vectors do. Exit status: 0 if so,
-// else 1; 2 for bad requests.
+// all of level 0, however long it takes for them up to --limit. With --checks
+// only the checks with TEXT in their name run: what these kill by themselves,
+// as recorded vectors do. Exit status: 0 if so, else 1; 2 for bad requests.
 
 #include <fmt/format.h>
 #ifdef _OPENMP
