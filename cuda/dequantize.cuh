@@ -151,10 +151,9 @@ __global__ void __launch_bounds__(dequantize_threads)
   constexpr int lanes = tile_edge / width;
   const unsigned unit = blockIdx.x * (dequantize_threads / lanes) +
                         threadIdx.x / static_cast<unsigned>(lanes);
-  const auto groups =
-      static_cast<unsigned>((job.codes.cols + tile_edge - 1) / tile_edge);
-  const std::ptrdiff_t row0 = std::ptrdiff_t{unit / groups} * rows;
-  const std::ptrdiff_t group = unit % groups;
+  const auto place = job.codes.tiles.divide(unit);
+  const std::ptrdiff_t row0 = std::ptrdiff_t{place.quotient} * rows;
+  const std::ptrdiff_t group = place.rest;
   const std::ptrdiff_t col0 = group * tile_edge + threadIdx.x % lanes * width;
   if (row0 >= job.codes.rows || col0 >= job.codes.cols) return;
   const std::ptrdiff_t last = job.codes.rows - 1;
@@ -217,7 +216,7 @@ __global__ void __launch_bounds__(tile_threads)
   ptx::wait_for_kernels_before();
   constexpr int warps = tile_threads / 32;
   constexpr int rows = 8;  // of a thread at a time
-  const tile_place place(blockIdx.x, job.codes.cols);
+  const tile_place place(blockIdx.x, job.codes);
   const std::ptrdiff_t col0 = place.col0 + 4 * (threadIdx.x % 32);
   if (col0 >= job.codes.cols) return;
 

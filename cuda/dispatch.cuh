@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(row_threads, 8)
     dispatch_rows(const __grid_constant__ dispatch_job job) {
   ptx::wait_for_kernels_before();
   constexpr int count = gathered_octets::count;
-  const gathered_octets octets{job, half_warp_place(count, job.x.cols)};
+  const gathered_octets octets{job, half_warp_place(count, job.x)};
   const int lane = static_cast<int>(threadIdx.x % 16);
   octet<2> x[count];
   octets.load_all(job.number(octets.row(lane % count)), x);

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
   ptx::wait_for_kernels_before();
   __shared__ detail::block_memory<Out, Transposes> memory;
   __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
-  const tile_place place(blockIdx.x, job.x.cols);
+  const tile_place place(blockIdx.x, job.x);
   const thread_place t;
   const octet_column mine(job.x, place, t);
   octet<In::bytes> x[8];

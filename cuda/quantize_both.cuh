@@ -124,7 +124,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
   ptx::wait_for_kernels_before();
   __shared__ detail::both_memory<Out> memory;
   auto& tile = memory.tile;
-  const tile_place place(blockIdx.x, job.x.cols);
+  const tile_place place(blockIdx.x, job.x);
   const thread_place t;
   const octet_column mine(job.x, place, t);
   octet<2> x[8];

@@ -132,7 +132,7 @@ template <class In, class Out>
 __device__ __noinline__ void quantize_by_core(const quantize_job& job,
                                               tile_groups& groups) {
   // Found again: as an argument it would be in memory from the start.
-  const tile_place place(blockIdx.x, job.x.cols);
+  const tile_place place(blockIdx.x, job.x);
   const int thread = static_cast<int>(threadIdx.x);
   const quantizer& q = job.plan.q;
   const auto for_each_element = [&](auto use) {

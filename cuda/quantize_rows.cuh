@@ -262,14 +262,14 @@ std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 struct half_warp_place {
   std::ptrdiff_t row0, group;
 
-  __device__ half_warp_place(int rows, std::ptrdiff_t cols)
-      : half_warp_place(rows, cols, threadIdx.x) {}
+  __device__ half_warp_place(int rows, const device_rows& x)
+      : half_warp_place(rows, x, threadIdx.x) {}
   /// That of another thread of the block.
-  __device__ half_warp_place(int rows, std::ptrdiff_t cols, unsigned thread) {
-    const unsigned unit = blockIdx.x * (row_threads / 16) + thread / 16;
-    const auto groups = static_cast<unsigned>(ceil_div(cols, tile_edge));
-    row0 = std::ptrdiff_t{unit / groups} * rows;
-    group = unit % groups;
+  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
+    const auto at =
+        x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
+    row0 = std::ptrdiff_t{at.quotient} * rows;
+    group = at.rest;
   }
 };
 
@@ -300,8 +300,8 @@ template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
   ptx::wait_for_kernels_before();
-  const matrix_octets<In> octets{
-      job, half_warp_place(rows_of_half_warp<In>, job.x.cols)};
+  const matrix_octets<In> octets{job,
+                                 half_warp_place(rows_of_half_warp<In>, job.x)};
   octet<In::bytes> x[rows_of_half_warp<In>];
   load_rows<In::bytes>(job.x, octets.at.row0, column_of_octet(octets.at.group),
                        x);

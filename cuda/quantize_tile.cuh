@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
   __shared__ detail::tile_groups groups;
   __shared__ transposing_tile<Out::bytes> transposed;
   constexpr unsigned all = 0xffffffff;
-  const tile_place place(blockIdx.x, job.x.cols);
+  const tile_place place(blockIdx.x, job.x);
   const thread_place t;
   const int thread = static_cast<int>(threadIdx.x);
   const std::ptrdiff_t row0 = place.row0 + 8 * t.a;

@@ -181,7 +181,7 @@ __device__ void retile_by(const retile_job& job, tile_place place,
 template <class From, class To>
 __device__ __noinline__ void retile_wide(const retile_job& job,
                                          retiled_tile<To>& tile) {
-  const tile_place place(blockIdx.x, job.codes.cols);
+  const tile_place place(blockIdx.x, job.codes);
   octet<From::bytes> x[8];
   octet_column(job.codes, place, {}).load(job.codes, x);
   retile_by<From, true>(job, place, retiled_floats<From, To, true, true>(x),
@@ -209,7 +209,7 @@ __global__ void __launch_bounds__(
     retile_tile(const __grid_constant__ retile_job job) {
   ptx::wait_for_kernels_before();
   __shared__ detail::retiled_tile<To> tile;
-  const tile_place place(blockIdx.x, job.codes.cols);
+  const tile_place place(blockIdx.x, job.codes);
   const thread_place t;
   octet<From::bytes> x[8];
   if constexpr (Octets) {

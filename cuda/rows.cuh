@@ -15,7 +15,9 @@ inline device_rows rows_of(const const_matrix& x, int bytes) {
   const bool whole = bytes == 4   ? is_vectorized<4>(x.data, x.stride)
                      : bytes == 2 ? is_vectorized<2>(x.data, x.stride)
                                   : is_vectorized<1>(x.data, x.stride);
-  return {const_cast<void*>(x.data), x.rows, x.cols, x.stride, whole};
+  const auto tiles = static_cast<std::uint32_t>(ceil_div(x.cols, tile_edge));
+  return {const_cast<void*>(x.data),     x.rows, x.cols, x.stride, whole,
+          divisor(tiles > 0 ? tiles : 1)};
 }
 
 /// Reads elements (row0, col0) to (row0 + Rows - 1, col0 + 7); zeros outside.

@@ -30,8 +30,7 @@ struct staged_place {
   int last;  ///< the last row that there is; < 0: none
   std::ptrdiff_t row, col;
 
-  __device__ explicit staged_place(const device_rows& x)
-      : at(staged_rows, x.cols) {
+  __device__ explicit staged_place(const device_rows& x) : at(staged_rows, x) {
     const std::ptrdiff_t rows = x.rows - at.row0;
     last = static_cast<int>(min(rows, std::ptrdiff_t{staged_rows})) - 1;
     row = last < 0 ? x.rows - 1 : at.row0;

@@ -108,7 +108,7 @@ template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
                                            unfinished_octets hidden,
                                            unfinished_octets inputs) {
-  const half_warp_place at(Rows, job.g.cols);
+  const half_warp_place at(Rows, job.g);
   finish_octets<Out>(job.out, {}, hidden_octets<Rows>{job, at}, hidden);
   finish_octets<Cache>(job.cache, {}, input_octets<Rows>{job, at}, inputs);
 }
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
   __shared__ detail::settled_octets<rows> settled;
-  const half_warp_place at(rows, job.g.cols);
+  const half_warp_place at(rows, job.g);
   const std::ptrdiff_t col0 = column_of_octet(at.group);
   detail::bf16_octet x[2 * rows];  // of g, then of u
   {

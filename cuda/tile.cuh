@@ -17,17 +17,28 @@ namespace zeroulp::cuda {
 inline constexpr int tile_edge = 128;
 inline constexpr int tile_threads = 256;
 
-/// Where a tile stands in a matrix.
-struct tile_place {
-  std::ptrdiff_t row0, col0;
-
-  /// Tile number `index`, row by row, of a matrix of `cols` columns.
-  __device__ tile_place(unsigned index, std::ptrdiff_t cols) {
-    const auto across =
-        static_cast<unsigned>((cols + tile_edge - 1) / tile_edge);
-    row0 = std::ptrdiff_t{index / across} * tile_edge;
-    col0 = std::ptrdiff_t{index % across} * tile_edge;
+/// Divides numbers below 2^31 by one that is known beforehand.
+class divisor {
+ public:
+  divisor() = default;
+  /// by > 0.
+  explicit divisor(std::uint32_t by) : by_(by) {
+    while (std::uint64_t{1} << shift_ < by) ++shift_;
+    // Above 2^(31 + shift) / by by at most 1, which is too little to tell.
+    factor_ =
+        static_cast<std::uint32_t>((std::uint64_t{1} << (31 + shift_)) / by) +
+        1;
   }
+  struct result {
+    std::uint32_t quotient, rest;
+  };
+  __device__ result divide(std::uint32_t n) const {
+    const std::uint32_t quotient = __umulhi(2 * n, factor_) >> shift_;
+    return {quotient, n - quotient * by_};
+  }
+
+ private:
+  std::uint32_t by_, factor_, shift_ = 0;
 };
 
 /// Tiles of an m x n matrix.
@@ -44,11 +55,24 @@ struct thread_place {
 struct device_rows {
   void* data;
   std::ptrdiff_t rows, cols, stride;
-  bool whole;  ///< is_vectorized
+  bool whole;     ///< is_vectorized
+  divisor tiles;  ///< of a row
 
   template <int Bytes>
   __device__ char* row(std::ptrdiff_t i) const {
     return static_cast<char*>(data) + i * stride * Bytes;
+  }
+};
+
+/// Where a tile stands in a matrix.
+struct tile_place {
+  std::ptrdiff_t row0, col0;
+
+  /// Tile number `index` of x, row by row.
+  __device__ tile_place(unsigned index, const device_rows& x) {
+    const auto at = x.tiles.divide(index);
+    row0 = std::ptrdiff_t{at.quotient} * tile_edge;
+    col0 = std::ptrdiff_t{at.rest} * tile_edge;
   }
 };
 

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
     transpose_tile(const __grid_constant__ transpose_job job) {
   ptx::wait_for_kernels_before();
   __shared__ transposing_tile<Bytes> tile;
-  const tile_place place(blockIdx.x, job.codes.cols);
+  const tile_place place(blockIdx.x, job.codes);
   const thread_place t;
   octet<Bytes> x[8];
   load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
