@@ -36,20 +36,25 @@ quantizer_plan plan_of(const quantizer& q) {
     }
   }
   const bool any = q.scale == scale_kind::float32;
+  if (q.how.scale == scale_rule::quotient) {
+    p.correction = bit_cast<float>(p.reciprocal);
+  }
+  p.multiplies = any && q.how.element == element_rule::inverse;
+  p.inverts = p.multiplies || q.how.scale == scale_rule::reciprocal_inverse;
   p.divides = any && (q.how.element == element_rule::exact_quotient ||
                       q.how.element == element_rule::quotient);
   p.rounds_once = any && q.how.element == element_rule::exact_quotient;
   p.approximate = any && q.how.element == element_rule::approximate_quotient;
-  // fl(1 / s), its product with this and that with x are rounded: 2^-24 each.
-  constexpr float margin = 0x6p-24f;
-  p.low = 1 - margin;
-  p.high = 1 + margin;
+  p.low = 1 - factor_margin;
+  p.high = 1 + factor_margin;
   // The instructions saturate, also what is rounded to Inf. Under a floor some
   // groups would have a factor for all elements and others none.
   const policy& how = q.how.conversion;
   p.by_core = !how.saturate_finite ||
               (any && !p.rounds_once && !how.saturate_infinite) ||
               (p.rounds_once && q.how.amax_floor != 0);
+  p.finds_zero = detail::is_ordinary(p.zero.scale) &&
+                 (!p.multiplies || detail::is_ordinary(p.zero.inverse));
   return p;
 }
 

@@ -15,8 +15,9 @@
 // within 2^-16 of a midpoint of its group's max / amax only if it is one.
 // Whether x / s is then above, on or below it is the same for all elements of a
 // group: it depends on how s was rounded. Unless s is exact, one factor
-// decides; if it is, or quotients are rounded, low = 1 / s and high = -s give
-// the quotient.
+// decides. If it is, one does where it is near enough to 1 / s: a midpoint m
+// has few bits, and m (1 + e) rounds to it for |e| <= 2^-25. Elsewhere, and
+// where quotients are rounded, low = 1 / s and high = -s give the quotient.
 //
 // Source: SPEC clauses Q2 to Q8.
 
@@ -26,6 +27,10 @@
 #include "zeroulp/core/quantize.hpp"
 
 namespace zeroulp::cuda {
+
+/// What low and high are apart from 1 / scale: fl(1 / s), its product with this
+/// and that with x are rounded, 2^-24 each.
+inline constexpr float factor_margin = 0x6p-24f;
 
 /// What the kernels need of a quantizer, computed once, on the host.
 struct quantizer_plan {
@@ -38,11 +43,15 @@ struct quantizer_plan {
   /// exponent + (a >= thresholds[0]) + (a >= thresholds[1])).
   std::int32_t exponent;
   std::uint32_t thresholds[2];
+  float correction;  ///< of amax * reciprocal: see scale_quotient; 0: none
+  bool inverts;      ///< max / amax is needed
   float low, high;   ///< of 1 / scale, where elements are divided
   bool divides;      ///< elements by their scale
+  bool multiplies;   ///< elements by max / amax
   bool rounds_once;  ///< and the quotient is not rounded to FP32
   bool approximate;  ///< elements are multiplied by MUFU.RCP of their scale
   bool by_core;      ///< all of them
+  bool finds_zero;   ///< groups of zeros are not the core's
 };
 
 quantizer_plan plan_of(const quantizer& q);
@@ -53,18 +62,25 @@ struct group_factors {
   std::uint32_t scale, inverse;
 };
 
+namespace detail {
+
+/// True for FP32 bits of numbers from 2^-90 to below 2^90.
+ZEROULP_HD constexpr bool is_ordinary(std::uint32_t bits) {
+  return bits - 0x12800000u < 0x6c800000u - 0x12800000u;
+}
+
+}  // namespace detail
+
 #if defined(__CUDACC__)
 
 namespace detail {
 
-/// True for FP32 bits of numbers from 2^-90 to below 2^90.
-__device__ inline bool is_ordinary(std::uint32_t bits) {
-  return bits - 0x12800000u < 0x6c800000u - 0x12800000u;
+/// True for amaxes from 2^-72 to below 2^90: what is found of them
+/// is_ordinary.
+__device__ inline bool is_ordinary_amax(std::uint32_t bits) {
+  return bits - 0x1b800000u < 0x6c800000u - 0x1b800000u;
 }
 
-__device__ inline float product(std::uint32_t a, std::uint32_t b) {
-  return __fmul_rn(__uint_as_float(a), __uint_as_float(b));
-}
 __device__ inline float rcp(float x) {
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -96,6 +112,15 @@ __device__ inline float quotient(std::uint32_t a, std::uint32_t b) {
   return quotient(__uint_as_float(a), __uint_as_float(b));
 }
 
+/// fl(amax / max) for an ordinary amax and a format's `max`, of reciprocal =
+/// correction = fl(1 / max); fl(amax * reciprocal) if correction = 0. Held for
+/// every significand.
+__device__ inline float scale_quotient(float amax, float max, float reciprocal,
+                                       float correction) {
+  const float q = __fmul_rn(amax, reciprocal);
+  return __fmaf_rn(__fmaf_rn(-max, q, amax), correction, q);
+}
+
 /// The core's make_scale of an amax that is_ordinary, above the floor;
 /// `inverse` is right only where elements need it.
 __device__ inline group_scale scale_of(const quantizer_plan& p,
@@ -108,15 +133,17 @@ __device__ inline group_scale scale_of(const quantizer_plan& p,
     return {static_cast<std::uint32_t>(127 + e) << 23,
             static_cast<std::uint32_t>(127 - e) << 23};
   }
-  const bool needs_inverse = p.q.how.scale == scale_rule::reciprocal_inverse ||
-                             p.q.how.element == element_rule::inverse;
-  const std::uint32_t inverse =
-      needs_inverse ? __float_as_uint(quotient(p.max, a)) : 0;
-  const float s = p.q.how.scale == scale_rule::quotient ? quotient(a, p.max)
-                  : p.q.how.scale == scale_rule::times_reciprocal
-                      ? product(a, p.reciprocal)
-                      : quotient(fp32_one, inverse);
-  return {__float_as_uint(s), inverse};
+  group_scale s{__float_as_uint(scale_quotient(
+                    __uint_as_float(a), __uint_as_float(p.max),
+                    __uint_as_float(p.reciprocal), p.correction)),
+                0};
+  if (p.inverts) {
+    s.inverse = __float_as_uint(quotient(p.max, a));
+    if (p.q.how.scale == scale_rule::reciprocal_inverse) {
+      s.scale = __float_as_uint(quotient(fp32_one, s.inverse));
+    }
+  }
+  return s;
 }
 
 }  // namespace detail
@@ -136,26 +163,42 @@ __device__ inline bool find_factors(const quantizer_plan& p, std::uint32_t amax,
   const bool is_zero = amax == 0;
   const group_scale s = is_zero ? p.zero : detail::scale_of(p, a);
   f.scale = s.scale, f.inverse = s.inverse;
-  const bool multiplies = p.q.scale == scale_kind::float32 &&
-                          p.q.how.element == element_rule::inverse;
-  const float inverse = multiplies      ? __uint_as_float(s.inverse)
-                        : p.approximate ? detail::rcp(__uint_as_float(s.scale))
-                                        : detail::quotient(fp32_one, s.scale);
-  f.low = p.divides ? __fmul_rn(inverse, p.low) : inverse;
-  f.high = p.divides ? __fmul_rn(inverse, p.high) : inverse;
-  if (p.divides && of_bf16 && (!p.rounds_once || a == amax)) {
-    const float excess = __fmaf_rn(__uint_as_float(s.scale),
-                                   __uint_as_float(p.max), -__uint_as_float(a));
-    if (!p.rounds_once || excess == 0) {
-      f.low = inverse;
-      f.high = -__uint_as_float(s.scale);
+  const bool ordinary =
+      !p.by_core && (is_zero ? p.finds_zero : detail::is_ordinary_amax(a));
+  const float scale = __uint_as_float(s.scale);
+  f.low = f.high =
+      p.multiplies ? __uint_as_float(s.inverse) : detail::rcp(scale);
+  if (p.multiplies || p.approximate) return ordinary;
+  // Within 0.501 units in the last place of 1 / scale; that of a power of two.
+  const float inverse = __fmaf_rn(f.low, __fmaf_rn(-scale, f.low, 1), f.low);
+  const float rest = __fmaf_rn(-scale, inverse, 1);
+  const auto nearest = [&] {  // fl(1 / scale)
+    const float q = __fmaf_rn(rest, inverse, inverse);
+    return __fmaf_rn(__fmaf_rn(-scale, q, 1), inverse, q);
+  };
+  if (!p.divides) {
+    f.low = f.high = nearest();
+  } else if (!of_bf16 || (p.rounds_once && a != amax)) {
+    f.low = __fmul_rn(inverse, p.low);
+    f.high = __fmul_rn(inverse, p.high);
+  } else if (!p.rounds_once) {
+    f.low = nearest();
+    f.high = -scale;
+  } else {
+    const float excess =
+        __fmaf_rn(scale, __uint_as_float(p.max), -__uint_as_float(a));
+    if (excess != 0) {
+      // By p.low or p.high.
+      f.low = f.high =
+          __fmaf_rn(inverse, -copysignf(factor_margin, excess), inverse);
+    } else if (fabsf(rest) <= 0x1p-25f) {
+      f.low = f.high = inverse;
     } else {
-      (excess > 0 ? f.high : f.low) = excess > 0 ? f.low : f.high;
+      f.low = nearest();
+      f.high = -scale;
     }
   }
-  return !p.by_core && (is_zero || detail::is_ordinary(a)) &&
-         detail::is_ordinary(s.scale) &&
-         (!multiplies || detail::is_ordinary(s.inverse));
+  return ordinary;
 }
 
 #endif

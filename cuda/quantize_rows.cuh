@@ -104,7 +104,7 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   const int lane = static_cast<int>(threadIdx.x % 16);
   const int my_group = lane % Octets::count;
   const bool is_inside = octets.is_inside(my_group);
-  std::uint32_t amax = amax_of(plan, largest);
+  std::uint32_t amax = In::as_format == bf16 ? largest : amax_of(plan, largest);
   if (given.data != nullptr && is_inside) {
     amax = given.at(octets.row(my_group), octets.group(my_group));
   }

@@ -39,14 +39,6 @@ __device__ float value_factor(std::uint32_t scale) {
   return __uint_as_float(!Powers || is_easy ? scale : fp32_nan);
 }
 
-/// fl(amax / max) for an ordinary amax and a format's `max`; `reciprocal` is
-/// fl(1 / max).
-__device__ inline float scale_quotient(float amax, float max,
-                                       float reciprocal) {
-  const float q = __fmul_rn(amax, reciprocal);
-  return __fmaf_rn(__fmaf_rn(-max, q, amax), reciprocal, q);
-}
-
 /// The scale of a column of this ordinary amax, without a call.
 template <bool Powers>
 __device__ std::uint32_t ordinary_scale(const quantizer_plan& p,
@@ -58,9 +50,9 @@ __device__ std::uint32_t ordinary_scale(const quantizer_plan& p,
     return (amax & 0x7f800000) +
            (static_cast<std::uint32_t>(p.exponent + beyond) << 23);
   } else {
-    return __float_as_uint(scale_quotient(__uint_as_float(amax),
-                                          __uint_as_float(p.max),
-                                          __uint_as_float(p.reciprocal)));
+    return __float_as_uint(scale_quotient(
+        __uint_as_float(amax), __uint_as_float(p.max),
+        __uint_as_float(p.reciprocal), __uint_as_float(p.reciprocal)));
   }
 }
 
