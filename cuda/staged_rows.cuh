@@ -57,26 +57,28 @@ struct staged_place {
   }
 };
 
-/// The largest of what two_largest gives for two neighbouring lanes, row by
-/// row.
+/// What two_largest gives for the lanes, row by row.
 struct staged_keys {
-  alignas(16) std::uint32_t of[row_threads / 16][staged_rows][8];
+  alignas(16) std::uint32_t of[row_threads / 16][staged_rows][16];
 
-  /// By the whole warp.
   __device__ void put(int i, std::uint32_t key) {
-    key = __vmaxu2(key, __shfl_xor_sync(all_lanes, key, 1));
-    of[threadIdx.x / 16][i][threadIdx.x % 16 / 2] = key;
+    of[threadIdx.x / 16][i][threadIdx.x % 16] = key;
   }
   /// The largest of row lane % staged_rows, once the warp has put all.
   __device__ std::uint32_t largest() const {
     const unsigned lane = threadIdx.x % 16, i = lane % staged_rows;
+    const auto* const fours =
+        reinterpret_cast<const uint4*>(of[threadIdx.x / 16][i]);
     // Lanes of other rows read other banks.
-    const unsigned half = lane / staged_rows % 2 ^ i / 4;
-    const uint4 four =
-        reinterpret_cast<const uint4*>(of[threadIdx.x / 16][i])[half];
+    const unsigned first = (lane / staged_rows * 2) ^ (i / 2);
+    std::uint32_t most = 0;
+#pragma unroll
+    for (unsigned k = 0; k < staged_rows / 4; ++k) {
+      const uint4 four = fours[first ^ k];
+      most = __vmaxu2(__vmaxu2(most, __vmaxu2(four.x, four.y)),
+                      __vmaxu2(four.z, four.w));
+    }
     __syncwarp();  // they may be put again
-    std::uint32_t most =
-        __vmaxu2(__vmaxu2(four.x, four.y), __vmaxu2(four.z, four.w));
 #pragma unroll
     for (int lanes = staged_rows; lanes < 16; lanes *= 2) {
       most = __vmaxu2(most, __shfl_xor_sync(all_lanes, most, lanes));

@@ -80,7 +80,7 @@ struct gradient_rows {
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
                                               unfinished_octets left) {
-  const half_warp_place at(Rows, job.dh.cols);
+  const half_warp_place at(Rows, job.dh);
   finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
 }
 
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
   __shared__ detail::settled_octets<rows> settled_dg, settled_du;
-  const half_warp_place at(rows, job.dh.cols);
+  const half_warp_place at(rows, job.dh);
   const std::ptrdiff_t col0 = column_of_octet(at.group);
   detail::bf16_octet dh[rows];
   octet<Cache::bytes> g[rows], u[rows];
@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(row_threads, 6)
     const float g_scale = scale_of(i), u_scale = scale_of(rows + i);
     const detail::quick_gradient<Cache> quick(dh[i], g[i], g_scale, u[i],
                                               u_scale);
-    bool decided = quick.decided;
+    bool decided = quick.decided && detail::is_quick_scale<Cache>(g_scale) &&
+                   detail::is_quick_scale<Cache>(u_scale);
     if (job.h.data != nullptr) {
       const detail::quick_hidden hidden(
           [&](int k) {

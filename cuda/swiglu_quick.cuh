@@ -77,8 +77,15 @@ inline constexpr float smallest_code = Cache::as_format == e4m3   ? 0x1p-9f
                                        : Cache::as_format == e5m2 ? 0x1p-16f
                                                                   : 0x1p-20f;
 
+/// True iff numbers of this scale are 0 or from 2^-31.
+template <class Cache>
+__device__ bool is_quick_scale(float scale) {
+  return scale >= 0x1p-31f / smallest_code<Cache>;
+}
+
 /// dg and du of an octet, if they are `decided`. What the bounds say holds for
-/// products that are no subnormals: dh is 0 or from 2^-50, g and u from 2^-31.
+/// products that are no subnormals: dh is 0 or from 2^-50, g and u
+/// is_quick_scale, which the caller sees to.
 template <class Cache>
 struct quick_gradient {
   bf16_octet dg, du;
@@ -91,7 +98,7 @@ struct quick_gradient {
     const float bound = slope_bound(limit);
     const float below = 1 - bound, above = 1 + bound;
     near_midpoints near;
-    std::uint32_t differ = 0, least = 0xffffffff;
+    std::uint32_t differ = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       float low[2], high[2], by_u[2];
@@ -113,18 +120,41 @@ struct quick_gradient {
       differ |= dg.words[k] ^ to_bf16(high[0], high[1]);
       du.words[k] = to_bf16(by_u[0], by_u[1]);
       near.add(by_u[0], by_u[1]);
-      // Zero becomes the largest.
-      least = __viaddmin_u16x2(dh.words[k] & 0x7fff7fff, 0xffffffff, least);
     }
-    constexpr std::uint32_t smallest = (127 - 50) << 7;
-    decided = differ == 0 && !near.any() &&
-              min(least & 0xffff, least >> 16) >= smallest - 1 &&
-              g_scale >= 0x1p-31f / smallest_code<Cache> &&
-              u_scale >= 0x1p-31f / smallest_code<Cache> &&
-              limit <= quick_limit;
+    decided = differ == 0 && !near.any() && limit <= quick_limit &&
+              (are_large(dh) || are_large_or_zero(dh));
   }
 
  private:
+  /// The BF16 bits of 2^-50.
+  static constexpr std::uint32_t smallest = (127 - 50) << 7;
+
+  /// True iff no magnitude is below it.
+  __device__ static bool are_large(const bf16_octet& dh) {
+    const auto smaller = [](std::uint32_t a, std::uint32_t b) {
+      std::uint32_t least;  // of any sign
+      asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+      return least;
+    };
+    const std::uint32_t least = smaller(smaller(dh.words[0], dh.words[1]),
+                                        smaller(dh.words[2], dh.words[3]));
+    int both;
+    asm("{ .reg .pred p, q; .reg .b32 a; abs.bf16x2 a, %1; "
+        "setp.ge.bf16x2 p|q, a, %2; and.pred p, p, q; selp.s32 %0, 1, 0, p; }"
+        : "=r"(both)
+        : "r"(least), "r"(smallest | smallest << 16));
+    return both != 0;
+  }
+  /// True iff no magnitude but 0 is.
+  __device__ static bool are_large_or_zero(const bf16_octet& dh) {
+    std::uint32_t least = 0xffffffff;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      // Zero becomes the largest.
+      least = __viaddmin_u16x2(dh.words[k] & 0x7fff7fff, 0xffffffff, least);
+    }
+    return min(least & 0xffff, least >> 16) >= smallest - 1;
+  }
   /// The largest magnitude of a gate.
   __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {
     std::uint32_t most = 0;
@@ -195,7 +225,7 @@ template <int Rows>
 __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
                                            settled_octets<Rows>& h) {
   const auto find = [&](unsigned thread, int i, int k) {
-    const half_warp_place at(Rows, job.g.cols, thread);
+    const half_warp_place at(Rows, job.g, thread);
     const std::ptrdiff_t row = at.row0 + i;
     const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
     if (row >= job.g.rows || col >= job.g.cols) return 0.0f;
@@ -216,7 +246,7 @@ __device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
                                               settled_octets<Rows>& dg,
                                               settled_octets<Rows>& du) {
   const auto find = [&](unsigned thread, int i, int k) {
-    const half_warp_place at(Rows, job.dh.cols, thread);
+    const half_warp_place at(Rows, job.dh, thread);
     const std::ptrdiff_t row = at.row0 + i;
     const std::ptrdiff_t col = at.group * tile_edge + 8 * (thread % 16) + k;
     swiglu_gradients<device_fp32> x{};

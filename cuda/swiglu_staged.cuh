@@ -153,9 +153,12 @@ static __global__ void __launch_bounds__(row_threads, 6)
 
   // A lane has the scale of a row, of g in the lower half, else of u.
   const unsigned row = t % rows, is_u = t / rows % 2;
-  reinterpret_cast<float*>(&tile.scales[t / 16][row])[is_u] = __uint_as_float(
+  const float scale = __uint_as_float(
       (is_u == 0 ? job.g_scales : job.u_scales)
           .at(min(place.at.row0 + row, job.dh.rows - 1), place.at.group));
+  reinterpret_cast<float*>(&tile.scales[t / 16][row])[is_u] = scale;
+  const bool is_quick =
+      __all_sync(all_lanes, detail::is_quick_scale<e4m3_elements>(scale)) != 0;
   __pipeline_wait_prior(0);
   __syncwarp();
 
@@ -167,7 +170,7 @@ static __global__ void __launch_bounds__(row_threads, 6)
     const detail::quick_gradient<e4m3_elements> quick(
         tile.dh[i][t], {{codes.words[0], codes.words[1]}}, scales.x,
         {{codes.words[2], codes.words[3]}}, scales.y);
-    if (quick.decided) {
+    if (quick.decided && is_quick) {
       tile.dh[i][t] = quick.dg, tile.codes[i][t] = quick.du;
     } else {
       open |= 1u << i;

@@ -39,15 +39,15 @@ struct swiglu_gradient_values_job {
 
 namespace detail {
 
-/// Calls use(i, j) for the elements of this thread in an m x n matrix.
+/// Calls use(i, j) for the elements of this thread in a matrix like x.
 template <class Use>
-__device__ void for_elements(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
-  const half_warp_place at(swiglu_rows, n);
+__device__ void for_elements(const device_rows& x, Use use) {
+  const half_warp_place at(swiglu_rows, x);
   const std::ptrdiff_t first = at.group * tile_edge + threadIdx.x % 16;
-  for (int i = 0; i < swiglu_rows && at.row0 + i < m; ++i) {
+  for (int i = 0; i < swiglu_rows && at.row0 + i < x.rows; ++i) {
 #pragma unroll 4
     for (int k = 0; k < tile_edge; k += 16) {
-      if (first + k < n) use(at.row0 + i, first + k);
+      if (first + k < x.cols) use(at.row0 + i, first + k);
     }
   }
 }
@@ -57,27 +57,23 @@ __device__ void for_elements(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
 static __global__ void __launch_bounds__(row_threads)
     swiglu_forward_values(const __grid_constant__ swiglu_values_job job) {
   ptx::wait_for_kernels_before();
-  detail::for_elements(
-      job.g.rows.rows, job.g.rows.cols,
-      [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-        job.h.put(i, j,
-                  swiglu_value<device_fp32>(job.g.at(i, j), job.u.at(i, j)));
-      });
+  detail::for_elements(job.g.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    job.h.put(i, j, swiglu_value<device_fp32>(job.g.at(i, j), job.u.at(i, j)));
+  });
 }
 
 template <class Cache>
 __global__ void __launch_bounds__(row_threads) swiglu_backward_values(
     const __grid_constant__ swiglu_gradient_values_job job) {
   ptx::wait_for_kernels_before();
-  detail::for_elements(job.dh.rows.rows, job.dh.rows.cols,
-                       [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-                         const auto x = swiglu_gradient<device_fp32>(
-                             job.g.template at<Cache>(i, j),
-                             job.u.template at<Cache>(i, j), job.dh.at(i, j));
-                         job.h.put(i, j, x.h);
-                         job.dg.put(i, j, x.dg);
-                         job.du.put(i, j, x.du);
-                       });
+  detail::for_elements(job.dh.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const auto x = swiglu_gradient<device_fp32>(job.g.template at<Cache>(i, j),
+                                                job.u.template at<Cache>(i, j),
+                                                job.dh.at(i, j));
+    job.h.put(i, j, x.h);
+    job.dg.put(i, j, x.dg);
+    job.du.put(i, j, x.du);
+  });
 }
 
 }  // namespace zeroulp::cuda
