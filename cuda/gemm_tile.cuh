@@ -57,6 +57,20 @@ __device__ __forceinline__ void finish_products(float (&p)[Count]) {
 template <class Shape>
 using tile_acc = float[Shape::rows][Shape::n / 2];
 
+/// The lower words of the descriptors of a warp group's operands in stage 0,
+/// found once: from lane 0, so that the compiler keeps them in uniform
+/// registers, and does not find them again before the first products of each
+/// block of K.
+struct gemm_operands {
+  unsigned a, b;
+
+  template <class Shape>
+  __device__ gemm_operands(const gemm_shared<Shape>& in, int warp)
+      : a(ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(
+            in.a(0) + warp / 4 * Shape::rows * 64 * Shape::k)))),
+        b(ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(in.b(0))))) {}
+};
+
 /// The sums of a tile, promoted every 128 elements of K.
 template <class Shape, ptx::fp8_types Types, class Scaling>
 struct tile_sums {
@@ -67,20 +81,10 @@ struct tile_sums {
   static_assert(Shape::stages > (Shape::partials - 1) / rows + 1);
   const gemm_shared<Shape>& shared;
   int warp;
+  gemm_operands first;
   ring_place<Shape::stages>& at;
   tile_acc<Shape>& acc;
-  std::uint64_t a, b;  ///< descriptors of stage 0: from them, those of others
-  int held = 0;        ///< the stage before, from the second on
-
-  __device__ tile_sums(const gemm_shared<Shape>& in, int of_warp,
-                       ring_place<Shape::stages>& place, tile_acc<Shape>& into)
-      : shared(in),
-        warp(of_warp),
-        at(place),
-        acc(into),
-        a(ptx::descriptor(
-            ptx::address_of(in.a(0) + of_warp / 4 * rows * 64 * Shape::k))),
-        b(ptx::descriptor(ptx::address_of(in.b(0)))) {}
+  int held = 0;  ///< the stage before, from the second on
 
   __device__ __forceinline__ void wait() const {
     ptx::wait(shared.full()[at.stage], at.parity);
@@ -123,8 +127,11 @@ struct tile_sums {
         const int in = stage[U / rows];
         const int of_a = in * Shape::a_bytes + U % rows * 64 * Shape::k;
         start_products<Shape, Types>(
-            p[U % partials], a + static_cast<unsigned>(of_a / 16),
-            b + static_cast<unsigned>(in * Shape::b_bytes / 16), 0, 4, false);
+            p[U % partials],
+            ptx::descriptor_of(first.a + static_cast<unsigned>(of_a / 16)),
+            ptx::descriptor_of(first.b +
+                               static_cast<unsigned>(in * Shape::b_bytes / 16)),
+            0, 4, false);
       }
     };
     const auto find = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
@@ -180,11 +187,11 @@ struct tile_sums {
 template <class Shape, ptx::fp8_types Types, class Scaling>
 __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
                                          const gemm_shared<Shape>& shared,
-                                         int warp,
+                                         int warp, gemm_operands first,
                                          ring_place<Shape::stages>& at,
                                          tile_acc<Shape>& acc,
                                          Scaling* /*which*/) {
-  tile_sums<Shape, Types, Scaling> sums(shared, warp, at, acc);
+  tile_sums<Shape, Types, Scaling> sums{shared, warp, first, at, acc};
   if (blocks > 0) sums.wait();
   int k = 0;
   for (; k + Shape::line <= blocks; k += Shape::line) {
@@ -203,7 +210,7 @@ __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
 template <class Shape, ptx::fp8_types Types>
 __device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
                                          const gemm_shared<Shape>& shared,
-                                         int warp,
+                                         int /*warp*/, gemm_operands first,
                                          ring_place<Shape::stages>& at,
                                          tile_acc<Shape>& sums,
                                          matrix_scaling* /*which*/) {
@@ -221,9 +228,10 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
   };
   for (int k = 0; k < blocks; ++k, at.advance()) {
     ptx::wait(shared.full()[at.stage], at.parity);
-    const auto a = ptx::descriptor(
-        ptx::address_of(shared.a(at.stage) + warp / 4 * 64 * Shape::k));
-    const auto b = ptx::descriptor(ptx::address_of(shared.b(at.stage)));
+    const auto a = ptx::descriptor_of(
+        first.a + static_cast<unsigned>(at.stage * Shape::a_bytes / 16));
+    const auto b = ptx::descriptor_of(
+        first.b + static_cast<unsigned>(at.stage * Shape::b_bytes / 16));
     if (interval == 0 || interval >= Shape::k) {
       start_products<Shape, Types>(p, a, b, 0, 4, pending > 0);
       finish_products(p);
@@ -283,6 +291,7 @@ template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
           bool Panels>
 __device__ void multiply_tiles(const gemm_job& job,
                                const gemm_shared<Shape>& shared, int warp) {
+  const gemm_operands first(shared, warp);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
@@ -301,7 +310,7 @@ __device__ void multiply_tiles(const gemm_job& job,
       }
     }
     tile_acc<Shape> acc = {};
-    sum_tile<Shape, Types>(job, blocks, shared, warp, at, acc,
+    sum_tile<Shape, Types>(job, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped && !Panels) {
       // Of nothing, so far.

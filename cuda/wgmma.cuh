@@ -38,11 +38,23 @@ __device__ void fence_registers(float (&d)[Count]) {
 /// The descriptor of a K-major operand in rows of 128 bytes, as a box of the
 /// 128-byte swizzle leaves it; `tile` is a multiple of 1024, plus 32 for each
 /// step along K.
-__device__ inline std::uint64_t descriptor(shared_address tile) {
+__device__ inline unsigned descriptor_word(shared_address tile) {
+  constexpr unsigned leading = 1u << 16;
+  return leading | (tile & 0x3ffff) >> 4;
+}
+/// Of the descriptor's lower word.
+__device__ inline std::uint64_t descriptor_of(unsigned word) {
   constexpr std::uint64_t swizzle_128 = std::uint64_t{1} << 62;
   constexpr std::uint64_t stride_1024 = std::uint64_t{1024 >> 4} << 32;
-  constexpr std::uint64_t leading = std::uint64_t{1} << 16;
-  return swizzle_128 | stride_1024 | leading | (tile & 0x3ffff) >> 4;
+  return swizzle_128 | stride_1024 | word;
+}
+__device__ inline std::uint64_t descriptor(shared_address tile) {
+  return descriptor_of(descriptor_word(tile));
+}
+
+/// x of lane 0: what the compiler then knows to be the same in all lanes.
+__device__ inline unsigned of_lane_0(unsigned x) {
+  return __shfl_sync(0xffffffff, x, 0);
 }
 
 enum class fp8_types : std::uint8_t {
