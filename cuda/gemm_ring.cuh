@@ -11,7 +11,7 @@ namespace zeroulp::cuda {
 
 /// The shape of a tile and of the machinery around it.
 template <int Groups, int Rows, int Width, int Partials = 1,
-          int Line = Partials, int Outs = 1>
+          int Line = Partials, int Outs = 1, int Copiers = 2>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
@@ -23,6 +23,9 @@ struct gemm_shape {
   /// K of which it speaks in one straight line, at the end of which none may be
   /// under way (else the assembler waits for each: C7514).
   static constexpr int partials = Partials, line = Line;
+  /// Threads that bring operands, and warps that bring scales, in turn: a stage
+  /// takes one some 350 clocks, whatever it holds.
+  static constexpr int copiers = Copiers;
 
   /// Places in shared memory, from a multiple of 1024: for each warp panels of
   /// D in BF16, 16 rows of 128 bytes on their way out, then a ring of stages.
@@ -94,15 +97,33 @@ struct ring_place {
   }
 };
 
-/// Brings the operands of every tile of this block, by one thread.
+/// Which of the stages, one after another, the copier `which` fills.
+template <int Copiers>
+class copier_turn {
+ public:
+  __device__ explicit copier_turn(int which) : before_(which) {}
+  __device__ bool is_next() {
+    if (before_-- > 0) return false;
+    before_ = Copiers - 1;
+    return true;
+  }
+
+ private:
+  int before_;  ///< the next of its own
+};
+
+/// Brings the operands of every tile of this block, by one thread of each
+/// copier.
 template <class Shape, bool Grouped>
 __device__ void copy_operands(const gemm_job& job,
-                              const gemm_shared<Shape>& shared) {
+                              const gemm_shared<Shape>& shared, int which) {
+  copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
   while (schedule.next(job, t)) {
     for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
+      if (!turn.is_next()) continue;
       ptx::wait(shared.free()[at.stage], at.parity ^ 1);
       auto& full = shared.full()[at.stage];
       ptx::arrive_expecting(full, job.a_box_bytes + Shape::b_bytes);
@@ -112,6 +133,7 @@ __device__ void copy_operands(const gemm_job& job,
     }
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+      if (!turn.is_next()) continue;
       ptx::wait(shared.free()[at.stage], at.parity ^ 1);
       auto& full = shared.full()[at.stage];
       ptx::arrive_expecting(full, Shape::a_bytes);
@@ -147,7 +169,7 @@ struct scale_copier {
 
   __device__ unsigned bytes() const { return by_box ? Count * 4 : 0; }
 
-  __device__ void copy_next(float* to, ptx::barrier& full, int lane) {
+  __device__ void copy(float* to, ptx::barrier& full, int lane) const {
     if (!by_box) {
 #pragma unroll
       for (int i = 0; i < Count; i += 32) {
@@ -159,18 +181,20 @@ struct scale_copier {
     } else if (lane == 0) {
       ptx::copy_box(to, map, full, first, group, 0);
     }
-    from += scales.k_stride, ++group;
   }
+  /// To the next group of K.
+  __device__ void advance() { from += scales.k_stride, ++group; }
 };
 
-/// Brings the scales, by one warp.
+/// Brings the scales, by one warp of each copier.
 template <class Shape, class Scaling, bool Grouped>
 __device__ void copy_scales(const gemm_job& job,
-                            const gemm_shared<Shape>& shared) {
+                            const gemm_shared<Shape>& shared, int which) {
   constexpr int b_rows = Scaling::b_rows;
   // A small tile would wait for boxes longer than for words.
   constexpr bool boxes = Shape::m >= 128;
   const int lane = static_cast<int>(threadIdx.x % 32);
+  copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
@@ -182,16 +206,20 @@ __device__ void copy_scales(const gemm_job& job,
     scale_copier<(Shape::n - 1) / b_rows + 1> b(
         job.b_scales, job.b_scale_map, boxes && job.b_scale_boxes, t.b_matrix,
         job.n, t.column / b_rows, (job.n - 1) / b_rows + 1, group);
-    for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
-      ptx::wait(shared.free()[at.stage], at.parity ^ 1);
-      auto& full = shared.full()[at.stage];
-      if (boxes && lane == 0) ptx::expect(full, a.bytes() + b.bytes());
-      a.copy_next(shared.a_scales(at.stage), full, lane);
-      b.copy_next(shared.b_scales(at.stage), full, lane);
-      ptx::arrive_after_copies(full);
+    for (int k = t.k_begin; k < t.k_end; k += Shape::k) {
+      if (turn.is_next()) {
+        ptx::wait(shared.free()[at.stage], at.parity ^ 1);
+        auto& full = shared.full()[at.stage];
+        if (boxes && lane == 0) ptx::expect(full, a.bytes() + b.bytes());
+        a.copy(shared.a_scales(at.stage), full, lane);
+        b.copy(shared.b_scales(at.stage), full, lane);
+        ptx::arrive_after_copies(full);
+      }
+      a.advance(), b.advance(), at.advance();
     }
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+      if (!turn.is_next()) continue;
       ptx::wait(shared.free()[at.stage], at.parity ^ 1);
       ptx::arrive(shared.full()[at.stage]);
     }

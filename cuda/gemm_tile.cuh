@@ -4,7 +4,8 @@
 //
 //   copying thread  waits for a free stage -> boxes of A and B (TMA) -> full
 //                   barrier
-//   scaling warp    waits for a free stage -> their scales -> the same
+//   scaling warp    waits for a free stage -> their scales -> the same; one or
+//                   two of both, which take turns
 //   warp groups     wait for a full stage -> for each 64 rows: four wgmma ->
 //                   (the last: wait for the next full stage) -> acc =
 //                   promoted(acc, p); at the end of K: epilogue. The stage is
@@ -357,12 +358,14 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   __syncthreads();
   if (warp >= multipliers) {
     ptx::give_registers<40>();
-    if (warp == multipliers && threadIdx.x % 32 == 0) {
-      detail::copy_operands<Shape, Grouped>(job, shared);
-    }
-    if constexpr (Scaling::b_rows != 0) {
-      if (warp == multipliers + 1) {
-        detail::copy_scales<Shape, Scaling, Grouped>(job, shared);
+    const int which = (warp - multipliers) / 2;
+    if (which < Shape::copiers) {
+      if (warp % 2 == 0) {
+        if (threadIdx.x % 32 == 0) {
+          detail::copy_operands<Shape, Grouped>(job, shared, which);
+        }
+      } else if constexpr (Scaling::b_rows != 0) {
+        detail::copy_scales<Shape, Scaling, Grouped>(job, shared, which);
       }
     }
   } else {
