@@ -196,15 +196,17 @@ struct gemm_output {
   }
 
  private:
-  /// FP32, 16 bytes at once: of two neighbours, the even lane stores four
-  /// columns of the upper row, the odd one of the lower. `place`: this lane's
-  /// first.
+  /// FP32, 16 bytes at once, of a row 64 together: of two neighbours, the even
+  /// lane stores four columns of the first of two octets, the odd one of the
+  /// second, in both rows. `place`: this lane's first.
   template <int Count>
   __device__ __forceinline__ static void store_fours(
       const gemm_job& job, std::int64_t place, const float (&acc)[Count]) {
+    static_assert(Count % 8 == 0);
     const bool is_odd = threadIdx.x % 2 != 0;
-    float* const to = static_cast<float*>(job.d) + place +
-                      (is_odd ? 8 * job.d_stride - 2 : 0);
+    float* const upper =
+        static_cast<float*>(job.d) + place + (is_odd ? 8 - 2 : 0);
+    float* const lower = upper + 8 * job.d_stride;
     // By bytes, for the sums must not be bound to the registers of what is
     // stored: they would share a bank with their products, and each FMA wait
     // for an operand.
@@ -214,17 +216,21 @@ struct gemm_output {
           __byte_perm(__float_as_uint(even), __float_as_uint(odd), bytes));
     };
 #pragma unroll
-    for (int i = 0; i < Count; i += 4) {
-      float own[2], other[2];
+    for (int i = 0; i < Count; i += 8) {
+      float own[4], other[4];
 #pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        own[e] = one_of(acc[i + e], acc[i + 2 + e]);
+      for (int e = 0; e < 4; ++e) {
+        own[e] = one_of(acc[i + e], acc[i + 4 + e]);
         other[e] =
-            __shfl_xor_sync(0xffffffff, one_of(acc[i + 2 + e], acc[i + e]), 1);
+            __shfl_xor_sync(0xffffffff, one_of(acc[i + 4 + e], acc[i + e]), 1);
       }
-      *reinterpret_cast<float4*>(to + 2 * i) =
-          make_float4(one_of(own[0], other[0]), one_of(own[1], other[1]),
-                      one_of(other[0], own[0]), one_of(other[1], own[1]));
+      const auto four = [&](int e) {
+        return make_float4(
+            one_of(own[e], other[e]), one_of(own[e + 1], other[e + 1]),
+            one_of(other[e], own[e]), one_of(other[e + 1], own[e + 1]));
+      };
+      *reinterpret_cast<float4*>(upper + 2 * i) = four(0);
+      *reinterpret_cast<float4*>(lower + 2 * i) = four(2);
     }
   }
 
