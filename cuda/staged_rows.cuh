@@ -66,6 +66,7 @@ struct staged_keys {
   }
   /// The largest of row lane % staged_rows, once the warp has put all.
   __device__ std::uint32_t largest() const {
+    static_assert(staged_rows == 8);  // two lanes a row, two times 16 bytes
     const unsigned lane = threadIdx.x % 16, i = lane % staged_rows;
     const auto* const fours =
         reinterpret_cast<const uint4*>(of[threadIdx.x / 16][i]);

@@ -157,8 +157,10 @@ static __global__ void __launch_bounds__(row_threads, 6)
       (is_u == 0 ? job.g_scales : job.u_scales)
           .at(min(place.at.row0 + row, job.dh.rows - 1), place.at.group));
   reinterpret_cast<float*>(&tile.scales[t / 16][row])[is_u] = scale;
-  const bool is_quick =
-      __all_sync(all_lanes, detail::is_quick_scale<e4m3_elements>(scale)) != 0;
+  // Bits i and i + rows: of row i.
+  const unsigned slow =
+      __ballot_sync(all_lanes, !detail::is_quick_scale<e4m3_elements>(scale)) >>
+      (t & 16);
   __pipeline_wait_prior(0);
   __syncwarp();
 
@@ -170,7 +172,7 @@ static __global__ void __launch_bounds__(row_threads, 6)
     const detail::quick_gradient<e4m3_elements> quick(
         tile.dh[i][t], {{codes.words[0], codes.words[1]}}, scales.x,
         {{codes.words[2], codes.words[3]}}, scales.y);
-    if (quick.decided && is_quick) {
+    if (quick.decided && (slow >> i & (1u | 1u << rows)) == 0) {
       tile.dh[i][t] = quick.dg, tile.codes[i][t] = quick.du;
     } else {
       open |= 1u << i;
