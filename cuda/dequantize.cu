@@ -19,6 +19,8 @@ void launch_to(const request& r, const dequantize_job& job,
           ? ceil_div(dequantize_threads_of<OutBytes>(m, n), dequantize_threads)
           : tiles_of(m, n);
   const unsigned blocks = r.blocks(count);
+  // The kernel divides their numbers.
+  if (by_rows) r.blocks(ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge));
   r.need_gpu();
   if (by_rows) {
     launch_after(stream, dequantize_rows<From, OutBytes>, blocks,
