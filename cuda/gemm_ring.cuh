@@ -1,5 +1,5 @@
 // Defines the shape of a GEMM's tiles, the ring of stages in shared memory
-// through which its operands pass, and the two warps that fill it.
+// through which its operands pass, and the warps that fill it.
 
 #ifndef ZEROULP_CUDA_GEMM_RING_CUH_
 #define ZEROULP_CUDA_GEMM_RING_CUH_
@@ -24,7 +24,7 @@ struct gemm_shape {
   /// under way (else the assembler waits for each: C7514).
   static constexpr int partials = Partials, line = Line;
   /// Threads that bring operands, and warps that bring scales, in turn: a stage
-  /// takes one some 350 clocks, whatever it holds.
+  /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
 
   /// Places in shared memory, from a multiple of 1024: for each warp panels of
@@ -43,6 +43,8 @@ struct gemm_shape {
   static constexpr int ring_bytes = (227 - 1) * 1024 - 256 - out_bytes;
   static constexpr int stages =
       ring_bytes / stage_bytes > 16 ? 16 : ring_bytes / stage_bytes;
+  /// Else a copier could take a stage's round for the one before.
+  static_assert(stages >= copiers);
   static constexpr int shared_bytes =
       1024 + out_bytes + stages * stage_bytes + 256;
 
@@ -109,7 +111,7 @@ class copier_turn {
   }
 
  private:
-  int before_;  ///< the next of its own
+  int before_;  ///< stages of others before its next
 };
 
 /// Brings the operands of every tile of this block, by one thread of each

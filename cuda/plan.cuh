@@ -121,7 +121,7 @@ __device__ inline float scale_quotient(float amax, float max, float reciprocal,
   return __fmaf_rn(__fmaf_rn(-max, q, amax), correction, q);
 }
 
-/// The core's make_scale of an amax that is_ordinary, above the floor;
+/// The core's make_scale of an amax that is_ordinary_amax, above the floor;
 /// `inverse` is right only where elements need it.
 __device__ inline group_scale scale_of(const quantizer_plan& p,
                                        std::uint32_t a) {
