@@ -36,7 +36,7 @@ std::uint32_t bf16_number(content kind, counter_rng& rng) {
   if (kind == content::wide && rng.one_in(3)) {
     return rng.one_in(4) ? sign : with(rng.between(-127, 127));
   }
-  if (kind == content::tiny) return with(rng.between(-124, -120));
+  if (kind == content::tiny) return with(rng.between(-125, -121));
   return with(rng.between(-7, 2));
 }
 
