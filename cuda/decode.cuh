@@ -18,10 +18,19 @@ __device__ std::uint32_t two_halves(const std::uint32_t* words, int k) {
     return __byte_perm(words[k / 2], 0, k % 2 == 0 ? 0x1404 : 0x3424);
   } else {
     static_assert(In::as_format == e4m3);
-    const auto codes =
-        static_cast<std::uint16_t>(words[k / 2] >> k % 2 * 16 & 0xffff);
+    // The instruction takes either half of a register, but not of a shift.
     std::uint32_t halves;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(codes));
+    if (k % 2 == 0) {
+      asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; "
+          "cvt.rn.f16x2.e4m3x2 %0, low; }"
+          : "=r"(halves)
+          : "r"(words[k / 2]));
+    } else {
+      asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; "
+          "cvt.rn.f16x2.e4m3x2 %0, high; }"
+          : "=r"(halves)
+          : "r"(words[k / 2]));
+    }
     return halves;
   }
 }

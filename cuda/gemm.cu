@@ -239,10 +239,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
   if (d_rows == 0 || s.n == 0) return;
   q.need_gpu();
 
-  int device = 0, processors = 0;
-  q.require(cudaGetDevice(&device));
-  q.require(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
-                                   device));
+  const auto processors = static_cast<int>(q.multiprocessors());
   const gemm_kind wanted{r.update, a.element == e5m2, b.element == e5m2,
                          groups.kind != gemm_groups::none};
   const gemm_instances all = kind == scaling::blocks ? gemm_by_blocks(wanted)

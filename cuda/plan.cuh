@@ -121,29 +121,35 @@ __device__ inline float scale_quotient(float amax, float max, float reciprocal,
   return __fmaf_rn(__fmaf_rn(-max, q, amax), correction, q);
 }
 
-/// The core's make_scale of an amax that is_ordinary_amax, above the floor;
-/// `inverse` is right only where elements need it.
-__device__ inline group_scale scale_of(const quantizer_plan& p,
-                                       std::uint32_t a) {
-  if (p.q.scale != scale_kind::float32) {
+/// The core's make_scale of an amax that is_ordinary, above the floor, of a
+/// power of two or of FP32; `inverse` is right only where elements need it.
+template <bool Powers>
+__device__ group_scale scale_of(const quantizer_plan& p, std::uint32_t a) {
+  if constexpr (Powers) {
     const std::uint32_t significand = (a & 0x7fffffu) | 0x800000u;
     const int e = static_cast<int>(a >> 23) - 127 + p.exponent +
                   (significand >= p.thresholds[0] ? 1 : 0) +
                   (significand >= p.thresholds[1] ? 1 : 0);
     return {static_cast<std::uint32_t>(127 + e) << 23,
             static_cast<std::uint32_t>(127 - e) << 23};
-  }
-  group_scale s{__float_as_uint(scale_quotient(
-                    __uint_as_float(a), __uint_as_float(p.max),
-                    __uint_as_float(p.reciprocal), p.correction)),
-                0};
-  if (p.inverts) {
-    s.inverse = __float_as_uint(quotient(p.max, a));
-    if (p.q.how.scale == scale_rule::reciprocal_inverse) {
-      s.scale = __float_as_uint(quotient(fp32_one, s.inverse));
+  } else {
+    group_scale s{__float_as_uint(scale_quotient(
+                      __uint_as_float(a), __uint_as_float(p.max),
+                      __uint_as_float(p.reciprocal), p.correction)),
+                  0};
+    if (p.inverts) {
+      s.inverse = __float_as_uint(quotient(p.max, a));
+      if (p.q.how.scale == scale_rule::reciprocal_inverse) {
+        s.scale = __float_as_uint(quotient(fp32_one, s.inverse));
+      }
     }
+    return s;
   }
-  return s;
+}
+__device__ inline group_scale scale_of(const quantizer_plan& p,
+                                       std::uint32_t a) {
+  return p.q.scale != scale_kind::float32 ? scale_of<true>(p, a)
+                                          : scale_of<false>(p, a);
 }
 
 }  // namespace detail

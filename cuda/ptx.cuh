@@ -64,7 +64,7 @@ __device__ inline void arrive(barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(&b))
                : "memory");
 }
-/// Arrives once this thread's copies by copy_word have landed.
+/// Arrives once this thread's copies by copy_word and copy_sixteen have landed.
 __device__ inline void arrive_after_copies(barrier& b) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
                    address_of(&b))
@@ -82,6 +82,14 @@ __device__ inline void copy_word(void* to, const void* from, bool inside) {
       "cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address_of(to)),
       "l"(__cvta_generic_to_global(from)), "r"(inside ? 4 : 0)
       : "memory");
+}
+
+/// Copies 16 bytes to shared memory; the L2 is asked for the 256 around them.
+__device__ inline void copy_sixteen(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(
+                   address_of(to)),
+               "l"(__cvta_generic_to_global(from))
+               : "memory");
 }
 
 /// Copies the box of a tensor map at (column, row) of a matrix to shared

@@ -100,6 +100,14 @@ void request::need_gpu() const {
               std::to_string(major) + "." + std::to_string(minor));
 }
 
+unsigned request::multiprocessors() const {
+  int device = 0, count = 0;
+  require(cudaGetDevice(&device));
+  require(
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return static_cast<unsigned>(count);
+}
+
 void request::launched() const { require(cudaGetLastError()); }
 
 unsigned request::blocks(std::ptrdiff_t count) const {

@@ -47,6 +47,8 @@ class request {
   /// Throws cuda::error unless the current device is of compute capability 9.0.
   void need_gpu() const;
   void require(int cuda_status) const;
+  /// Of the current device.
+  unsigned multiprocessors() const;
   /// After a launch.
   void launched() const;
   /// The blocks of a grid of `count` pieces of work.

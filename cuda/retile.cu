@@ -1,35 +1,83 @@
 #include <cuda_runtime.h>
 
+#include <algorithm>
+
 #include "cuda/launch.cuh"
 #include "cuda/request.hpp"
 #include "cuda/retile.cuh"
+#include "cuda/retile_strips.cuh"
 
 namespace zeroulp::cuda {
 namespace {
 
+bool starts_on_16(const device_rows& x) {
+  return (reinterpret_cast<std::uintptr_t>(x.data) |
+          static_cast<std::uintptr_t>(x.stride)) %
+             16 ==
+         0;
+}
+
+/// Returns true iff a strip_job holds this one.
+bool is_of_strips(const retile_job& job) {
+  constexpr std::ptrdiff_t most = (std::ptrdiff_t{1} << 31) - 256;
+  return starts_on_16(job.codes) && starts_on_16(job.to) &&
+         job.codes.cols % strip_width == 0 && job.codes.rows < most &&
+         job.codes.cols < most && job.codes.stride < most &&
+         job.to.stride < most;
+}
+
+template <class From, class To>
+void launch_strips(const request& asked, const retile_job& job, unsigned tiles,
+                   CUstream_st* stream) {
+  const auto word = [](std::ptrdiff_t x) { return static_cast<unsigned>(x); };
+  const strip_job strips{job,
+                         word(job.codes.rows),
+                         word(job.codes.cols),
+                         word(job.codes.stride),
+                         word(job.to.stride),
+                         tiles};
+  constexpr int bytes = sizeof(detail::strip_ring);
+  const auto kernel = retile_strips<From, To>;
+  asked.require(cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  const unsigned blocks = std::min(
+      tiles, asked.multiprocessors() * static_cast<unsigned>(strip_blocks));
+  launch_after(stream, kernel, blocks, strip_threads, strips, bytes);
+}
+
 template <class From, class To, bool Powers>
-void launch(const retile_job& job, unsigned blocks, CUstream_st* stream) {
+void launch(const request& asked, const retile_job& job, unsigned tiles,
+            CUstream_st* stream) {
+  if constexpr (!Powers && From::bytes == 1 && To::bytes == 1) {
+    if (is_of_strips(job)) {
+      launch_strips<From, To>(asked, job, tiles, stream);
+      return;
+    }
+  }
   if (is_of_octets(job.codes, {})) {
-    launch_after(stream, retile_tile<From, To, Powers, true>, blocks,
+    launch_after(stream, retile_tile<From, To, Powers, true>, tiles,
                  tile_threads, job);
   } else {
-    launch_after(stream, retile_tile<From, To, Powers, false>, blocks,
+    launch_after(stream, retile_tile<From, To, Powers, false>, tiles,
                  tile_threads, job);
   }
 }
 
 template <class From, class To>
-void launch_by(const retile_job& job, unsigned blocks, CUstream_st* stream) {
+void launch_by(const request& asked, const retile_job& job, unsigned tiles,
+               CUstream_st* stream) {
   (job.r.scale == scale_kind::float32
        ? launch<From, To, false>
-       : launch<From, To, true>)(job, blocks, stream);
+       : launch<From, To, true>)(asked, job, tiles, stream);
 }
 
 template <class From>
-void launch_to(const retile_job& job, unsigned blocks, CUstream_st* stream) {
-  (job.r.to == e4m3   ? launch_by<From, e4m3_elements>
-   : job.r.to == e5m2 ? launch_by<From, e5m2_elements>
-                      : launch_by<From, e5m6_elements>)(job, blocks, stream);
+void launch_to(const request& asked, const retile_job& job, unsigned tiles,
+               CUstream_st* stream) {
+  (job.r.to == e4m3 ? launch_by<From, e4m3_elements>
+   : job.r.to == e5m2
+       ? launch_by<From, e5m2_elements>
+       : launch_by<From, e5m6_elements>)(asked, job, tiles, stream);
 }
 
 void check(const request& r, const retiling& how, const const_matrix& codes,
@@ -71,11 +119,11 @@ void retile(const retiling& r, const const_matrix& codes,
   job.scales = {scales};
   job.to = rows_of(out.codes, bytes_of(r.to));
   job.to_scales = {out.scales, n, ceil_div(m, tile_edge)};
-  const unsigned blocks = asked.blocks(tiles_of(m, n));
+  const unsigned tiles = asked.blocks(tiles_of(m, n));
   asked.need_gpu();
   (r.from == e4m3   ? launch_to<e4m3_elements>
    : r.from == e5m2 ? launch_to<e5m2_elements>
-                    : launch_to<e5m6_elements>)(job, blocks, stream);
+                    : launch_to<e5m6_elements>)(asked, job, tiles, stream);
   asked.launched();
 }
 

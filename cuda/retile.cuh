@@ -13,7 +13,8 @@
 // through the amax; such columns are done again at the end, by the core. Where
 // t is not a power of two, factors low and high bracket v / t: see plan.cuh.
 // E4M3 under powers of two that are not too far apart takes FP16 instead, two
-// at once: retile_halves.cuh.
+// at once: retile_halves.cuh. One-byte codes under FP32 scales have a kernel of
+// their own where they are aligned: retile_strips.cuh.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 
@@ -27,13 +28,6 @@
 namespace zeroulp::cuda {
 
 namespace detail {
-
-/// The larger of |a| and |b|; NaN if one is.
-__device__ inline float larger_magnitude(float a, float b) {
-  float most;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
-  return most;
-}
 
 template <class To>
 struct retiled_tile {

@@ -31,29 +31,19 @@ __device__ inline void read_eight(float (&to)[8], const float* from) {
   to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
+/// The larger of |a| and |b|; NaN if one is.
+__device__ inline float larger_magnitude(float a, float b) {
+  float most;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
+  return most;
+}
+
 /// What values of codes under this scale are products with; NaN: the core's.
 template <bool Powers>
 __device__ float value_factor(std::uint32_t scale) {
   constexpr std::uint32_t low = 67u << 23, high = 187u << 23;  // 2^-60, 2^60
   const bool is_easy = (scale & 0x007fffff) == 0 && scale - low <= high - low;
   return __uint_as_float(!Powers || is_easy ? scale : fp32_nan);
-}
-
-/// The scale of a column of this ordinary amax, without a call.
-template <bool Powers>
-__device__ std::uint32_t ordinary_scale(const quantizer_plan& p,
-                                        std::uint32_t amax) {
-  if constexpr (Powers) {
-    const std::uint32_t significand = (amax & 0x7fffff) | 0x800000;
-    const int beyond = (significand >= p.thresholds[0] ? 1 : 0) +
-                       (significand >= p.thresholds[1] ? 1 : 0);
-    return (amax & 0x7f800000) +
-           (static_cast<std::uint32_t>(p.exponent + beyond) << 23);
-  } else {
-    return __float_as_uint(scale_quotient(
-        __uint_as_float(amax), __uint_as_float(p.max),
-        __uint_as_float(p.reciprocal), __uint_as_float(p.reciprocal)));
-  }
 }
 
 /// The E5M6 codes of two numbers of at most seven significant bits: only below
@@ -100,24 +90,27 @@ struct retiled_rows {
   /// By threads 0 to 127. Rows beyond the matrix repeat the last.
   template <bool Powers>
   __device__ void read(const retile_job& job, tile_place place) {
-    const int thread = static_cast<int>(threadIdx.x);
-    const std::ptrdiff_t row = place.row0 + thread, last = job.codes.rows - 1;
-    const std::uint32_t s =
-        job.scales.at(row < last ? row : last, place.col0 / tile_edge);
+    const std::ptrdiff_t row = place.row0 + threadIdx.x;
+    put<Powers>(threadIdx.x, job.scales.at(min(row, job.codes.rows - 1),
+                                           place.col0 / tile_edge));
+  }
+  /// The scale of a row, by whole warps that have 32 in order.
+  template <bool Powers>
+  __device__ void put(unsigned row, std::uint32_t s) {
     const float factor = value_factor<Powers>(s);
-    scales[thread] = s;
-    factors[thread] = factor;
+    scales[row] = s;
+    factors[row] = factor;
     constexpr unsigned all = 0xffffffff;
     const std::uint32_t most =
         __reduce_max_sync(all, s < fp32_infinity ? s : 0);
-    if (thread % 32 == 0) largest[thread / 32] = most;
+    if (row % 32 == 0) largest[row / 32] = most;
     if constexpr (Powers) {
       const std::uint32_t high =
           __reduce_max_sync(all, __float_as_uint(factor));
       const std::uint32_t low = __reduce_min_sync(all, __float_as_uint(factor));
-      if (thread % 32 == 0) {
-        highest[thread / 32] = high;
-        lowest[thread / 32] = low;
+      if (row % 32 == 0) {
+        highest[row / 32] = high;
+        lowest[row / 32] = low;
       }
     }
   }
@@ -202,7 +195,7 @@ struct retiled_columns {
     if (is_decided) {
       t = !by_amax    ? rows.max_scale(job)
           : most == 0 ? fp32_one
-                      : ordinary_scale<Powers>(job.plan, most);
+                      : scale_of<Powers>(job.plan, most).scale;
     }
     set_scale<Powers>(job.plan, thread, t);
     return is_decided || place.col0 + thread >= job.codes.cols;

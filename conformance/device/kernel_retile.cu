@@ -239,6 +239,25 @@ verdict check_ties(const effort& e) {
   return v;
 }
 
+/// More tiles than the blocks that stay on a GPU have at once, FP32 scales.
+verdict check_many(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 10);
+  const placed_shape s = e.level == 0
+                             ? placed_shape{1000, 1040, {}, {0, 8}}
+                             : placed_shape{5000, 6160, {0, 48}, {0, 24}};
+  for (const auto& rule : named_retile_rules) {
+    const bool is_amax = rule.value == retile_rule::amax;
+    const numbers how = is_amax ? numbers::plain : numbers::specials;
+    const retiling r{e4m3, e4m3, scale_kind::float32, tile, rule.value};
+    word_matrix codes = random_codes(r.from, s, how, rng);
+    word_matrix scales = random_scales(r.scale, s, numbers::plain, rng);
+    hold(r, codes, scales, s, scale_layout::row_major, scale_layout::mn_major,
+         number_names[static_cast<int>(how)], v);
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_retile_checks() {
@@ -247,7 +266,8 @@ check_list kernel_retile_checks() {
                    check_matrices),
       device_check("kernel.retile.shifts", "W1 W2 W3 W4 W5 W7", "host",
                    check_shifts),
-      device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties)};
+      device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties),
+      device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many)};
 }
 
 }  // namespace zeroulp::conformance::device
