@@ -138,6 +138,16 @@ struct retiled_rows {
   }
 };
 
+/// The scale of a column of this amax, ordinary or 0; where the rule is
+/// max_scale, of any.
+template <bool Powers>
+__device__ std::uint32_t column_scale(const retile_job& job,
+                                      const retiled_rows& rows,
+                                      std::uint32_t amax) {
+  if (job.r.rule != retile_rule::amax) return rows.max_scale(job);
+  return amax == 0 ? fp32_one : scale_of<Powers>(job.plan, amax).scale;
+}
+
 /// The factors of a column; low < 0: the core's. As two FP16 numbers: `halves`.
 struct column_factors {
   float low, high;
@@ -191,12 +201,8 @@ struct retiled_columns {
     const int thread = static_cast<int>(threadIdx.x);
     const bool by_amax = job.r.rule == retile_rule::amax;
     const bool is_decided = !by_amax || most == 0 || is_ordinary(most);
-    std::uint32_t t = 0;
-    if (is_decided) {
-      t = !by_amax    ? rows.max_scale(job)
-          : most == 0 ? fp32_one
-                      : scale_of<Powers>(job.plan, most).scale;
-    }
+    const std::uint32_t t =
+        is_decided ? column_scale<Powers>(job, rows, most) : 0;
     set_scale<Powers>(job.plan, thread, t);
     return is_decided || place.col0 + thread >= job.codes.cols;
   }

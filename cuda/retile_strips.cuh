@@ -265,19 +265,18 @@ __device__ void retile_strip(const strip_job& job, strip_place place,
   const std::uint32_t amax = amax_of_column(most);
 
   const bool by_amax = any.r.rule == retile_rule::amax;
-  std::uint32_t t = !by_amax    ? stage.rows.max_scale(any)
-                    : amax == 0 ? fp32_one
-                                : scale_of<false>(any.plan, amax).scale;
+  std::uint32_t t = column_scale<false>(any, stage.rows, amax);
   const bool is_core =
       (by_amax ? amax != 0 && !is_ordinary(amax) : amax >= fp32_infinity) ||
       !is_ordinary(t);
+  // See set_scale of retiled_columns; 0 makes codes that are not `open`.
   const float inverse = is_core ? 0 : rcp(__uint_as_float(t));
   if (l.is_first()) {
     columns.factors[l.column()] = {__fmul_rn(inverse, any.plan.low),
                                    __fmul_rn(inverse, any.plan.high)};
     columns.scale[l.column()] = t;
   }
-  __syncwarp();  // and what follows writes over the codes
+  __syncwarp();  // all codes are read, too: what follows writes over them
 
   octet<1>* const octets = stage.tile.octets(l.h, l.r, strip);
   unsigned open = 0;  // columns that their factors do not decide

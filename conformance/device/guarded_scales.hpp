@@ -118,7 +118,9 @@ inline std::vector<placed_shape> placed_shapes(const effort& e) {
       {136, 143, {0, 1}, {0, 8}},
       {131, 136, {0, 8}, {0, 24}},
       {3, 16, {}, {}},
+      {3, 16, {}, {0, 13}},
       {100, 144, {0, 16}, {0, 12}},
+      {128, 136, {0, 8}, {}},
   };
   if (e.level == 0) return all;
   all.insert(all.end(), {{7, 3, {3, 1}, {2, 5}},
