@@ -289,7 +289,7 @@ void show_report(const fuzz_request& q, const campaign& c,
         r.mismatches > 1 ? fmt::format(" and {} more", r.mismatches - 1) : ""));
     print(finding_text(*found, sides_of(q)));
   } else if (apart.empty()) {
-    print("held: no mismatch\n");
+    print(r.cases > 0 ? "held: no mismatch\n" : "no case was run\n");
   }
 }
 

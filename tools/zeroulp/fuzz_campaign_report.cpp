@@ -36,6 +36,7 @@ std::vector<bin_hits> hits_of(const campaign_report& r) {
 }
 
 std::string coverage_text(const campaign_report& r, bool all) {
+  if (r.result.cases == 0) return "";
   if (r.counted == 0) {
     return fmt::format("coverage: not counted: only cases below {} are\n",
                        covered);

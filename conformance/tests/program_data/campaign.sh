@@ -13,6 +13,8 @@ variables='OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE PMI_RANK PMI_SIZE
   SLURM_PROCID SLURM_NTASKS GTEST_SHARD_INDEX GTEST_TOTAL_SHARDS'
 # shellcheck disable=SC2086
 unset $variables
+run 0 fuzz quantize --cases 3 --shard 0/8
+holds fuzz_of_an_empty_shard_says_so grep -q '^no case was run$' .out
 run 0 $campaign --shard 1/3 --json
 third=$(digest_in .out)
 holds fuzz_json_has_the_shard grep -q '"by": "--shard"' .out
