@@ -22,13 +22,23 @@ namespace zeroulp::cuda {
 inline constexpr float quick_limit = 8;
 /// Of s, relative, in units of 2^-24. Below 2^-60 s is 1/2, as the core's.
 inline constexpr int sigmoid_bound = 10;
-/// Of slope / s - (1 + g (1 - s)), that sum's 2^-22 included, where |g| <=
-/// limit.
-__device__ inline float slope_bound(float limit) {
-  const float beyond_2 =
-      __fmaf_rn(__fmul_rn(limit, 1.8f * 0x1p-24f), limit, 12 * 0x1p-24f);
-  return limit <= 2 ? 12 * 0x1p-24f : beyond_2;
-}
+
+/// The bound of slope / s - (1 + g (1 - s)), 5 2^-24 of that quotient included,
+/// for gates g = code * scale of a group.
+struct slope_bound {
+  float of_group;
+  float of_square;  ///< of a code
+
+  /// No magnitude is above `limit`.
+  __device__ static slope_bound of_gates(float limit, float scale) {
+    return {fmaxf(__fmaf_rn(limit, 0x2p-24f, 0x6.8p-24f), 0xc.8p-24f),
+            __fmul_rn(__fmul_rn(scale, scale), 0x2.ap-24f)};
+  }
+  /// No code is below `least`.
+  __device__ float operator()(float least) const {
+    return fmaxf(of_group, __fmul_rn(__fmul_rn(least, least), of_square));
+  }
+};
 
 /// sigmoid(g) within sigmoid_bound.
 __device__ inline float quick_sigmoid(float g) {

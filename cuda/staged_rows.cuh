@@ -36,17 +36,9 @@ struct staged_place {
     row = last < 0 ? x.rows - 1 : at.row0;
     col = min(column_of_octet(at.group), x.cols - 8);
   }
-  /// Asks for the octets, from word `first` of their places.
-  template <int Bytes>
-  __device__ void copy(const device_rows& from, staged_octets& to,
-                       int first = 0) const {
-    const char* octet = from.row<Bytes>(row) + col * Bytes;
-#pragma unroll
-    for (int i = 0; i < staged_rows; ++i) {
-      __pipeline_memcpy_async(&to[i][threadIdx.x].words[first], octet,
-                              8 * Bytes);
-      if (i < last) octet += from.stride * Bytes;
-    }
+  /// How far row i lies below the first.
+  __device__ unsigned below(int i) const {
+    return static_cast<unsigned>(min(i, max(last, 0)));
   }
   /// Writes the octets that there are, if they are wanted.
   __device__ void put(const staged_octets& x, const device_rows& to) const {
@@ -55,6 +47,27 @@ struct staged_place {
 #pragma unroll 1
     for (int i = 0; i < staged_rows; ++i) writer.put(i, x[i][threadIdx.x]);
   }
+};
+
+/// A lane's octets of a matrix: strides of a row below 4 GB.
+template <int Bytes>
+class staged_source {
+ public:
+  __device__ staged_source(const device_rows& x, const staged_place& place)
+      : first_(x.row<Bytes>(place.row) + place.col * Bytes),
+        stride_(static_cast<std::uint32_t>(x.stride * Bytes)) {
+    // So that a row's address is one instruction, not a sum of all parts.
+    asm("" : "+l"(first_));
+  }
+  /// Asks for the octet of a row, from word `at` of its place.
+  __device__ void copy(unsigned below, octet<2>& to, int at) const {
+    __pipeline_memcpy_async(&to.words[at],
+                            first_ + std::uint64_t{below} * stride_, 8 * Bytes);
+  }
+
+ private:
+  const char* first_;
+  std::uint32_t stride_;
 };
 
 /// What two_largest gives for the lanes, row by row.

@@ -43,7 +43,8 @@ bool is_whole(std::initializer_list<device_rows> all, format out,
               format cache) {
   return out == e4m3 && cache == e4m3 &&
          std::all_of(all.begin(), all.end(), [](const device_rows& x) {
-           return x.data == nullptr || (x.whole && x.cols % 8 == 0);
+           return x.data == nullptr || (x.whole && x.cols % 8 == 0 &&
+                                        x.stride < std::ptrdiff_t{1} << 31);
          });
 }
 

@@ -118,10 +118,9 @@ __global__ void __launch_bounds__(row_threads, 6)
       return __uint_as_float(__shfl_sync(all_lanes, my_scale, lane, 16));
     };
     const float g_scale = scale_of(i), u_scale = scale_of(rows + i);
-    const detail::quick_gradient<Cache> quick(dh[i], g[i], g_scale, u[i],
-                                              u_scale);
-    bool decided = quick.decided && detail::is_quick_scale<Cache>(g_scale) &&
-                   detail::is_quick_scale<Cache>(u_scale);
+    const detail::quick_gradient<Cache> quick(
+        dh[i], g[i], u[i], detail::gate_group_of<Cache>(g_scale, u_scale));
+    bool decided = quick.decided || quick.is_decided_with_zeros(dh[i]);
     if (job.h.data != nullptr) {
       const detail::quick_hidden hidden(
           [&](int k) {

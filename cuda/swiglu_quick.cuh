@@ -77,60 +77,98 @@ inline constexpr float smallest_code = Cache::as_format == e4m3   ? 0x1p-9f
                                        : Cache::as_format == e5m2 ? 0x1p-16f
                                                                   : 0x1p-20f;
 
+/// The largest finite one.
+template <class Cache>
+inline constexpr float largest_code = Cache::as_format == e4m3   ? 448
+                                      : Cache::as_format == e5m2 ? 57344
+                                                                 : 65024;
+
 /// True iff numbers of this scale are 0 or from 2^-31.
 template <class Cache>
 __device__ bool is_quick_scale(float scale) {
   return scale >= 0x1p-31f / smallest_code<Cache>;
 }
 
+/// The scales of groups of g and u, and the bound of slope for their gates;
+/// that is below 0 where it depends on the octet.
+struct alignas(16) gate_group {
+  float g_scale, u_scale;
+  slope_bound bound;
+};
+template <class Cache>
+__device__ gate_group gate_group_of(float g_scale, float u_scale) {
+  const float limit = __fmul_rn(largest_code<Cache>, g_scale);
+  gate_group group{g_scale, u_scale, slope_bound::of_gates(limit, g_scale)};
+  if (!(is_quick_scale<Cache>(g_scale) && is_quick_scale<Cache>(u_scale) &&
+        limit <= quick_limit)) {
+    group.bound.of_group = -1;
+  }
+  return group;
+}
+
 /// dg and du of an octet, if they are `decided`. What the bounds say holds for
 /// products that are no subnormals: dh is 0 or from 2^-50, g and u
-/// is_quick_scale, which the caller sees to.
+/// is_quick_scale.
 template <class Cache>
 struct quick_gradient {
   bf16_octet dg, du;
   bool decided;
 
   __device__ quick_gradient(const bf16_octet& dh, const octet<Cache::bytes>& g,
-                            float g_scale, const octet<Cache::bytes>& u,
-                            float u_scale) {
-    const float limit = limit_of(g, g_scale);
-    const float bound = slope_bound(limit);
+                            const octet<Cache::bytes>& u,
+                            const gate_group& of) {
+    slope_bound bound_of = of.bound;
+    if (bound_of.of_group < 0) {
+      const float limit = limit_of(g, of.g_scale);
+      if (!(is_quick_scale<Cache>(of.g_scale) &&
+            is_quick_scale<Cache>(of.u_scale) && limit <= quick_limit)) {
+        differ_ = 1;
+      }
+      bound_of = slope_bound::of_gates(limit, of.g_scale);
+    }
+    const float bound = bound_of(least_of(g));
     const float below = 1 - bound, above = 1 + bound;
     near_midpoints near;
-    std::uint32_t differ = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      float low[2], high[2], by_u[2];
+      float low[2], high[2], by_gate[2];
       const std::uint32_t g2 = two_halves<Cache>(g.words, k);
       const std::uint32_t u2 = two_halves<Cache>(u.words, k);
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        const float gate = __fmul_rn(half_value(g2, i), g_scale);
-        const float up = __fmul_rn(half_value(u2, i), u_scale);
-        const float d = value_of<bf16_elements>(dh.element(2 * k + i));
+        const float gate = __fmul_rn(half_value(g2, i), of.g_scale);
+        const float up = __fmul_rn(half_value(u2, i), of.u_scale);
         const float s = quick_sigmoid(gate);
+        const float by_s =
+            __fmul_rn(value_of<bf16_elements>(dh.element(2 * k + i)), s);
+        const float by_up = __fmul_rn(by_s, up);
         const float rest = __fsub_rn(1, s);
-        const float by_g = __fmul_rn(__fmul_rn(d, up), s);
-        low[i] = __fmul_rn(by_g, __fmaf_rn(gate, rest, below));
-        high[i] = __fmul_rn(by_g, __fmaf_rn(gate, rest, above));
-        by_u[i] = __fmul_rn(d, __fmul_rn(gate, s));
+        low[i] = __fmul_rn(by_up, __fmaf_rn(gate, rest, below));
+        high[i] = __fmul_rn(by_up, __fmaf_rn(gate, rest, above));
+        by_gate[i] = __fmul_rn(by_s, gate);
       }
       dg.words[k] = to_bf16(low[0], low[1]);
-      differ |= dg.words[k] ^ to_bf16(high[0], high[1]);
-      du.words[k] = to_bf16(by_u[0], by_u[1]);
-      near.add(by_u[0], by_u[1]);
+      differ_ |= dg.words[k] ^ to_bf16(high[0], high[1]);
+      du.words[k] = to_bf16(by_gate[0], by_gate[1]);
+      near.add(by_gate[0], by_gate[1]);
     }
-    decided = differ == 0 && !near.any() && limit <= quick_limit &&
-              (are_large(dh) || are_large_or_zero(dh));
+    is_near_ = near.any();
+    decided = (differ_ | small_ones(dh)) == 0 && !is_near_;
+  }
+  /// True iff it is decided but for zeros in dh.
+  __device__ bool is_decided_with_zeros(const bf16_octet& dh) const {
+    return differ_ == 0 && !is_near_ && are_large_or_zero(dh);
   }
 
  private:
+  std::uint32_t differ_ = 0;
+  bool is_near_;
+
   /// The BF16 bits of 2^-50.
   static constexpr std::uint32_t smallest = (127 - 50) << 7;
 
-  /// True iff no magnitude is below it.
-  __device__ static bool are_large(const bf16_octet& dh) {
+  /// Not 0 iff a magnitude is below it.
+  __device__ static std::uint32_t small_ones(const bf16_octet& dh) {
     const auto smaller = [](std::uint32_t a, std::uint32_t b) {
       std::uint32_t least;  // of any sign
       asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
@@ -138,14 +176,10 @@ struct quick_gradient {
     };
     const std::uint32_t least = smaller(smaller(dh.words[0], dh.words[1]),
                                         smaller(dh.words[2], dh.words[3]));
-    int both;
-    asm("{ .reg .pred p, q; .reg .b32 a; abs.bf16x2 a, %1; "
-        "setp.ge.bf16x2 p|q, a, %2; and.pred p, p, q; selp.s32 %0, 1, 0, p; }"
-        : "=r"(both)
-        : "r"(least), "r"(smallest | smallest << 16));
-    return both != 0;
+    constexpr std::uint32_t to_sign = 0x8000 - smallest;
+    return ~((least & 0x7fff7fff) + (to_sign | to_sign << 16)) & 0x80008000;
   }
-  /// True iff no magnitude but 0 is.
+  /// True iff none but 0 is.
   __device__ static bool are_large_or_zero(const bf16_octet& dh) {
     std::uint32_t least = 0xffffffff;
 #pragma unroll
@@ -154,6 +188,20 @@ struct quick_gradient {
       least = __viaddmin_u16x2(dh.words[k] & 0x7fff7fff, 0xffffffff, least);
     }
     return min(least & 0xffff, least >> 16) >= smallest - 1;
+  }
+  /// The least code, but for NaN.
+  __device__ static float least_of(const octet<Cache::bytes>& g) {
+    const auto smaller = [](std::uint32_t a, std::uint32_t b) {
+      std::uint32_t least;
+      asm("min.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+      return least;
+    };
+    std::uint32_t two[4];
+#pragma unroll
+    for (int k = 0; k < 4; ++k) two[k] = two_halves<Cache>(g.words, k);
+    const std::uint32_t least =
+        smaller(smaller(two[0], two[1]), smaller(two[2], two[3]));
+    return fminf(half_value(least, 0), half_value(least, 1));
   }
   /// The largest magnitude of a gate.
   __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {

@@ -40,7 +40,7 @@ struct gradient_tile {
   staged_octets dh;     ///< then dg
   staged_octets codes;  ///< of g, of u; then du
   staged_keys keys;
-  float2 scales[row_threads / 16][staged_rows];  ///< of g, of u
+  gate_group groups[row_threads / 16][staged_rows];
 };
 
 /// dg and du of what is open, by the core's arithmetic.
@@ -48,13 +48,13 @@ static __device__ __noinline__ void settle_staged(gradient_tile& tile,
                                                   unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
     const octet<2>& codes = tile.codes[i][thread];
-    const float2 scales = tile.scales[thread / 16][i];
+    const gate_group& group = tile.groups[thread / 16][i];
     const auto number = [&](int first, float scale) {
       const std::uint32_t code = codes.words[first + k / 4] >> k % 4 * 8 & 0xff;
       return __fmul_rn(decoded<e4m3_elements>(&code, 0), scale);
     };
-    return swiglu_gradient<device_fp32>(number(0, scales.x),
-                                        number(2, scales.y),
+    return swiglu_gradient<device_fp32>(number(0, group.g_scale),
+                                        number(2, group.u_scale),
                                         read_element(tile.dh[i][thread], k));
   };
   for_open_elements(open, find,
@@ -88,8 +88,13 @@ static __global__ void __launch_bounds__(row_threads, 6)
   __shared__ detail::hidden_tile tile;
   const unsigned t = threadIdx.x;
   const detail::staged_place place(job.g);
-  place.copy<2>(job.g, tile.g);
-  place.copy<2>(job.u, tile.u);
+  const detail::staged_source<2> g_source(job.g, place);
+  const detail::staged_source<2> u_source(job.u, place);
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    g_source.copy(place.below(i), tile.g[i][t], 0);
+    u_source.copy(place.below(i), tile.u[i][t], 0);
+  }
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncwarp();  // what is left to the core other lanes read
@@ -146,39 +151,52 @@ static __global__ void __launch_bounds__(row_threads, 6)
   __shared__ detail::gradient_tile tile;
   const unsigned t = threadIdx.x;
   const detail::staged_place place(job.dh);
-  place.copy<2>(job.dh, tile.dh);
-  place.copy<1>(job.g, tile.codes, 0);
-  place.copy<1>(job.u, tile.codes, 2);
-  __pipeline_commit();
+  const detail::staged_source<2> dh_source(job.dh, place);
+  const detail::staged_source<1> g_source(job.g, place);
+  const detail::staged_source<1> u_source(job.u, place);
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    dh_source.copy(place.below(i), tile.dh[i][t], 0);
+    g_source.copy(place.below(i), tile.codes[i][t], 0);
+    u_source.copy(place.below(i), tile.codes[i][t], 2);
+    if (i % 2 != 0) __pipeline_commit();
+  }
 
   // A lane has the scale of a row, of g in the lower half, else of u.
-  const unsigned row = t % rows, is_u = t / rows % 2;
+  const unsigned row = t % rows;
+  const bool is_u = t % 16 >= rows;
   const float scale = __uint_as_float(
-      (is_u == 0 ? job.g_scales : job.u_scales)
+      (is_u ? job.u_scales : job.g_scales)
           .at(min(place.at.row0 + row, job.dh.rows - 1), place.at.group));
-  reinterpret_cast<float*>(&tile.scales[t / 16][row])[is_u] = scale;
-  // Bits i and i + rows: of row i.
-  const unsigned slow =
-      __ballot_sync(all_lanes, !detail::is_quick_scale<e4m3_elements>(scale)) >>
-      (t & 16);
-  __pipeline_wait_prior(0);
+  const float other = __shfl_xor_sync(all_lanes, scale, rows);
+  if (!is_u) {
+    tile.groups[t / 16][row] =
+        detail::gate_group_of<e4m3_elements>(scale, other);
+  }
   __syncwarp();
 
   unsigned open = 0;
-#pragma unroll 1
+#pragma unroll 2
   for (int i = 0; i < rows; ++i) {
-    const octet<2> codes = tile.codes[i][t];
-    const float2 scales = tile.scales[t / 16][i];
+    // Two rows came with each commit; one of nothing takes their place.
+    if (i % 2 == 0) {
+      if (i > 0) __pipeline_commit();
+      __pipeline_wait_prior(rows / 2 - 1);
+    }
+    const octet<2> dh = tile.dh[i][t], codes = tile.codes[i][t];
     const detail::quick_gradient<e4m3_elements> quick(
-        tile.dh[i][t], {{codes.words[0], codes.words[1]}}, scales.x,
-        {{codes.words[2], codes.words[3]}}, scales.y);
-    if (quick.decided && (slow >> i & (1u | 1u << rows)) == 0) {
+        dh, {{codes.words[0], codes.words[1]}},
+        {{codes.words[2], codes.words[3]}}, tile.groups[t / 16][i]);
+    bool decided = quick.decided;
+    if (!decided) decided = quick.is_decided_with_zeros(dh);
+    if (decided) {
       tile.dh[i][t] = quick.dg, tile.codes[i][t] = quick.du;
     } else {
       open |= 1u << i;
     }
     tile.keys.put(i, detail::two_largest(quick.dg, quick.du));
   }
+  __syncwarp();  // what is left to the core other lanes read
   detail::settle_open(tile, open, [&](int i) {
     return detail::two_largest(tile.dh[i][t], tile.codes[i][t]);
   });

@@ -9,7 +9,7 @@ namespace zeroulp::conformance::device {
 namespace {
 
 /// The products around it may be off by so much of slope, on both sides.
-constexpr double slack = 0x1p-22;
+constexpr double slack = 0x5p-24;
 
 __device__ bool holds_for_sigmoid(float g) {
   if (!(g >= -cuda::quick_limit)) return true;
@@ -24,7 +24,7 @@ __device__ bool holds_for_slope(float g) {
   const float core = sigmoid<cuda::device_fp32>(g);
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
   const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
-  const float bound = cuda::slope_bound(fabsf(g));
+  const float bound = cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0));
   const double ratio = double{slope} / quick, least = fabs(ratio) * slack;
   return __fmaf_rn(g, rest, 1 - bound) <= ratio - least &&
          ratio + least <= __fmaf_rn(g, rest, 1 + bound);

@@ -115,10 +115,11 @@ int available_threads();
 /// Runs the rounds. Throws bench_mismatch.
 std::vector<bench_row> measure(bench_group& group, const bench_context& how);
 
-/// Codes of f nearest to numbers from N(0, 1): a million draws, picked at
-/// random.
+/// Codes of f nearest to 2^exponent times numbers from N(0, 1), saturated: a
+/// million draws, picked at random.
 template <class Code>
-std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n);
+std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n,
+                               int exponent = 0);
 
 /// FP32 bits of random numbers in [0.5, 2).
 std::vector<std::uint32_t> random_scales(std::uint64_t seed, std::ptrdiff_t n);

@@ -34,8 +34,13 @@ enum class gpu_fill {
   positive,  ///< codes nearest to their magnitudes
   scales,    ///< FP32 numbers from [0.5, 2)
   powers,    ///< FP32 powers of two from 2^-6 to 2^6
-  near_one,  ///< FP32 numbers 1/2, 1 and 2
   bits,      ///< random bytes
+  /// As quantized in groups, so that each reaches the largest code: codes
+  /// nearest to 128 times numbers from N(0, 1); their scales, 1/128 of `scales`
+  /// or of 1/2, 1 and 2.
+  cached,
+  cached_scales,
+  cached_powers,
 };
 
 /// A row-major matrix of an operation, without gaps.

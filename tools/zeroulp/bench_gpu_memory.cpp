@@ -21,28 +21,33 @@ bytes_vector bytes_of(const std::vector<T>& v) {
 }
 
 template <class T>
-bytes_vector normal_pool_of(format f, bool positive) {
-  auto codes = normal_codes<T>(f, 41, pool_count);
+bytes_vector normal_pool_of(format f, bool positive, int exponent) {
+  auto codes = normal_codes<T>(f, 41, pool_count, exponent);
   if (positive) {
     for (T& code : codes) code = static_cast<T>(code & f.magnitude_mask());
   }
   return bytes_of(codes);
 }
 
-bytes_vector normal_pool(format f, bool positive) {
-  return (f.bits() <= 8    ? normal_pool_of<std::uint8_t>
-          : f.bits() <= 16 ? normal_pool_of<std::uint16_t>
-                           : normal_pool_of<std::uint32_t>)(f, positive);
+bytes_vector normal_pool(format f, bool positive, int exponent = 0) {
+  return (f.bits() <= 8 ? normal_pool_of<std::uint8_t>
+          : f.bits() <= 16
+              ? normal_pool_of<std::uint16_t>
+              : normal_pool_of<std::uint32_t>)(f, positive, exponent);
 }
 
 /// Elements to pick from, at least pool_count of them.
 bytes_vector make_pool(gpu_fill fill, format f) {
   std::vector<std::uint32_t> words(pool_count);
+  constexpr std::uint32_t cached = 7;  // exponent
   // Powers of two from 2^-most to 2^most.
   const auto take_powers = [&](std::uint32_t most) {
     for (std::uint32_t i = 0; i < pool_count; ++i) {
       words[i] = (127 - most + i % (2 * most + 1)) << 23;
     }
+  };
+  const auto divide_by_cached = [&] {
+    for (auto& word : words) word -= cached << 23;
   };
   switch (fill) {
     case gpu_fill::normal:
@@ -54,8 +59,15 @@ bytes_vector make_pool(gpu_fill fill, format f) {
     case gpu_fill::powers:
       take_powers(6);
       break;
-    case gpu_fill::near_one:
+    case gpu_fill::cached:
+      return normal_pool(f, false, cached);
+    case gpu_fill::cached_scales:
+      words = random_scales(42, pool_count);
+      divide_by_cached();
+      break;
+    case gpu_fill::cached_powers:
       take_powers(1);
+      divide_by_cached();
       break;
     case gpu_fill::bits:
       for (std::uint32_t i = 0; i < pool_count; ++i) {

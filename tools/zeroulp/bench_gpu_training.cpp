@@ -78,12 +78,15 @@ gpu_operation forward(const training_row& row, shape s) {
 
 gpu_operation backward(const training_row& row, shape s) {
   const swiglu_layer layer{quantizer_of(row), quantizer_of(row)};
-  const gpu_fill scales =
-      row.scale == scale_kind::float32 ? gpu_fill::scales : gpu_fill::near_one;
+  const gpu_fill scales = row.scale == scale_kind::float32
+                              ? gpu_fill::cached_scales
+                              : gpu_fill::cached_powers;
   gpu_operation op;
   op.operands = {{"dh", gpu_use::read, bf16, s}};
-  add_quantized(op, " of g", gpu_use::read, e4m3, s, groups, scales);
-  add_quantized(op, " of u", gpu_use::read, e4m3, s, groups, scales);
+  for (const char* const cache : {" of g", " of u"}) {
+    add_quantized(op, cache, gpu_use::read, e4m3, s, groups, scales,
+                  gpu_fill::cached);
+  }
   add_quantized(op, " of dg", gpu_use::write, e4m3, s, groups);
   add_quantized(op, " of du", gpu_use::write, e4m3, s, groups);
   op.launch = [layer](const gpu_matrices& at, CUstream_st* stream) {

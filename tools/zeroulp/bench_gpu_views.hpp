@@ -25,8 +25,9 @@ inline matrix_view<std::uint8_t> bytes(const engine::code_view& v) {
 /// Codes and, next to them, their scales.
 inline void add_quantized(gpu_operation& op, const std::string& suffix,
                           gpu_use use, format f, shape s, group_shape g,
-                          gpu_fill scales = gpu_fill::scales) {
-  op.operands.push_back({"codes" + suffix, use, f, s});
+                          gpu_fill scales = gpu_fill::scales,
+                          gpu_fill codes = gpu_fill::normal) {
+  op.operands.push_back({"codes" + suffix, use, f, s, codes});
   op.operands.push_back(
       {"scales" + suffix, use, fp32, groups_of(g, s), scales});
 }

@@ -181,11 +181,13 @@ std::vector<bench_row> measure(bench_group& g, const bench_context& how) {
 }
 
 template <class Code>
-std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n) {
+std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n,
+                               int exponent) {
   constexpr std::size_t draws = 1 << 20;
-  const auto to_code = [f](std::size_t i) {
-    return static_cast<Code>(
-        encode(f, decode(draw(named_distributions[0], 1, i))));
+  const auto to_code = [&](std::size_t i) {
+    auto number = decode(draw(named_distributions[0], 1, i));
+    number.exponent += exponent;
+    return static_cast<Code>(encode(f, number));
   };
   std::vector<Code> pool(static_cast<std::size_t>(n) < draws
                              ? static_cast<std::size_t>(n)
@@ -199,11 +201,11 @@ std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n) {
 }
 
 template std::vector<std::uint8_t> normal_codes(format, std::uint64_t,
-                                                std::ptrdiff_t);
+                                                std::ptrdiff_t, int);
 template std::vector<std::uint16_t> normal_codes(format, std::uint64_t,
-                                                 std::ptrdiff_t);
+                                                 std::ptrdiff_t, int);
 template std::vector<std::uint32_t> normal_codes(format, std::uint64_t,
-                                                 std::ptrdiff_t);
+                                                 std::ptrdiff_t, int);
 
 std::vector<std::uint32_t> random_scales(std::uint64_t seed, std::ptrdiff_t n) {
   std::vector<std::uint32_t> scales(static_cast<std::size_t>(n));
