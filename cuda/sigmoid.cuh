@@ -24,15 +24,15 @@ inline constexpr float quick_limit = 8;
 inline constexpr int sigmoid_bound = 10;
 
 /// The bound of slope / s - (1 + g (1 - s)), 5 2^-24 of that quotient included,
-/// for gates g = code * scale of a group.
+/// for gates g = code * scale of a group; and 2^-24 that 1 + the bound is off.
 struct slope_bound {
   float of_group;
   float of_square;  ///< of a code
 
   /// No magnitude is above `limit`.
   __device__ static slope_bound of_gates(float limit, float scale) {
-    return {fmaxf(__fmaf_rn(limit, 0x2p-24f, 0x6.8p-24f), 0xc.8p-24f),
-            __fmul_rn(__fmul_rn(scale, scale), 0x2.ap-24f)};
+    return {fmaxf(__fmaf_rn(limit, 0x2p-24f, 0x7.8p-24f), 0xd.8p-24f),
+            __fmul_rn(__fmul_rn(scale, scale), 0x2.cp-24f)};
   }
   /// No code is below `least`.
   __device__ float operator()(float least) const {

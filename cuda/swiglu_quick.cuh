@@ -83,10 +83,10 @@ inline constexpr float largest_code = Cache::as_format == e4m3   ? 448
                                       : Cache::as_format == e5m2 ? 57344
                                                                  : 65024;
 
-/// True iff numbers of this scale are 0 or from 2^-31.
+/// True iff numbers of this scale are 0 or from 2^-31 to below 2^46.
 template <class Cache>
 __device__ bool is_quick_scale(float scale) {
-  return scale >= 0x1p-31f / smallest_code<Cache>;
+  return scale >= 0x1p-31f / smallest_code<Cache> && scale <= 0x1p30f;
 }
 
 /// The scales of groups of g and u, and the bound of slope for their gates;
@@ -107,8 +107,8 @@ __device__ gate_group gate_group_of(float g_scale, float u_scale) {
 }
 
 /// dg and du of an octet, if they are `decided`. What the bounds say holds for
-/// products that are no subnormals: dh is 0 or from 2^-50, g and u
-/// is_quick_scale.
+/// products that neither are subnormals nor overflow, in any order: dh is 0 or
+/// from 2^-50 to below 2^78, g and u is_quick_scale.
 template <class Cache>
 struct quick_gradient {
   bf16_octet dg, du;
@@ -153,11 +153,11 @@ struct quick_gradient {
       near.add(by_gate[0], by_gate[1]);
     }
     is_near_ = near.any();
-    decided = (differ_ | small_ones(dh)) == 0 && !is_near_;
+    decided = (differ_ | far_ones(dh)) == 0 && !is_near_;
   }
   /// True iff it is decided but for zeros in dh.
   __device__ bool is_decided_with_zeros(const bf16_octet& dh) const {
-    return differ_ == 0 && !is_near_ && are_large_or_zero(dh);
+    return differ_ == 0 && !is_near_ && are_near_or_zero(dh);
   }
 
  private:
@@ -167,27 +167,30 @@ struct quick_gradient {
   /// The BF16 bits of 2^-50.
   static constexpr std::uint32_t smallest = (127 - 50) << 7;
 
-  /// Not 0 iff a magnitude is below it.
-  __device__ static std::uint32_t small_ones(const bf16_octet& dh) {
-    const auto smaller = [](std::uint32_t a, std::uint32_t b) {
-      std::uint32_t least;  // of any sign
-      asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
-      return least;
-    };
-    const std::uint32_t least = smaller(smaller(dh.words[0], dh.words[1]),
-                                        smaller(dh.words[2], dh.words[3]));
-    constexpr std::uint32_t to_sign = 0x8000 - smallest;
-    return ~((least & 0x7fff7fff) + (to_sign | to_sign << 16)) & 0x80008000;
-  }
-  /// True iff none but 0 is.
-  __device__ static bool are_large_or_zero(const bf16_octet& dh) {
-    std::uint32_t least = 0xffffffff;
+  /// So many BF16 bits above it, that of 2^78.
+  static constexpr std::uint32_t range = 0x4000;
+
+  /// Not 0 iff a magnitude is not within the range.
+  __device__ static std::uint32_t far_ones(const bf16_octet& dh) {
+    constexpr std::uint32_t minus = 0x10000 - smallest;
+    std::uint32_t most = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      // Zero becomes the largest.
-      least = __viaddmin_u16x2(dh.words[k] & 0x7fff7fff, 0xffffffff, least);
+      most =
+          __viaddmax_u16x2(dh.words[k] & 0x7fff7fff, minus | minus << 16, most);
     }
-    return min(least & 0xffff, least >> 16) >= smallest - 1;
+    constexpr std::uint32_t beyond = 0x10000 - range;
+    return most & (beyond | beyond << 16);
+  }
+  /// True iff none but 0 is not.
+  __device__ static bool are_near_or_zero(const bf16_octet& dh) {
+    bool are = true;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const std::uint32_t magnitude = dh.element(k) & 0x7fff;
+      are = are && (magnitude == 0 || magnitude - smallest < range);
+    }
+    return are;
   }
   /// The least code, but for NaN.
   __device__ static float least_of(const octet<Cache::bytes>& g) {
