@@ -264,10 +264,10 @@ struct half_warp_place {
 
   __device__ half_warp_place(int rows, const device_rows& x)
       : half_warp_place(rows, x, threadIdx.x) {}
-  /// That of another thread of the block.
-  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
-    const auto at =
-        x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
+  /// That of another thread of the block, which has so many.
+  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread,
+                             unsigned threads = row_threads) {
+    const auto at = x.tiles.divide(blockIdx.x * (threads / 16) + thread / 16);
     row0 = std::ptrdiff_t{at.quotient} * rows;
     group = at.rest;
   }

@@ -11,6 +11,8 @@
 
 #include <cuda_pipeline_primitives.h>
 
+#include <type_traits>
+
 #include "cuda/quantize_rows.cuh"
 
 namespace zeroulp::cuda {
@@ -21,7 +23,8 @@ inline constexpr int staged_rows = 8;
 namespace detail {
 
 /// Octets of a block's threads, BF16.
-using staged_octets = octet<2>[staged_rows][row_threads];
+template <unsigned Threads>
+using staged_octets = octet<2>[staged_rows][Threads];
 
 /// Where a lane's octets lie in matrices of one shape. Rows and octets beyond
 /// it repeat the last, which adds nothing to an amax.
@@ -30,7 +33,8 @@ struct staged_place {
   int last;  ///< the last row that there is; < 0: none
   std::ptrdiff_t row, col;
 
-  __device__ explicit staged_place(const device_rows& x) : at(staged_rows, x) {
+  __device__ staged_place(const device_rows& x, unsigned threads)
+      : at(staged_rows, x, threadIdx.x, threads) {
     const std::ptrdiff_t rows = x.rows - at.row0;
     last = static_cast<int>(min(rows, std::ptrdiff_t{staged_rows})) - 1;
     row = last < 0 ? x.rows - 1 : at.row0;
@@ -41,7 +45,9 @@ struct staged_place {
     return static_cast<unsigned>(min(i, max(last, 0)));
   }
   /// Writes the octets that there are, if they are wanted.
-  __device__ void put(const staged_octets& x, const device_rows& to) const {
+  template <unsigned Threads>
+  __device__ void put(const octet<2> (&x)[staged_rows][Threads],
+                      const device_rows& to) const {
     if (to.data == nullptr) return;
     octet_writer<2> writer(to, at.row0, column_of_octet(at.group));
 #pragma unroll 1
@@ -70,28 +76,30 @@ class staged_source {
   std::uint32_t stride_;
 };
 
-/// What two_largest gives for the lanes, row by row.
+/// The larger of what two_largest gives for two neighbouring lanes, row by row.
+/// By the whole warp.
+template <unsigned Threads>
 struct staged_keys {
-  alignas(16) std::uint32_t of[row_threads / 16][staged_rows][16];
+  alignas(16) std::uint32_t of[Threads / 16][staged_rows][8];
 
   __device__ void put(int i, std::uint32_t key) {
-    of[threadIdx.x / 16][i][threadIdx.x % 16] = key;
+    place(i) = __vmaxu2(key, __shfl_xor_sync(all_lanes, key, 1));
+  }
+  /// Of rows i and i + 1: of the first by even lanes.
+  __device__ void put(int i, std::uint32_t first, std::uint32_t second) {
+    const bool is_odd = threadIdx.x % 2 != 0;
+    const std::uint32_t sent = is_odd ? first : second;
+    place(is_odd ? i + 1 : i) =
+        __vmaxu2(is_odd ? second : first, __shfl_xor_sync(all_lanes, sent, 1));
   }
   /// The largest of row lane % staged_rows, once the warp has put all.
   __device__ std::uint32_t largest() const {
-    static_assert(staged_rows == 8);  // two lanes a row, two times 16 bytes
-    const unsigned lane = threadIdx.x % 16, i = lane % staged_rows;
-    const auto* const fours =
-        reinterpret_cast<const uint4*>(of[threadIdx.x / 16][i]);
-    // Lanes of other rows read other banks.
-    const unsigned first = (lane / staged_rows * 2) ^ (i / 2);
-    std::uint32_t most = 0;
-#pragma unroll
-    for (unsigned k = 0; k < staged_rows / 4; ++k) {
-      const uint4 four = fours[first ^ k];
-      most = __vmaxu2(__vmaxu2(most, __vmaxu2(four.x, four.y)),
-                      __vmaxu2(four.z, four.w));
-    }
+    static_assert(staged_rows == 8);  // two lanes a row, 16 bytes each
+    const unsigned lane = threadIdx.x % 16;
+    const uint4 four = reinterpret_cast<const uint4*>(
+        of[threadIdx.x / 16][lane % staged_rows])[lane / staged_rows];
+    std::uint32_t most =
+        __vmaxu2(__vmaxu2(four.x, four.y), __vmaxu2(four.z, four.w));
     __syncwarp();  // they may be put again
 #pragma unroll
     for (int lanes = staged_rows; lanes < 16; lanes *= 2) {
@@ -99,21 +107,27 @@ struct staged_keys {
     }
     return most;
   }
+
+ private:
+  __device__ std::uint32_t& place(int i) {
+    return of[threadIdx.x / 16][i][threadIdx.x % 16 / 2];
+  }
 };
 
 /// Quantizes the octets of the first target, and of a second if there is one,
 /// whose largest magnitudes are in `largest`: all of them, or none, which are
 /// the core's.
-template <class Out, class Octets>
+template <class Out, class Octets, unsigned Threads>
 __device__ __forceinline__ unfinished_octets quantize_staged(
     const quantizer_plan& plan, const Octets& octets, std::uint32_t largest,
-    const staged_octets& x, const staged_octets* second) {
+    const octet<2> (&x)[staged_rows][Threads],
+    const std::type_identity_t<staged_octets<Threads>>* second) {
   const bool of_second = threadIdx.x % Octets::count >= staged_rows;
   largest = of_second ? largest & 0xffff0000 : largest << 16;
   group_factors mine;
   if (!find_groups(plan, {}, octets, largest, mine)) return {true};
   const bool done = by_factors<Out>(plan, mine, largest, [&](auto codes_of) {
-    const auto put_codes = [&](int first_group, const staged_octets& of) {
+    const auto put_codes = [&](int first_group, const auto& of) {
       auto to = writer_of<Out>(octets, first_group);
 #pragma unroll 4
       for (int i = 0; i < staged_rows; ++i) {

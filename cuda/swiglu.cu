@@ -15,11 +15,24 @@ namespace zeroulp::cuda {
 namespace {
 
 /// Blocks for half warps of so many rows.
-unsigned blocks_of(const request& r, const const_matrix& x,
-                   int rows = swiglu_rows) {
+template <class Matrix>
+unsigned blocks_of(const request& r, const Matrix& x, int rows = swiglu_rows,
+                   unsigned threads = row_threads) {
   const unsigned units =
       r.blocks(ceil_div(x.rows, rows) * ceil_div(x.cols, tile_edge));
-  return (units - 1) / (row_threads / 16) + 1;
+  return (units - 1) / (threads / 16) + 1;
+}
+
+template <bool Powers>
+void launch_staged(const request& r, const swiglu_gradient_job& job,
+                   CUstream_st* stream) {
+  constexpr int threads = staged_gradient_threads<Powers>;
+  constexpr int bytes = sizeof(staged_gradient_memory<Powers>);
+  const auto kernel = swiglu_backward_staged<Powers>;
+  r.require(cudaFuncSetAttribute(
+      kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  launch_after(stream, kernel, blocks_of(r, job.dh, staged_rows, threads),
+               threads, job, bytes);
 }
 
 number_matrix numbers_of(format f, const device_rows& rows) {
@@ -179,8 +192,9 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   if (job.h.data == nullptr && is_whole({job.dh, job.g, job.u, job.dg, job.du,
                                          job.dg_out.codes, job.du_out.codes},
                                         out_format, layer.cache.to)) {
-    launch_after(stream, swiglu_backward_staged, blocks_of(r, dh, staged_rows),
-                 row_threads, job);
+    (layer.cache.scale == scale_kind::float32
+         ? launch_staged<false>
+         : launch_staged<true>)(r, job, stream);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {

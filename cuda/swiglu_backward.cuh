@@ -77,10 +77,10 @@ struct gradient_rows {
 
 /// What is left of a half warp's rows; out of the way of the kernel's
 /// registers.
-template <class Out, class Cache, int Rows>
+template <class Out, class Cache, int Rows, unsigned Threads = row_threads>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
                                               unfinished_octets left) {
-  const half_warp_place at(Rows, job.dh);
+  const half_warp_place at(Rows, job.dh, threadIdx.x, Threads);
   finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
 }
 

@@ -13,14 +13,15 @@
 #include "cuda/ptx.cuh"
 #include "cuda/staged_rows.cuh"
 #include "cuda/swiglu_backward.cuh"
+#include "cuda/swiglu_table.cuh"
 
 namespace zeroulp::cuda {
 namespace detail {
 
 struct hidden_tile {
-  staged_octets g;  ///< then h
-  staged_octets u;
-  staged_keys keys;
+  staged_octets<row_threads> g;  ///< then h
+  staged_octets<row_threads> u;
+  staged_keys<row_threads> keys;
 };
 
 /// h of what is open, by the core's arithmetic.
@@ -36,16 +37,19 @@ static __device__ __noinline__ void settle_staged(hidden_tile& tile,
                     });
 }
 
+/// Of a block of so many threads.
+template <unsigned Threads>
 struct gradient_tile {
-  staged_octets dh;     ///< then dg
-  staged_octets codes;  ///< of g, of u; then du
-  staged_keys keys;
-  gate_group groups[row_threads / 16][staged_rows];
+  staged_octets<Threads> dh;     ///< then dg
+  staged_octets<Threads> codes;  ///< of g, of u; then du
+  staged_keys<Threads> keys;
+  gate_group groups[Threads / 16][staged_rows];
 };
 
 /// dg and du of what is open, by the core's arithmetic.
-static __device__ __noinline__ void settle_staged(gradient_tile& tile,
-                                                  unsigned open) {
+template <unsigned Threads>
+__device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
+                                           unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
     const octet<2>& codes = tile.codes[i][thread];
     const gate_group& group = tile.groups[thread / 16][i];
@@ -87,7 +91,7 @@ static __global__ void __launch_bounds__(row_threads, 6)
   constexpr int rows = staged_rows;
   __shared__ detail::hidden_tile tile;
   const unsigned t = threadIdx.x;
-  const detail::staged_place place(job.g);
+  const detail::staged_place place(job.g, row_threads);
   const detail::staged_source<2> g_source(job.g, place);
   const detail::staged_source<2> u_source(job.u, place);
 #pragma unroll
@@ -143,14 +147,32 @@ static __global__ void __launch_bounds__(row_threads, 6)
   }
 }
 
+/// Threads of a block: those that share a table are more.
+template <bool Powers>
+inline constexpr int staged_gradient_threads = Powers ? 256 : row_threads;
+
+template <bool Powers>
+struct staged_gradient_memory {
+  static constexpr unsigned threads = staged_gradient_threads<Powers>;
+
+  detail::gradient_tile<threads> tile;
+  detail::sigmoid_table<Powers ? threads : 0> sigmoids;
+};
+
 /// All matrices are whole, of a multiple of eight columns; h is not wanted.
-static __global__ void __launch_bounds__(row_threads, 6)
+/// `Powers`: g's scales may be expected to be powers of two.
+template <bool Powers>
+__global__ void __launch_bounds__(staged_gradient_threads<Powers>,
+                                  768 / staged_gradient_threads<Powers>)
     swiglu_backward_staged(const __grid_constant__ swiglu_gradient_job job) {
   ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
-  __shared__ detail::gradient_tile tile;
+  constexpr unsigned threads = staged_gradient_threads<Powers>;
+  extern __shared__ char shared[];
+  auto& memory = *reinterpret_cast<staged_gradient_memory<Powers>*>(shared);
+  auto& tile = memory.tile;
   const unsigned t = threadIdx.x;
-  const detail::staged_place place(job.dh);
+  const detail::staged_place place(job.dh, threads);
   const detail::staged_source<2> dh_source(job.dh, place);
   const detail::staged_source<1> g_source(job.g, place);
   const detail::staged_source<1> u_source(job.u, place);
@@ -173,28 +195,49 @@ static __global__ void __launch_bounds__(row_threads, 6)
     tile.groups[t / 16][row] =
         detail::gate_group_of<e4m3_elements>(scale, other);
   }
+  const bool has_sigmoids = memory.sigmoids.make(scale, !is_u);
   __syncwarp();
 
   unsigned open = 0;
-#pragma unroll 2
-  for (int i = 0; i < rows; ++i) {
-    // Two rows came with each commit; one of nothing takes their place.
-    if (i % 2 == 0) {
+  // Calls put_row(i), which returns two_largest of what it puts.
+  const auto for_rows = [&](auto put_row) {
+#pragma unroll 1
+    for (int i = 0; i < rows; i += 2) {
+      // Two rows came with each commit; one of nothing takes their place.
       if (i > 0) __pipeline_commit();
       __pipeline_wait_prior(rows / 2 - 1);
+      const std::uint32_t first = put_row(i), second = put_row(i + 1);
+      tile.keys.put(i, first, second);
     }
-    const octet<2> dh = tile.dh[i][t], codes = tile.codes[i][t];
-    const detail::quick_gradient<e4m3_elements> quick(
-        dh, {{codes.words[0], codes.words[1]}},
-        {{codes.words[2], codes.words[3]}}, tile.groups[t / 16][i]);
-    bool decided = quick.decided;
-    if (!decided) decided = quick.is_decided_with_zeros(dh);
-    if (decided) {
-      tile.dh[i][t] = quick.dg, tile.codes[i][t] = quick.du;
-    } else {
-      open |= 1u << i;
-    }
-    tile.keys.put(i, detail::two_largest(quick.dg, quick.du));
+  };
+  const auto put = [&](int i, const auto& x) {
+    tile.dh[i][t] = x.dg, tile.codes[i][t] = x.du;
+  };
+  if (has_sigmoids) {
+    for_rows([&](int i) {
+      const octet<2> codes = tile.codes[i][t];
+      const detail::tabled_gradient x(tile.dh[i][t],
+                                      {{codes.words[0], codes.words[1]}},
+                                      {{codes.words[2], codes.words[3]}},
+                                      tile.groups[t / 16][i], memory.sigmoids);
+      put(i, x);
+      return detail::two_largest(x.dg, x.du);
+    });
+  } else {
+    for_rows([&](int i) {
+      const octet<2> dh = tile.dh[i][t], codes = tile.codes[i][t];
+      const detail::quick_gradient<e4m3_elements> x(
+          dh, {{codes.words[0], codes.words[1]}},
+          {{codes.words[2], codes.words[3]}}, tile.groups[t / 16][i]);
+      bool decided = x.decided;
+      if (!decided) decided = x.is_decided_with_zeros(dh);
+      if (decided) {
+        put(i, x);
+      } else {
+        open |= 1u << i;
+      }
+      return detail::two_largest(x.dg, x.du);
+    });
   }
   __syncwarp();  // what is left to the core other lanes read
   detail::settle_open(tile, open, [&](int i) {
@@ -211,7 +254,8 @@ static __global__ void __launch_bounds__(row_threads, 6)
       job.out, detail::gradient_rows<e4m3_elements, rows>{job, place.at},
       tile.keys.largest(), tile.dh, &tile.codes);
   if (left.by_core) {
-    detail::finish_gradients<e4m3_elements, e4m3_elements, rows>(job, left);
+    detail::finish_gradients<e4m3_elements, e4m3_elements, rows, threads>(job,
+                                                                          left);
   }
 }
 

@@ -14,15 +14,16 @@ constexpr int tile = 128;
 
 enum class content : std::uint8_t {
   normal,    ///< within some binades
+  apart,     ///< each tile's within some binades of its own
   exact,     ///< largest magnitudes whose scales are exact
   sparse,    ///< one number in each tile: it decides the scale by itself
   wide,      ///< all exponents, subnormal numbers and zeros
   specials,  ///< infinities and NaN among them
   tiny,      ///< factors are no numbers where amaxes are this small
 };
-constexpr content contents[] = {content::normal,   content::exact,
-                                content::sparse,   content::wide,
-                                content::specials, content::tiny};
+constexpr content contents[] = {
+    content::normal, content::apart,    content::exact, content::sparse,
+    content::wide,   content::specials, content::tiny};
 
 std::uint32_t bf16_number(content kind, counter_rng& rng) {
   const std::uint32_t sign = (rng.next32() & 1) << 15;
@@ -53,9 +54,13 @@ word_matrix numbers(content kind, std::ptrdiff_t m, std::ptrdiff_t n,
       const auto drawn = static_cast<std::ptrdiff_t>(
           rng.below(static_cast<std::uint64_t>(end - j0)));
       const std::ptrdiff_t most = i == 0 && j0 == 0 ? 0 : j0 + drawn;
+      const std::uint32_t lower =
+          kind == content::apart
+              ? static_cast<std::uint32_t>(rng.between(0, 12)) << 7
+              : 0;
       for (std::ptrdiff_t j = j0; j < end; ++j) {
         auto& word = x.view()(i, j);
-        word = bf16_number(kind, rng);
+        word = bf16_number(kind, rng) - lower;
         if (kind == content::sparse && j != most) word = 0;
         if (kind == content::exact && j == most) {
           word = 130 << 7 | divisors[rng.below(4)];
@@ -163,6 +168,17 @@ struct rms_result {
   }
 };
 
+/// Makes some of the scales any numbers, whatever their rule is.
+void alter_some(word_matrix& scales, counter_rng& rng) {
+  for (std::ptrdiff_t i = 0; i < scales.view().rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < scales.view().cols; ++j) {
+      if (!rng.one_in(20)) continue;
+      const auto exponent = static_cast<std::uint32_t>(rng.between(110, 130));
+      scales.view()(i, j) = exponent << 23 | (rng.next32() & 0x7fffff);
+    }
+  }
+}
+
 void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
                  const whole_case& c, counter_rng& rng, verdict& v) {
   const swiglu_layer layer{c.q, c.q};
@@ -184,10 +200,13 @@ void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
   const auto cached = [](const quantized_words& x) {
     return quantized_in{x.codes.view(), x.scales.view()};
   };
-  const backward_result expected(cpu, layer, dh.view(), cached(right.g),
-                                 cached(right.u));
-  const backward_result had(gpu, layer, dh.view(), cached(right.g),
-                            cached(right.u));
+  quantized_words of_g = right.g, of_u = right.u;
+  if (rng.one_in(3)) {
+    alter_some(of_g.scales, rng), alter_some(of_u.scales, rng);
+  }
+  const backward_result expected(cpu, layer, dh.view(), cached(of_g),
+                                 cached(of_u));
+  const backward_result had(gpu, layer, dh.view(), cached(of_g), cached(of_u));
   both_results backward("backward, " + c.name, v);
   backward.compare("h", had.h, expected.h);
   backward.compare("dg", had.dg, expected.dg);

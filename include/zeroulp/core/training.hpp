@@ -32,16 +32,23 @@ struct swiglu_gradients {
   typename A::number du;
 };
 
+/// `s` is sigmoid(g).
 template <class A>
-ZEROULP_HD constexpr swiglu_gradients<A> swiglu_gradient(
-    typename A::number g, typename A::number u, typename A::number dh) {
+ZEROULP_HD constexpr swiglu_gradients<A> swiglu_gradient_of(
+    typename A::number g, typename A::number s, typename A::number u,
+    typename A::number dh) {
   const auto one = A::from_bits(fp32_one);
-  const auto s = sigmoid<A>(g);
   const auto silu = A::multiply(g, s);
   // silu'(g) = s (1 + g (1 - s))
   const auto slope = A::multiply(s, A::fma(g, A::subtract(one, s), one));
   return {A::multiply(silu, u), A::multiply(A::multiply(dh, u), slope),
           A::multiply(dh, silu)};
+}
+
+template <class A>
+ZEROULP_HD constexpr swiglu_gradients<A> swiglu_gradient(
+    typename A::number g, typename A::number u, typename A::number dh) {
+  return swiglu_gradient_of<A>(g, sigmoid<A>(g), u, dh);
 }
 
 /// The partial sums of RMSNorm: p[t] takes the elements 2048 i + 8 t + (0..7).
