@@ -64,14 +64,19 @@ struct alignas(Bytes == 1 ? 8 : 16) octet {
   }
 };
 
+/// Returns true iff rows start on multiples of so many bytes, a power of two.
+__host__ __device__ inline bool starts_on(int bytes, const void* data,
+                                          std::ptrdiff_t stride_in_bytes) {
+  return (reinterpret_cast<std::uintptr_t>(data) |
+          static_cast<std::uintptr_t>(stride_in_bytes)) %
+             static_cast<std::uintptr_t>(bytes) ==
+         0;
+}
+
 /// Returns true iff rows start where eight elements can be reached at once.
 template <int Bytes>
 bool is_vectorized(const void* data, std::ptrdiff_t stride) {
-  constexpr std::uintptr_t unit = Bytes == 4 ? 16 : 8 * Bytes;
-  return (reinterpret_cast<std::uintptr_t>(data) |
-          static_cast<std::uintptr_t>(stride) * Bytes) %
-             unit ==
-         0;
+  return starts_on(Bytes == 4 ? 16 : 8 * Bytes, data, stride * Bytes);
 }
 
 /// Reads elements [at, at + 8) of a row, zeros from `end` on. `whole`: the

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "cuda/elements.cuh"
 #include "cuda/gemm_instance.hpp"
 #include "cuda/launch.cuh"
 #include "cuda/request.hpp"
@@ -63,13 +64,6 @@ CUtensorMap make_map(const request& r, const boxes& x) {
   return map;
 }
 
-bool starts_on(const void* data, std::ptrdiff_t stride_bytes, int bytes) {
-  return reinterpret_cast<std::uintptr_t>(data) %
-                 static_cast<std::uintptr_t>(bytes) ==
-             0 &&
-         stride_bytes % bytes == 0;
-}
-
 /// The shapes of a request.
 struct sizes {
   std::ptrdiff_t m, n, k;  ///< of a matrix; m: of all, for groups of rows
@@ -113,7 +107,7 @@ void check_operand(const request& r, const operand& x, const char* what) {
   }
   r.need_matrix({x.codes, x.rows, x.cols, x.stride}, 1, what);
   if (x.rows == 0 || x.cols == 0) return;
-  if (!starts_on(x.codes, x.stride, 16)) {
+  if (!starts_on(16, x.codes, x.stride)) {
     r.refuse(name + " must have rows that start on multiples of 16 bytes");
   }
 }
@@ -151,7 +145,7 @@ bool map_scales(const request& r, const gemm_scales& s, std::ptrdiff_t rows,
   const bool is_step = s.k_stride > 0 &&
                        s.k_stride < std::ptrdiff_t{1} << 38;  // the map's limit
   if (groups == 0 || s.stride != 1 || !is_step ||
-      !starts_on(s.data, s.k_stride * 4, 16)) {
+      !starts_on(16, s.data, s.k_stride * 4)) {
     return false;
   }
   map = make_map(r, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, s.data, 1, groups,
@@ -248,7 +242,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                  : gemm_by_matrix(wanted);
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
   const bool has_boxes =
-      !is_fp32 && s.n % 8 == 0 && starts_on(d.data, d.stride * 2, 16);
+      !is_fp32 && s.n % 8 == 0 && starts_on(16, d.data, d.stride * 2);
   const gemm_instance& x = choose(
       all, groups, s,
       has_boxes && !adds && groups.kind != gemm_groups::k_ranges, processors);
@@ -276,13 +270,13 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
     job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
                              s.d_matrices, s.m, s.n, d.stride, 16, 64});
   }
-  job.d_words = starts_on(d.data, d.stride * d_bytes, is_fp32 ? 16 : 4);
+  job.d_words = starts_on(is_fp32 ? 16 : 4, d.data, d.stride * d_bytes);
   job.d = d.data;
   job.d_stride = d.stride, job.d_matrix_stride = s.m * d.stride;
   if (adds) {
     job.c = static_cast<const float*>(c.data);
     job.c_stride = c.stride, job.c_matrix_stride = s.m * c.stride;
-    job.c_by_boxes = starts_on(c.data, c.stride * 4, 16);
+    job.c_by_boxes = starts_on(16, c.data, c.stride * 4);
     if (job.c_by_boxes) {
       job.c_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, c.data,
                                s.d_matrices, s.m, s.n, c.stride, x.m, 32});

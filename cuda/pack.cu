@@ -13,14 +13,6 @@ std::ptrdiff_t row_bytes(packing how, std::ptrdiff_t n) {
   return how == packing::bytes ? packed_bytes(n) : packed_word_bytes(n);
 }
 
-/// Returns true iff rows of bytes start on multiples of 16.
-bool starts_on_16(const const_matrix& bytes) {
-  return (reinterpret_cast<std::uintptr_t>(bytes.data) |
-          static_cast<std::uintptr_t>(bytes.stride)) %
-             16 ==
-         0;
-}
-
 /// Returns what is to be done; for an empty matrix no warps.
 pack_job job_of(const request& r, packing how, const const_matrix& codes,
                 const const_matrix& packed) {
@@ -41,7 +33,7 @@ pack_job job_of(const request& r, packing how, const const_matrix& codes,
     y = {y.data, 1, y.rows * y.cols, 0};
   }
   pack_job job{rows_of(x, 2), rows_of(y, 1), 0, 0};
-  job.packed.whole = starts_on_16(y);
+  job.packed.whole = starts_on(16, y.data, y.stride);
   const std::ptrdiff_t across = ceil_div(x.cols, warp_codes);
   job.across = r.blocks(across);
   job.warps = r.blocks(across * x.rows);

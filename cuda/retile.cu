@@ -10,17 +10,11 @@
 namespace zeroulp::cuda {
 namespace {
 
-bool starts_on_16(const device_rows& x) {
-  return (reinterpret_cast<std::uintptr_t>(x.data) |
-          static_cast<std::uintptr_t>(x.stride)) %
-             16 ==
-         0;
-}
-
 /// Returns true iff a strip_job holds this one.
 bool is_of_strips(const retile_job& job) {
   constexpr std::ptrdiff_t most = (std::ptrdiff_t{1} << 31) - 256;
-  return starts_on_16(job.codes) && starts_on_16(job.to) &&
+  return starts_on(16, job.codes.data, job.codes.stride) &&
+         starts_on(16, job.to.data, job.to.stride) &&
          job.codes.cols % strip_width == 0 && job.codes.rows < most &&
          job.codes.cols < most && job.codes.stride < most &&
          job.to.stride < most;

@@ -138,12 +138,8 @@ inline bool is_of_octets(const device_rows& x, const device_rows& y) {
 template <int Bytes>
 __device__ void store_transposed(const transposing_tile<Bytes>& tile,
                                  const device_rows& to, tile_place place) {
-  const bool starts_on_16 =
-      Bytes != 1 || ((reinterpret_cast<std::uintptr_t>(to.data) |
-                      static_cast<std::uintptr_t>(to.stride)) %
-                         16 ==
-                     0);
-  if (!to.whole || !starts_on_16 || place.col0 + tile_edge > to.rows ||
+  const bool has_pairs = Bytes != 1 || starts_on(16, to.data, to.stride);
+  if (!to.whole || !has_pairs || place.col0 + tile_edge > to.rows ||
       place.row0 + tile_edge > to.cols) {
     tile.store_transposed(to, place.row0, place.col0);
     return;
