@@ -73,21 +73,48 @@ struct scale_source {
   const_scales from;
 
   __device__ std::uint32_t at(std::ptrdiff_t i, std::ptrdiff_t g) const {
-    switch (from.layout) {
-      case scale_layout::row_major:
-      case scale_layout::blk128:
-        return from.data[i * from.stride + g];
-      case scale_layout::mn_major:
-        return from.data[g * from.stride + i];
-      case scale_layout::packed_ue8m0:
-        break;
-    }
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(
-        from.data + g / 4 * from.stride + i);
-    const std::uint32_t e = bytes[g % 4];
-    return e == 0 ? 0x00400000 : e == 0xff ? fp32_nan : e << 23;
+    return of(stored(i, g));
+  }
+
+  /// What memory has of a scale, for `of`: to be asked for early.
+  __device__ std::uint32_t stored(std::ptrdiff_t i, std::ptrdiff_t g) const {
+    const bool by_rows = from.layout == scale_layout::row_major ||
+                         from.layout == scale_layout::blk128;
+    const std::ptrdiff_t line = by_rows ? i : is_packed() ? g / 4 : g;
+    const std::uint32_t* word =
+        from.data + line * from.stride + (by_rows ? g : i);
+    return is_packed() ? reinterpret_cast<const std::uint8_t*>(word)[g % 4]
+                       : *word;
+  }
+  __device__ std::uint32_t of(std::uint32_t stored) const {
+    if (!is_packed()) return stored;
+    return stored == 0 ? 0x00400000 : stored == 0xff ? fp32_nan : stored << 23;
+  }
+
+ private:
+  __device__ bool is_packed() const {
+    return from.layout == scale_layout::packed_ue8m0;
   }
 };
+
+namespace detail {
+
+/// One of two sources. Both are read: an address that depends on the thread
+/// would make slow reads of a kernel's parameters.
+__device__ inline scale_source pick(bool first, scale_source a,
+                                    scale_source b) {
+  asm("" : "+l"(a.from.data), "+l"(a.from.stride));
+  asm("" : "+l"(b.from.data), "+l"(b.from.stride));
+  int layouts[] = {static_cast<int>(a.from.layout),
+                   static_cast<int>(b.from.layout)};
+  asm("" : "+r"(layouts[0]), "+r"(layouts[1]));
+  if (!first) a = b;
+  a.from.layout = static_cast<scale_layout>(first ? layouts[0] : layouts[1]);
+  __builtin_assume(__isGlobal(a.from.data));
+  return a;
+}
+
+}  // namespace detail
 
 }  // namespace zeroulp::cuda
 

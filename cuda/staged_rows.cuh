@@ -3,7 +3,7 @@
 // rows are not unrolled far: instructions that run once come slower than those
 // at hand.
 //
-//   copy the inputs -> a row at a time: numbers, and a key of each lane's -> a
+//   copy the inputs -> a row at a time: numbers, and a key of two lanes' -> a
 //   lane a group: amax, scale and factors -> a row at a time: codes
 
 #ifndef ZEROULP_CUDA_STAGED_ROWS_CUH_

@@ -192,7 +192,7 @@ struct quick_gradient {
     }
     return are;
   }
-  /// The least code, but for NaN.
+  /// The least finite code, but for NaN.
   __device__ static float least_of(const octet<Cache::bytes>& g) {
     const auto smaller = [](std::uint32_t a, std::uint32_t b) {
       std::uint32_t least;
@@ -204,7 +204,9 @@ struct quick_gradient {
     for (int k = 0; k < 4; ++k) two[k] = two_halves<Cache>(g.words, k);
     const std::uint32_t least =
         smaller(smaller(two[0], two[1]), smaller(two[2], two[3]));
-    return fminf(half_value(least, 0), half_value(least, 1));
+    const float code = fminf(half_value(least, 0), half_value(least, 1));
+    // Beside -Inf, which gives NaN, others are as they would be without.
+    return Cache::as_format == e4m3 ? code : fmaxf(code, -largest_code<Cache>);
   }
   /// The largest magnitude of a gate.
   __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {

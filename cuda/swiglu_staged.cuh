@@ -1,7 +1,7 @@
 // Defines the kernels of SwiGLU for whole octets of BF16, its caches and
-// outputs in E4M3, in shared memory (staged_rows.cuh). A row at a time: quick
-// values (sigmoid.cuh); what they do not decide is the core's, for all rows at
-// once.
+// outputs in E4M3, in shared memory (staged_rows.cuh). A row at a time: values
+// by a table of sigmoids (swiglu_table.cuh), else quick ones (sigmoid.cuh);
+// what these do not decide is the core's, for all rows at once.
 //
 // Results take the place of inputs.
 //
@@ -168,11 +168,18 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
   ptx::wait_for_kernels_before();
   constexpr int rows = staged_rows;
   constexpr unsigned threads = staged_gradient_threads<Powers>;
-  extern __shared__ char shared[];
+  extern __shared__ uint4 shared[];
   auto& memory = *reinterpret_cast<staged_gradient_memory<Powers>*>(shared);
   auto& tile = memory.tile;
   const unsigned t = threadIdx.x;
   const detail::staged_place place(job.dh, threads);
+  // A lane has the scale of a row, of g in the lower half, else of u: asked for
+  // before the rows are.
+  const unsigned row = t % rows;
+  const bool is_u = t % 16 >= rows;
+  const scale_source scales = detail::pick(is_u, job.u_scales, job.g_scales);
+  const std::uint32_t stored =
+      scales.stored(min(place.at.row0 + row, job.dh.rows - 1), place.at.group);
   const detail::staged_source<2> dh_source(job.dh, place);
   const detail::staged_source<1> g_source(job.g, place);
   const detail::staged_source<1> u_source(job.u, place);
@@ -184,12 +191,7 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
     if (i % 2 != 0) __pipeline_commit();
   }
 
-  // A lane has the scale of a row, of g in the lower half, else of u.
-  const unsigned row = t % rows;
-  const bool is_u = t % 16 >= rows;
-  const float scale = __uint_as_float(
-      (is_u ? job.u_scales : job.g_scales)
-          .at(min(place.at.row0 + row, job.dh.rows - 1), place.at.group));
+  const float scale = __uint_as_float(scales.of(stored));
   const float other = __shfl_xor_sync(all_lanes, scale, rows);
   if (!is_u) {
     tile.groups[t / 16][row] =
@@ -199,22 +201,11 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
   __syncwarp();
 
   unsigned open = 0;
-  // Calls put_row(i), which returns two_largest of what it puts.
-  const auto for_rows = [&](auto put_row) {
-#pragma unroll 1
-    for (int i = 0; i < rows; i += 2) {
-      // Two rows came with each commit; one of nothing takes their place.
-      if (i > 0) __pipeline_commit();
-      __pipeline_wait_prior(rows / 2 - 1);
-      const std::uint32_t first = put_row(i), second = put_row(i + 1);
-      tile.keys.put(i, first, second);
-    }
-  };
   const auto put = [&](int i, const auto& x) {
     tile.dh[i][t] = x.dg, tile.codes[i][t] = x.du;
   };
   if (has_sigmoids) {
-    for_rows([&](int i) {
+    const auto put_row = [&](int i) {
       const octet<2> codes = tile.codes[i][t];
       const detail::tabled_gradient x(tile.dh[i][t],
                                       {{codes.words[0], codes.words[1]}},
@@ -222,9 +213,16 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
                                       tile.groups[t / 16][i], memory.sigmoids);
       put(i, x);
       return detail::two_largest(x.dg, x.du);
-    });
+    };
+    // They came while the table was made.
+    __pipeline_wait_prior(0);
+#pragma unroll 2
+    for (int i = 0; i < rows; i += 2) {
+      const std::uint32_t first = put_row(i), second = put_row(i + 1);
+      tile.keys.put(i, first, second);
+    }
   } else {
-    for_rows([&](int i) {
+    const auto put_row = [&](int i) {
       const octet<2> dh = tile.dh[i][t], codes = tile.codes[i][t];
       const detail::quick_gradient<e4m3_elements> x(
           dh, {{codes.words[0], codes.words[1]}},
@@ -237,7 +235,15 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
         open |= 1u << i;
       }
       return detail::two_largest(x.dg, x.du);
-    });
+    };
+#pragma unroll 1
+    for (int i = 0; i < rows; i += 2) {
+      // Two rows came with each commit; one of nothing takes their place.
+      if (i > 0) __pipeline_commit();
+      __pipeline_wait_prior(rows / 2 - 1);
+      const std::uint32_t first = put_row(i), second = put_row(i + 1);
+      tile.keys.put(i, first, second);
+    }
   }
   __syncwarp();  // what is left to the core other lanes read
   detail::settle_open(tile, open, [&](int i) {

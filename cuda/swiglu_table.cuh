@@ -28,7 +28,7 @@ struct sigmoid_table {
   /// warp, whether the table has those that its lanes count.
   __device__ bool make(float scale, bool counts) {
     const std::uint32_t bits = __float_as_uint(scale);
-    const bool is_power = bits - 1 < 0x7f7fffff && (bits & 0x7fffff) == 0;
+    const bool is_power = bits < 0x7f800000 && (bits & 0x7fffff) == 0;
     const int exponent = counts && is_power ? static_cast<int>(bits >> 23) : 0;
     const int most = __reduce_max_sync(all_lanes, exponent);
     const int least =

@@ -24,7 +24,9 @@ __device__ bool holds_for_slope(float g) {
   const float core = sigmoid<cuda::device_fp32>(g);
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
   const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
-  const float bound = cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0));
+  // Found of a code and its scale, it may be less by three roundings.
+  const float bound =
+      cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0)) * (1 - 0x1p-21f);
   const double ratio = double{slope} / quick, least = fabs(ratio) * slack;
   return __fmaf_rn(g, rest, 1 - bound) <= ratio - least &&
          ratio + least <= __fmaf_rn(g, rest, 1 + bound);

@@ -218,7 +218,7 @@ void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
 verdict check_swiglu(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
-  for_each_case(e, 21, {8, 120, 128, 136, 384, 520},
+  for_each_case(e, 21, {8, 120, 128, 136, 520, 2184},
                 [&](const whole_case& c, counter_rng& rng) {
                   // Which outputs are asked for is drawn.
                   const int times = c.kind == content::tiny ? 6 : 1;
@@ -226,6 +226,87 @@ verdict check_swiglu(const effort& e) {
                     hold_swiglu(gpu, cpu, c, rng, v);
                   }
                 });
+  return v;
+}
+
+/// FP32 bits, a few in each range that a kernel may tell apart.
+std::uint32_t any_scale(bool is_power, counter_rng& rng) {
+  constexpr std::uint32_t specials[] = {
+      0,          0x80000000, 1,          0x00400000, 0x00800000, 0x3f800000,
+      0xbc000000, 0x5f000000, 0x7f000000, 0x7f800000, 0xff800000, 0x7fffffff};
+  if (rng.one_in(12)) return specials[rng.below(std::size(specials))];
+  const int lowest = rng.one_in(8) ? 1 : 110,
+            highest = rng.one_in(8) ? 254 : 116;
+  const auto exponent =
+      static_cast<std::uint32_t>(rng.between(lowest, highest));
+  return exponent << 23 | (is_power ? 0 : rng.next32() & 0x7fffff);
+}
+
+std::uint32_t any_gradient(counter_rng& rng) {
+  if (rng.one_in(4)) return rng.one_in(2) ? 0 : 0x8000;
+  return rng.one_in(40) ? rng.next32() & 0xffff
+                        : bf16_number(content::normal, rng);
+}
+
+/// Caches as no quantizer need have left them, of any codes under any scales;
+/// gradients among which are zeros and any bits.
+verdict check_any_cache(const effort& e) {
+  verdict v;
+  const auto gpu = gpu_training(), cpu = engine_training();
+  counter_rng rng(e.seed, 23);
+  const auto rounds = cases(e, 60, 600);
+  for (std::uint64_t i = 0; i < rounds; ++i) {
+    constexpr format formats[] = {e4m3, e5m2, e5m6};
+    constexpr std::ptrdiff_t widths[] = {8, 136, 520, 2184};
+    const format cached = formats[i % 3];
+    const bool is_power = rng.one_in(2);
+    const auto kind = is_power ? scale_kind::pow2 : scale_kind::float32;
+    const quantizer q{bf16, e4m3, zeroulp_convention, kind, {1, tile}};
+    quantizer cache = q;
+    cache.to = cached;
+    const std::ptrdiff_t m = rng.between(1, 17), n = widths[rng.below(4)];
+    quantized_words g(cache, m, n), u(cache, m, n);
+    word_matrix dh(m, n);
+    // Some gates are all finite but for few: else there is NaN everywhere.
+    const std::uint32_t one_in = rng.one_in(2) ? 1 : 200;
+    const auto draw = [&](quantized_words& x) {
+      for (std::ptrdiff_t r = 0; r < m; ++r) {
+        for (std::ptrdiff_t c = 0; c < n; ++c) {
+          const auto any = static_cast<std::uint32_t>(
+              rng.below(std::uint64_t{1} << cached.bits()));
+          const auto sign = std::uint32_t{1} << (cached.bits() - 1);
+          const bool special = (any & ~sign) > cached.max_code();
+          x.codes.view()(r, c) =
+              special && !rng.one_in(one_in) ? any & sign : any;
+        }
+      }
+      for (std::ptrdiff_t r = 0; r < x.scales.view().rows; ++r) {
+        for (std::ptrdiff_t c = 0; c < x.scales.view().cols; ++c) {
+          x.scales.view()(r, c) = any_scale(is_power && !rng.one_in(50), rng);
+        }
+      }
+    };
+    draw(g), draw(u);
+    for (std::ptrdiff_t r = 0; r < m; ++r) {
+      for (std::ptrdiff_t c = 0; c < n; ++c) {
+        dh.view()(r, c) = any_gradient(rng);
+      }
+    }
+    const swiglu_layer layer{cache, q};
+    const quantized_in of_g{g.codes.view(), g.scales.view()};
+    const quantized_in of_u{u.codes.view(), u.scales.view()};
+    const backward_result expected(cpu, layer, dh.view(), of_g, of_u);
+    const backward_result had(gpu, layer, dh.view(), of_g, of_u);
+    both_results both(std::string(name_of(cached)) + ", " +
+                          std::string(name_of(kind)) + ", " +
+                          std::to_string(m) + " x " + std::to_string(n),
+                      v);
+    both.compare("h", had.h, expected.h);
+    both.compare("dg", had.dg, expected.dg);
+    both.compare("du", had.du, expected.du);
+    both.compare("dg quantized", had.dg_out, expected.dg_out);
+    both.compare("du quantized", had.du_out, expected.du_out);
+  }
   return v;
 }
 
@@ -252,6 +333,8 @@ verdict check_rms_norm(const effort& e) {
 check_list kernel_whole_checks() {
   return {device_check("kernel.whole.swiglu", "S2 S3 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
                        "host", check_swiglu),
+          device_check("kernel.whole.swiglu_of_any_cache", "S3 Q2 Q3 Q8",
+                       "host", check_any_cache),
           device_check("kernel.whole.rms_norm", "S4 S5 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
                        "host", check_rms_norm)};
 }
