@@ -27,6 +27,10 @@ void request::refuse(const std::string& why) const {
   throw input_error(std::string(function_) + ": " + why);
 }
 
+void request::fail(const std::string& why) const {
+  throw error(std::string(function_) + ": CUDA: " + why);
+}
+
 void request::need_codes(format f, const char* what) const {
   if (f == e4m3 || f == e5m2 || f == e5m6) return;
   refuse(std::string(what) + " must be of e4m3, e5m2 or e5m6");
@@ -83,8 +87,8 @@ void request::need_scales(const const_scales& s, std::ptrdiff_t mn,
 void request::require(int cuda_status) const {
   const auto status = static_cast<cudaError_t>(cuda_status);
   if (status == cudaSuccess) return;
-  throw error(std::string(function_) + ": CUDA: " + cudaGetErrorName(status) +
-              ": " + cudaGetErrorString(status));
+  fail(std::string(cudaGetErrorName(status)) + ": " +
+       cudaGetErrorString(status));
 }
 
 void request::need_gpu() const {

@@ -30,6 +30,8 @@ class request {
   explicit request(const char* function) : function_(function) {}
 
   [[noreturn]] void refuse(const std::string& why) const;
+  /// Throws cuda::error.
+  [[noreturn]] void fail(const std::string& why) const;
   void need(bool holds, const char* why) const {
     if (!holds) refuse(why);
   }

@@ -1,0 +1,31 @@
+// Defines how a matrix becomes a tensor map, by which the copy engine brings
+// boxes of it to shared memory. Internal.
+
+#ifndef ZEROULP_CUDA_BOXES_HPP_
+#define ZEROULP_CUDA_BOXES_HPP_
+
+#include <cuda.h>
+
+#include <cstddef>
+
+#include "cuda/request.hpp"
+
+namespace zeroulp::cuda {
+
+/// Rows in memory that one tensor map sees: `matrices` times `rows`, of `cols`
+/// elements, in boxes.
+struct boxes {
+  CUtensorMapDataType type;
+  int bytes;  ///< of an element
+  const void* data;
+  std::ptrdiff_t matrices, rows, cols, stride;
+  int box_rows, box_cols;
+  CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+};
+
+/// Rows must start on multiples of 16 bytes.
+CUtensorMap make_map(const request& r, const boxes& x);
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_BOXES_HPP_
