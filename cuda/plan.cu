@@ -55,6 +55,8 @@ quantizer_plan plan_of(const quantizer& q) {
               (p.rounds_once && q.how.amax_floor != 0);
   p.finds_zero = detail::is_ordinary(p.zero.scale) &&
                  (!p.multiplies || detail::is_ordinary(p.zero.inverse));
+  p.is_plain = p.rounds_once && q.how.scale == scale_rule::quotient &&
+               !p.by_core && p.finds_zero;
   return p;
 }
 
