@@ -37,6 +37,7 @@ struct gathered_octets {
   half_warp_place at;
 
   __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ const scale_target& scales(int) const { return job.y.scales; }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const { return row(i) < job.rows.rows; }

@@ -71,6 +71,17 @@ __device__ inline void arrive_after_copies(barrier& b) {
                : "memory");
 }
 
+/// True in one lane of a warp, all of which ask.
+__device__ inline bool is_elected() {
+  std::uint32_t is;
+  asm volatile(
+      "{\n.reg .pred one;\n"
+      "elect.sync _|one, 0xffffffff;\n"
+      "selp.u32 %0, 1, 0, one;\n}"
+      : "=r"(is));
+  return is != 0;
+}
+
 /// Brings a tensor map to where the copy engine reads it.
 __device__ inline void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");

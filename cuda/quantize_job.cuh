@@ -62,6 +62,15 @@ __device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
       : "memory");
 }
 
+/// Where the scales of one of two targets of the same shape go.
+__device__ inline scale_target scales_of_either(bool first,
+                                                const quantized_target& a,
+                                                const quantized_target& b) {
+  // One that is not wanted has no shape.
+  return {either_scales(first, a.scales.to, b.scales.to),
+          max(a.scales.mn, b.scales.mn), max(a.scales.k, b.scales.k)};
+}
+
 /// The largest magnitudes of an octet's even and odd elements, as bits.
 __device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
   std::uint32_t most = 0;

@@ -9,7 +9,7 @@
 // has
 //
 //   elements  count
-//   target(i)                   where the codes and scales of group i go
+//   target(i)  scales(i)        where the codes and scales of group i go
 //   row(i)  group(i)            its place in the target, in groups
 //   is_inside(i)                it is part of the target, which is wanted
 //   is_full()                   octets of all groups are, in aligned rows
@@ -113,7 +113,7 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   const bool is_core = (is_inside && !ordinary) || largest >= plan.special;
   if (__any_sync(all_lanes, is_core)) return false;
   if (lane < Octets::count && is_inside) {
-    put_kept(octets.target(my_group).scales, octets.row(my_group),
+    put_kept(octets.scales(my_group), octets.row(my_group),
              octets.group(my_group), mine.scale);
   }
   return true;
@@ -262,12 +262,15 @@ std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 struct half_warp_place {
   std::ptrdiff_t row0, group;
 
+  half_warp_place() = default;
+  __device__ half_warp_place(std::ptrdiff_t first_row, std::ptrdiff_t of_group)
+      : row0(first_row), group(of_group) {}
   __device__ half_warp_place(int rows, const device_rows& x)
       : half_warp_place(rows, x, threadIdx.x) {}
-  /// That of another thread of the block, which has so many.
-  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread,
-                             unsigned threads = row_threads) {
-    const auto at = x.tiles.divide(blockIdx.x * (threads / 16) + thread / 16);
+  /// That of another thread of the block.
+  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
+    const auto at =
+        x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
     row0 = std::ptrdiff_t{at.quotient} * rows;
     group = at.rest;
   }
@@ -283,6 +286,7 @@ struct matrix_octets {
   half_warp_place at;
 
   __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ const scale_target& scales(int) const { return job.y.scales; }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const { return row(i) < job.x.rows; }

@@ -128,6 +128,7 @@ struct normalized_octets {
   std::ptrdiff_t row0, chunk;  ///< chunk: of_row octets each
 
   __device__ const quantized_target& target(int) const { return job.out; }
+  __device__ const scale_target& scales(int) const { return job.out.scales; }
   __device__ std::ptrdiff_t row(int i) const { return row0 + i / of_row; }
   __device__ std::ptrdiff_t group(int i) const {
     return (chunk * of_row + i % of_row) * (rms_stride / tile_edge) +

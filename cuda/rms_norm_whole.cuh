@@ -31,6 +31,7 @@ struct whole_octets {
   const float* rstd;
 
   __device__ const quantized_target& target(int) const { return job.out; }
+  __device__ const scale_target& scales(int) const { return job.out.scales; }
   __device__ std::ptrdiff_t row(int i) const {
     return std::ptrdiff_t{blockIdx.x} * Rows + i / of_row;
   }
@@ -80,7 +81,6 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
 template <class Out, int Rows>
 __global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
-  ptx::wait_for_kernels_before();
   using detail::rms_octet;
   constexpr int count = rms_whole_octets, of_row = count / Rows;
   constexpr int warps = row_threads / 32;
@@ -92,13 +92,19 @@ __global__ void __launch_bounds__(row_threads, 8)
   const int col0 = rms_run * static_cast<int>(threadIdx.x);
   const auto has = [&](int c) { return col0 + c * rms_whole_stride < cols; };
 
+  const char* first[Rows];
+#pragma unroll
+  for (int r = 0; r < Rows; ++r) {
+    first[r] = in.row<2>(min(row0 + r, in.rows - 1)) + col0 * 2;
+    asm volatile("" : "+l"(first[r]));  // found while kernels before run
+  }
+  ptx::wait_for_kernels_before();
   rms_octet x[count];
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const std::ptrdiff_t row = min(row0 + i / of_row, in.rows - 1);
     const int c = i % of_row;
-    x[i] = detail::load_if(has(c),
-                           in.row<2>(row) + (col0 + c * rms_whole_stride) * 2);
+    x[i] =
+        detail::load_if(has(c), first[i / of_row] + c * rms_whole_stride * 2);
   }
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {

@@ -113,7 +113,9 @@ class octet_writer {
         left_(wanted && col0 < to.cols
                   ? static_cast<int>(
                         min(to.rows - row0, std::ptrdiff_t{tile_edge}))
-                  : 0) {}
+                  : 0) {
+    forget();
+  }
   __device__ octet_writer(const device_rows& to, const octet_column& where)
       : octet_writer(to, where.row0, where.col0, where.is_in) {}
 
@@ -121,9 +123,15 @@ class octet_writer {
   __device__ void put(int i, const octet<Bytes>& x) {
     if (i < left_) store<Bytes>(at_, 0, 8, true, x);
     at_ += stride_;
+    forget();
   }
 
  private:
+  /// Else each row's address is found from the first's.
+  __device__ void forget() {
+    asm("" : "+l"(at_), "+l"(stride_));
+  }
+
   char* at_;
   std::ptrdiff_t stride_;
   int left_;

@@ -99,19 +99,29 @@ struct scale_source {
 
 namespace detail {
 
-/// One of two sources. Both are read: an address that depends on the thread
+/// One of two values. Both are read: an address that depends on the thread
 /// would make slow reads of a kernel's parameters.
-__device__ inline scale_source pick(bool first, scale_source a,
-                                    scale_source b) {
-  asm("" : "+l"(a.from.data), "+l"(a.from.stride));
-  asm("" : "+l"(b.from.data), "+l"(b.from.stride));
-  int layouts[] = {static_cast<int>(a.from.layout),
-                   static_cast<int>(b.from.layout)};
-  asm("" : "+r"(layouts[0]), "+r"(layouts[1]));
-  if (!first) a = b;
-  a.from.layout = static_cast<scale_layout>(first ? layouts[0] : layouts[1]);
-  __builtin_assume(__isGlobal(a.from.data));
-  return a;
+template <class T>
+__device__ T either(bool first, T a, T b) {
+  if constexpr (sizeof(T) == 8) {
+    asm("" : "+l"(a), "+l"(b));
+    return first ? a : b;
+  } else {
+    int x = static_cast<int>(a), y = static_cast<int>(b);
+    asm("" : "+r"(x), "+r"(y));
+    return static_cast<T>(first ? x : y);
+  }
+}
+
+/// One of two places of scales, to be read or written.
+template <class Scales>
+__device__ Scales either_scales(bool first, const Scales& a, const Scales& b) {
+  Scales x;
+  x.data = either(first, a.data, b.data);
+  x.stride = either(first, a.stride, b.stride);
+  x.layout = either(first, a.layout, b.layout);
+  __builtin_assume(__isGlobal(x.data));
+  return x;
 }
 
 }  // namespace detail

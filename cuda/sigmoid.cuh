@@ -40,6 +40,18 @@ struct slope_bound {
   }
 };
 
+/// How far the upper end of slope / s lies above the lower, 1 - bound + g (1 -
+/// s): twice the bound, and what the rounding of a product with the lower adds
+/// to one with the upper that is found of it.
+__device__ inline float slope_width(float bound) {
+  return __fmaf_rn(2, bound, 0x1.8p-24f);
+}
+
+/// The gate at which the slope is 0. For gates farther from it than flat_reach
+/// the slope less and plus any of its bounds have one sign.
+inline constexpr float flat_gate = -0x1.474974p+0f;
+inline constexpr float flat_reach = 0x1.8p-15f;
+
 /// sigmoid(g) within sigmoid_bound.
 __device__ inline float quick_sigmoid(float g) {
   float e;
@@ -60,14 +72,13 @@ class near_midpoints {
     constexpr std::uint32_t shift = 0x8000 + reach;
     least_ = __viaddmin_u16x2(low, shift | shift << 16, least_);
   }
-  /// True iff one was too near.
-  __device__ bool any() const {
-    return min(least_ & 0xffff, least_ >> 16) <= 2 * reach;
-  }
+  /// Not 0 iff one was too near.
+  __device__ std::uint32_t any() const { return least_ ^ far; }
 
  private:
   static constexpr std::uint32_t reach = sigmoid_bound + 4;  ///< ulps
-  std::uint32_t least_ = 0xffffffff;
+  static constexpr std::uint32_t far = (2 * reach + 1) * 0x10001;
+  std::uint32_t least_ = far;
 };
 
 }  // namespace zeroulp::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "cuda/boxes.hpp"
 #include "cuda/launch.cuh"
 #include "cuda/row_target.hpp"
 #include "cuda/swiglu.cuh"
@@ -14,13 +15,34 @@
 namespace zeroulp::cuda {
 namespace {
 
-/// Blocks for half warps of so many rows.
+/// Blocks of row_threads for half warps of swiglu_rows.
 template <class Matrix>
-unsigned blocks_of(const request& r, const Matrix& x, int rows = swiglu_rows,
-                   unsigned threads = row_threads) {
-  const unsigned units =
-      r.blocks(ceil_div(x.rows, rows) * ceil_div(x.cols, tile_edge));
-  return (units - 1) / (threads / 16) + 1;
+unsigned blocks_of(const request& r, const Matrix& x) {
+  const unsigned half_warps =
+      r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
+  return (half_warps - 1) / (row_threads / 16) + 1;
+}
+
+/// Boxes of a warp in a row.
+std::uint32_t boxes_of_row(const device_rows& x) {
+  return static_cast<std::uint32_t>(ceil_div(x.cols, 2 * tile_edge));
+}
+
+/// Blocks of so many threads for them.
+unsigned staged_blocks(const request& r, const device_rows& x,
+                       unsigned threads) {
+  const unsigned warps =
+      r.blocks(ceil_div(x.rows, staged_rows) * boxes_of_row(x));
+  return (warps - 1) / (threads / 32) + 1;
+}
+
+/// Of BF16, or E4M3 codes.
+CUtensorMap map_of(const request& r, const device_rows& x, int bytes) {
+  return make_map(r,
+                  {bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                              : CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                   bytes, x.data, 1, x.rows, x.cols, x.stride, staged_box_rows,
+                   2 * tile_edge, CU_TENSOR_MAP_SWIZZLE_NONE});
 }
 
 template <bool Powers>
@@ -31,8 +53,12 @@ void launch_staged(const request& r, const swiglu_gradient_job& job,
   const auto kernel = swiglu_backward_staged<Powers>;
   r.require(cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  launch_after(stream, kernel, blocks_of(r, job.dh, staged_rows, threads),
-               threads, job, bytes);
+  launch_after(
+      stream, kernel, staged_blocks(r, job.dh, threads), threads,
+      {job,
+       divisor(boxes_of_row(job.dh)),
+       {map_of(r, job.dh, 2), map_of(r, job.g, 1), map_of(r, job.u, 1)}},
+      bytes);
 }
 
 number_matrix numbers_of(format f, const device_rows& rows) {
@@ -50,15 +76,20 @@ device_rows checked_rows(const request& r, format f, const const_matrix& x,
   return rows_of(x, bytes_of(f));
 }
 
-/// True iff the kernels for whole octets of E4M3 codes serve all of these; what
-/// has no data is not wanted.
-bool is_whole(std::initializer_list<device_rows> all, format out,
-              format cache) {
-  return out == e4m3 && cache == e4m3 &&
-         std::all_of(all.begin(), all.end(), [](const device_rows& x) {
-           return x.data == nullptr || (x.whole && x.cols % 8 == 0 &&
-                                        x.stride < std::ptrdiff_t{1} << 31);
-         });
+/// True iff the kernels for whole octets of E4M3 codes can write all of these;
+/// what has no data is not wanted.
+bool are_whole(std::initializer_list<device_rows> outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [](const device_rows& x) {
+    return x.data == nullptr || (x.whole && x.cols % 8 == 0);
+  });
+}
+
+/// True iff they can have this input in boxes.
+bool has_boxes(const device_rows& x, int bytes) {
+  constexpr std::ptrdiff_t most = std::ptrdiff_t{1} << 30;
+  return x.rows < most && x.stride < most &&
+         x.rows * x.stride < std::ptrdiff_t{1} << 38 &&
+         starts_on(16, x.data, x.stride * bytes);
 }
 
 /// Checks a cache of an m x n matrix.
@@ -123,11 +154,15 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   if (caches) job.cache = plan_of(layer.cache);
   const format out_format = format_of(layer.out, makes_h);
   const format cache_format = format_of(layer.cache, caches);
-  if (is_whole({job.g, job.u, job.h, job.h_out.codes, job.g_cache.codes,
-                job.u_cache.codes},
-               out_format, cache_format)) {
-    launch_after(stream, swiglu_forward_staged, blocks_of(r, g, staged_rows),
-                 row_threads, job);
+  if (out_format == e4m3 && cache_format == e4m3 && has_boxes(job.g, 2) &&
+      has_boxes(job.u, 2) &&
+      are_whole({job.g, job.h, job.h_out.codes, job.g_cache.codes,
+                 job.u_cache.codes})) {
+    launch_after(stream, swiglu_forward_staged,
+                 staged_blocks(r, job.g, row_threads), row_threads,
+                 {job,
+                  divisor(boxes_of_row(job.g)),
+                  {map_of(r, job.g, 2), map_of(r, job.u, 2)}});
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
@@ -189,9 +224,9 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   }
   if (makes_codes) job.out = plan_of(layer.out);
   const format out_format = makes_codes ? layer.out.to : e4m3;
-  if (job.h.data == nullptr && is_whole({job.dh, job.g, job.u, job.dg, job.du,
-                                         job.dg_out.codes, job.du_out.codes},
-                                        out_format, layer.cache.to)) {
+  if (job.h.data == nullptr && out_format == e4m3 && layer.cache.to == e4m3 &&
+      has_boxes(job.dh, 2) && has_boxes(job.g, 1) && has_boxes(job.u, 1) &&
+      are_whole({job.dh, job.dg, job.du, job.dg_out.codes, job.du_out.codes})) {
     (layer.cache.scale == scale_kind::float32
          ? launch_staged<false>
          : launch_staged<true>)(r, job, stream);

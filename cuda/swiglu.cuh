@@ -64,6 +64,7 @@ struct hidden_octets {
   half_warp_place at;
 
   __device__ const quantized_target& target(int) const { return job.h_out; }
+  __device__ const scale_target& scales(int) const { return job.h_out.scales; }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const { return row(i) < job.g.rows; }
@@ -87,10 +88,15 @@ struct input_octets {
   __device__ const quantized_target& target(int i) const {
     return i < Rows ? job.g_cache : job.u_cache;
   }
+  __device__ scale_target scales(int i) const {
+    return scales_of_either(i < Rows, job.g_cache, job.u_cache);
+  }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const {
-    return target(i).groups != grouping::none && row(i) < job.g.rows;
+    return either(i < Rows, job.g_cache.groups, job.u_cache.groups) !=
+               grouping::none &&
+           row(i) < job.g.rows;
   }
   __device__ bool is_full() const {
     return is_covered<Rows>(job.g_cache, at) &&
@@ -106,9 +112,9 @@ struct input_octets {
 /// registers.
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
+                                           half_warp_place at,
                                            unfinished_octets hidden,
                                            unfinished_octets inputs) {
-  const half_warp_place at(Rows, job.g);
   finish_octets<Out>(job.out, {}, hidden_octets<Rows>{job, at}, hidden);
   finish_octets<Cache>(job.cache, {}, input_octets<Rows>{job, at}, inputs);
 }
@@ -140,7 +146,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
   if (job.h.data == nullptr && job.h_out.groups == grouping::none) {
     if (__any_sync(all_lanes, inputs_left.by_core || inputs_left.open != 0)) {
-      detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
+      detail::finish_swiglu<Out, Cache, rows>(job, at, hidden_left,
+                                              inputs_left);
     }
     return;
   }
@@ -170,7 +177,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   const bool by_core = hidden_left.by_core || inputs_left.by_core;
   if (__any_sync(all_lanes,
                  by_core || (hidden_left.open | inputs_left.open) != 0)) {
-    detail::finish_swiglu<Out, Cache, rows>(job, hidden_left, inputs_left);
+    detail::finish_swiglu<Out, Cache, rows>(job, at, hidden_left, inputs_left);
   }
 }
 

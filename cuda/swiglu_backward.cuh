@@ -55,10 +55,15 @@ struct gradient_rows {
   __device__ const quantized_target& target(int i) const {
     return i < Rows ? job.dg_out : job.du_out;
   }
+  __device__ scale_target scales(int i) const {
+    return scales_of_either(i < Rows, job.dg_out, job.du_out);
+  }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const {
-    return target(i).groups != grouping::none && row(i) < job.dh.rows;
+    return either(i < Rows, job.dg_out.groups, job.du_out.groups) !=
+               grouping::none &&
+           row(i) < job.dh.rows;
   }
   __device__ bool is_full() const {
     return is_covered<Rows>(job.dg_out, at) && is_covered<Rows>(job.du_out, at);
@@ -77,10 +82,10 @@ struct gradient_rows {
 
 /// What is left of a half warp's rows; out of the way of the kernel's
 /// registers.
-template <class Out, class Cache, int Rows, unsigned Threads = row_threads>
+template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
+                                              half_warp_place at,
                                               unfinished_octets left) {
-  const half_warp_place at(Rows, job.dh, threadIdx.x, Threads);
   finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
 }
 
@@ -160,7 +165,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   const detail::gradient_rows<Cache, rows> gradients{job, at};
   const auto left = quantize_octets<Out>(job.out, {}, gradients, x);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    detail::finish_gradients<Out, Cache, rows>(job, left);
+    detail::finish_gradients<Out, Cache, rows>(job, at, left);
   }
 }
 

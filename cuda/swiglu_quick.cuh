@@ -58,7 +58,7 @@ struct quick_hidden {
       h.words[k / 2] = to_bf16(first, second);
       near.add(first, second);
     }
-    decided = !near.any();
+    decided = near.any() == 0;
   }
 };
 
@@ -89,8 +89,18 @@ __device__ bool is_quick_scale(float scale) {
   return scale >= 0x1p-31f / smallest_code<Cache> && scale <= 0x1p30f;
 }
 
-/// The scales of groups of g and u, and the bound of slope for their gates;
-/// that is below 0 where it depends on the octet.
+/// True iff a code of this scale is near the flat gate.
+template <class Cache>
+__device__ bool has_flat_gate(float scale) {
+  const std::uint32_t nearest =
+      encode_two<Cache>(__fmul_rn(flat_gate, rcp(scale)), 0);
+  const float gate = __fmul_rn(decoded<Cache>(&nearest, 0), scale);
+  return fabsf(__fsub_rn(gate, flat_gate)) <= flat_reach;
+}
+
+/// The scales of groups of g and u, and the bound of slope for their gates:
+/// of_group is below 0 where it depends on the octet, of_square where all is
+/// the core's.
 struct alignas(16) gate_group {
   float g_scale, u_scale;
   slope_bound bound;
@@ -103,13 +113,17 @@ __device__ gate_group gate_group_of(float g_scale, float u_scale) {
         limit <= quick_limit)) {
     group.bound.of_group = -1;
   }
+  if (has_flat_gate<Cache>(g_scale)) {
+    group.bound = {-1, -1};
+  }
   return group;
 }
 
 /// dg and du of an octet, if they are `decided`. What the bounds say holds for
 /// products that neither are subnormals nor overflow, in any order: dh is 0 or
-/// from 2^-50 to below 2^78, g and u is_quick_scale.
-template <class Cache>
+/// from 2^-50 to below 2^78, g and u is_quick_scale. `ByOctets`: bounds of
+/// groups may be below 0.
+template <class Cache, bool ByOctets = true>
 struct quick_gradient {
   bf16_octet dg, du;
   bool decided;
@@ -118,16 +132,17 @@ struct quick_gradient {
                             const octet<Cache::bytes>& u,
                             const gate_group& of) {
     slope_bound bound_of = of.bound;
-    if (bound_of.of_group < 0) {
+    if (ByOctets && bound_of.of_group < 0) {
       const float limit = limit_of(g, of.g_scale);
       if (!(is_quick_scale<Cache>(of.g_scale) &&
-            is_quick_scale<Cache>(of.u_scale) && limit <= quick_limit)) {
+            is_quick_scale<Cache>(of.u_scale) && limit <= quick_limit &&
+            bound_of.of_square >= 0)) {
         differ_ = 1;
       }
       bound_of = slope_bound::of_gates(limit, of.g_scale);
     }
     const float bound = bound_of(least_of(g));
-    const float below = 1 - bound, above = 1 + bound;
+    const float below = 1 - bound, width = slope_width(bound);
     near_midpoints near;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -144,7 +159,7 @@ struct quick_gradient {
         const float by_up = __fmul_rn(by_s, up);
         const float rest = __fsub_rn(1, s);
         low[i] = __fmul_rn(by_up, __fmaf_rn(gate, rest, below));
-        high[i] = __fmul_rn(by_up, __fmaf_rn(gate, rest, above));
+        high[i] = __fmaf_rn(by_up, width, low[i]);
         by_gate[i] = __fmul_rn(by_s, gate);
       }
       dg.words[k] = to_bf16(low[0], low[1]);
@@ -152,17 +167,18 @@ struct quick_gradient {
       du.words[k] = to_bf16(by_gate[0], by_gate[1]);
       near.add(by_gate[0], by_gate[1]);
     }
-    is_near_ = near.any();
-    decided = (differ_ | far_ones(dh)) == 0 && !is_near_;
+    // Both ends have one sign: of zeros the sum has another, which is wrong.
+    differ_ &= 0x7fff7fff;
+    differ_ |= near.any();
+    decided = (differ_ | far_ones(dh)) == 0;
   }
   /// True iff it is decided but for zeros in dh.
   __device__ bool is_decided_with_zeros(const bf16_octet& dh) const {
-    return differ_ == 0 && !is_near_ && are_near_or_zero(dh);
+    return differ_ == 0 && are_near_or_zero(dh);
   }
 
  private:
   std::uint32_t differ_ = 0;
-  bool is_near_;
 
   /// The BF16 bits of 2^-50.
   static constexpr std::uint32_t smallest = (127 - 50) << 7;
@@ -225,7 +241,8 @@ __device__ inline float read_element(const bf16_octet& x, int k) {
   std::memcpy(&element, reinterpret_cast<const char*>(&x) + 2 * k, 2);
   return value_of<bf16_elements>(element);
 }
-__device__ inline void put_element(bf16_octet& x, int k, float number) {
+template <int Bytes>
+__device__ void put_element(octet<Bytes>& x, int k, float number) {
   const auto element = static_cast<std::uint16_t>(to_bf16(number, 0));
   std::memcpy(reinterpret_cast<char*>(&x) + 2 * k, &element, 2);
 }

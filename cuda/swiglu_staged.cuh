@@ -19,31 +19,41 @@ namespace zeroulp::cuda {
 namespace detail {
 
 struct hidden_tile {
-  staged_octets<row_threads> g;  ///< then h
-  staged_octets<row_threads> u;
-  staged_keys<row_threads> keys;
+  staged_octets<row_threads, 2> g;  ///< then h
+  staged_octets<row_threads, 2> u;
+  staged_boxes inputs[row_threads / 32];
 };
 
 /// h of what is open, by the core's arithmetic.
 static __device__ __noinline__ void settle_staged(hidden_tile& tile,
                                                   unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
-    return swiglu_value<device_fp32>(read_element(tile.g[i][thread], k),
-                                     read_element(tile.u[i][thread], k));
+    return swiglu_value<device_fp32>(
+        read_element(tile.g.at(place_of_thread(thread), i), k),
+        read_element(tile.u.at(place_of_thread(thread), i), k));
   };
-  for_open_elements(open, find,
-                    [&](unsigned thread, int i, int k, float value) {
-                      put_element(tile.g[i][thread], k, value);
-                    });
+  for_open_elements(
+      open, find, [&](unsigned thread, int i, int k, float value) {
+        put_element(tile.g.at(place_of_thread(thread), i), k, value);
+      });
 }
 
 /// Of a block of so many threads.
 template <unsigned Threads>
 struct gradient_tile {
-  staged_octets<Threads> dh;     ///< then dg
-  staged_octets<Threads> codes;  ///< of g, of u; then du
-  staged_keys<Threads> keys;
+  staged_octets<Threads, 2> dh;    ///< then dg
+  staged_octets<Threads, 1> g, u;  ///< then the halves of du
   gate_group groups[Threads / 16][staged_rows];
+  staged_boxes inputs[Threads / 32];
+
+  __device__ octet<2> du(unsigned place, int i) {
+    const octet<1>&low = g.at(place, i), &high = u.at(place, i);
+    return {{low.words[0], low.words[1], high.words[0], high.words[1]}};
+  }
+  __device__ void put_du(unsigned place, int i, const octet<2>& x) {
+    g.at(place, i) = {{x.words[0], x.words[1]}};
+    u.at(place, i) = {{x.words[2], x.words[3]}};
+  }
 };
 
 /// dg and du of what is open, by the core's arithmetic.
@@ -51,105 +61,87 @@ template <unsigned Threads>
 __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
                                            unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
-    const octet<2>& codes = tile.codes[i][thread];
     const gate_group& group = tile.groups[thread / 16][i];
-    const auto number = [&](int first, float scale) {
-      const std::uint32_t code = codes.words[first + k / 4] >> k % 4 * 8 & 0xff;
+    const auto number = [&](const octet<1>& codes, float scale) {
+      const std::uint32_t code = codes.words[k / 4] >> k % 4 * 8 & 0xff;
       return __fmul_rn(decoded<e4m3_elements>(&code, 0), scale);
     };
-    return swiglu_gradient<device_fp32>(number(0, group.g_scale),
-                                        number(2, group.u_scale),
-                                        read_element(tile.dh[i][thread], k));
+    return swiglu_gradient<device_fp32>(
+        number(tile.g.at(place_of_thread(thread), i), group.g_scale),
+        number(tile.u.at(place_of_thread(thread), i), group.u_scale),
+        read_element(tile.dh.at(place_of_thread(thread), i), k));
   };
-  for_open_elements(open, find,
-                    [&](unsigned thread, int i, int k, const auto& x) {
-                      put_element(tile.dh[i][thread], k, x.dg);
-                      put_element(tile.codes[i][thread], k, x.du);
-                    });
+  for_open_elements(
+      open, find, [&](unsigned thread, int i, int k, const auto& x) {
+        put_element(tile.dh.at(place_of_thread(thread), i), k, x.dg);
+        auto& du = k < 4 ? tile.g : tile.u;
+        put_element(du.at(place_of_thread(thread), i), k % 4, x.du);
+      });
 }
 
-/// Has what is open settled, in any of the warp's lanes; key(i) is found again
-/// for its rows.
-template <class Tile, class Key>
-__device__ __forceinline__ void settle_open(Tile& tile, unsigned open,
-                                            Key key) {
-  unsigned rows = __reduce_or_sync(all_lanes, open);
-  if (rows == 0) return;
-  settle_staged(tile, open);
-  for (; rows != 0; rows &= rows - 1) {
-    const int i = __ffs(static_cast<int>(rows)) - 1;
-    tile.keys.put(i, key(i));
-  }
+/// Has what is open settled, in any of the warp's lanes.
+template <class Tile>
+__device__ __forceinline__ void settle_open(Tile& tile, unsigned open) {
+  __syncwarp();  // what is left to the core other lanes read
+  if (__any_sync(all_lanes, open != 0)) settle_staged(tile, open);
 }
 
 }  // namespace detail
 
 /// All matrices are whole, of a multiple of eight columns.
-static __global__ void __launch_bounds__(row_threads, 6)
-    swiglu_forward_staged(const __grid_constant__ swiglu_job job) {
-  ptx::wait_for_kernels_before();
+static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
+    const __grid_constant__ detail::with_boxes<swiglu_job, 2> asked) {
+  const swiglu_job& job = asked.job;
   constexpr int rows = staged_rows;
   __shared__ detail::hidden_tile tile;
-  const unsigned t = threadIdx.x;
-  const detail::staged_place place(job.g, row_threads);
-  const detail::staged_source<2> g_source(job.g, place);
-  const detail::staged_source<2> u_source(job.u, place);
-#pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    g_source.copy(place.below(i), tile.g[i][t], 0);
-    u_source.copy(place.below(i), tile.u[i][t], 0);
-  }
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncwarp();  // what is left to the core other lanes read
+  const detail::staged_place place(job.g, asked.boxes, row_threads);
+  detail::staged_boxes& inputs = tile.inputs[place.warp];
+  inputs.prepare();
+  ptx::wait_for_kernels_before();
+  inputs.bring(place, asked, tile.g, tile.u);
+  const auto first = [&](int i) -> auto& { return tile.g.at(place.mine, i); };
+  const auto second = [&](int i) -> auto& { return tile.u.at(place.mine, i); };
+  for (int i = 0; i < rows; i += staged_box_rows) inputs.wait_for(i);
 
   unfinished_octets inputs_left{}, hidden_left{};
   if (job.g_cache.groups != grouping::none ||
       job.u_cache.groups != grouping::none) {
-#pragma unroll 2
-    for (int i = 0; i < rows; ++i) {
-      tile.keys.put(i, detail::two_largest(tile.g[i][t], tile.u[i][t]));
-    }
-    __syncwarp();
     inputs_left = detail::quantize_staged<e4m3_elements>(
         job.cache, detail::input_octets<rows>{job, place.at},
-        tile.keys.largest(), tile.g, &tile.u);
+        detail::largest_of_staged(first, second), first, second);
   }
   if (job.h.data != nullptr || job.h_out.groups != grouping::none) {
     unsigned open = 0;
 #pragma unroll 1
     for (int i = 0; i < rows; ++i) {
-      const octet<2> g = tile.g[i][t], u = tile.u[i][t];
+      const octet<2> g = first(i), u = second(i);
       const detail::quick_hidden quick(
           [&](int k) { return value_of<bf16_elements>(g.element(k)); },
           [&](int k) { return value_of<bf16_elements>(u.element(k)); });
       if (quick.decided && detail::is_quick(g)) {
-        tile.g[i][t] = quick.h;
+        first(i) = quick.h;
       } else {
         open |= 1u << i;
       }
-      tile.keys.put(i, detail::two_largest(quick.h, {}));
     }
-    detail::settle_open(tile, open, [&](int i) {
-      return detail::two_largest(tile.g[i][t], {});
-    });
-    place.put(tile.g, job.h);
+    detail::settle_open(tile, open);
+    place.put(first, job.h);
   }
   if (job.h_out.groups != grouping::none) {
-    __syncwarp();
+    const auto none = [](int) { return octet<2>{}; };
     hidden_left = detail::quantize_staged<e4m3_elements>(
         job.out, detail::hidden_octets<rows>{job, place.at},
-        tile.keys.largest(), tile.g, nullptr);
+        detail::largest_of_staged(first, none), first, none);
   }
   if (hidden_left.by_core || inputs_left.by_core) {
-    detail::finish_swiglu<e4m3_elements, e4m3_elements, rows>(job, hidden_left,
-                                                              inputs_left);
+    detail::finish_swiglu<e4m3_elements, e4m3_elements, rows>(
+        job, place.at, hidden_left, inputs_left);
   }
 }
 
 /// Threads of a block: those that share a table are more.
 template <bool Powers>
-inline constexpr int staged_gradient_threads = Powers ? 256 : row_threads;
+inline constexpr int staged_gradient_threads = Powers ? 256 : 64;
 
 template <bool Powers>
 struct staged_gradient_memory {
@@ -164,104 +156,106 @@ struct staged_gradient_memory {
 template <bool Powers>
 __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
                                   768 / staged_gradient_threads<Powers>)
-    swiglu_backward_staged(const __grid_constant__ swiglu_gradient_job job) {
-  ptx::wait_for_kernels_before();
+    swiglu_backward_staged(
+        const __grid_constant__ detail::with_boxes<swiglu_gradient_job, 3>
+            asked) {
+  const swiglu_gradient_job& job = asked.job;
   constexpr int rows = staged_rows;
   constexpr unsigned threads = staged_gradient_threads<Powers>;
-  extern __shared__ uint4 shared[];
-  auto& memory = *reinterpret_cast<staged_gradient_memory<Powers>*>(shared);
+  extern __shared__ __align__(128) char gradient_memory[];
+  auto& memory =
+      *reinterpret_cast<staged_gradient_memory<Powers>*>(gradient_memory);
   auto& tile = memory.tile;
   const unsigned t = threadIdx.x;
-  const detail::staged_place place(job.dh, threads);
+  const detail::staged_place place(job.dh, asked.boxes, threads);
+  detail::staged_boxes& inputs = tile.inputs[place.warp];
+  inputs.prepare();
+  ptx::wait_for_kernels_before();
   // A lane has the scale of a row, of g in the lower half, else of u: asked for
-  // before the rows are.
+  // before they are needed.
   const unsigned row = t % rows;
   const bool is_u = t % 16 >= rows;
-  const scale_source scales = detail::pick(is_u, job.u_scales, job.g_scales);
-  const std::uint32_t stored =
-      scales.stored(min(place.at.row0 + row, job.dh.rows - 1), place.at.group);
-  const detail::staged_source<2> dh_source(job.dh, place);
-  const detail::staged_source<1> g_source(job.g, place);
-  const detail::staged_source<1> u_source(job.u, place);
-#pragma unroll
-  for (int i = 0; i < rows; ++i) {
-    dh_source.copy(place.below(i), tile.dh[i][t], 0);
-    g_source.copy(place.below(i), tile.codes[i][t], 0);
-    u_source.copy(place.below(i), tile.codes[i][t], 2);
-    if (i % 2 != 0) __pipeline_commit();
-  }
-
+  const scale_source scales{
+      detail::either_scales(is_u, job.u_scales.from, job.g_scales.from)};
+  std::uint32_t stored =
+      scales.stored(min(static_cast<unsigned>(place.at.row0) + row,
+                        static_cast<unsigned>(job.dh.rows) - 1),
+                    place.at.group);
+  inputs.bring(place, asked, tile.dh, tile.g, tile.u);
+  // Else it is awaited before the boxes are asked for.
+  stored = __shfl_sync(all_lanes, stored, static_cast<int>(t % 32));
   const float scale = __uint_as_float(scales.of(stored));
   const float other = __shfl_xor_sync(all_lanes, scale, rows);
-  if (!is_u) {
-    tile.groups[t / 16][row] =
-        detail::gate_group_of<e4m3_elements>(scale, other);
-  }
+  const auto group = detail::gate_group_of<e4m3_elements>(scale, other);
+  if (!is_u) tile.groups[t / 16][row] = group;
   const bool has_sigmoids = memory.sigmoids.make(scale, !is_u);
   __syncwarp();
 
-  unsigned open = 0;
+  const auto dg = [&](int i) -> auto& { return tile.dh.at(place.mine, i); };
+  const auto du = [&](int i) { return tile.du(place.mine, i); };
+  const auto g = [&](int i) -> auto& { return tile.g.at(place.mine, i); };
+  const auto u = [&](int i) -> auto& { return tile.u.at(place.mine, i); };
   const auto put = [&](int i, const auto& x) {
-    tile.dh[i][t] = x.dg, tile.codes[i][t] = x.du;
+    dg(i) = x.dg;
+    tile.put_du(place.mine, i, x.du);
   };
+  const detail::gate_group* const groups = tile.groups[t / 16];
+  std::uint32_t largest;
   if (has_sigmoids) {
-    const auto put_row = [&](int i) {
-      const octet<2> codes = tile.codes[i][t];
-      const detail::tabled_gradient x(tile.dh[i][t],
-                                      {{codes.words[0], codes.words[1]}},
-                                      {{codes.words[2], codes.words[3]}},
-                                      tile.groups[t / 16][i], memory.sigmoids);
-      put(i, x);
-      return detail::two_largest(x.dg, x.du);
-    };
-    // They came while the table was made.
-    __pipeline_wait_prior(0);
-#pragma unroll 2
-    for (int i = 0; i < rows; i += 2) {
-      const std::uint32_t first = put_row(i), second = put_row(i + 1);
-      tile.keys.put(i, first, second);
-    }
-  } else {
-    const auto put_row = [&](int i) {
-      const octet<2> dh = tile.dh[i][t], codes = tile.codes[i][t];
-      const detail::quick_gradient<e4m3_elements> x(
-          dh, {{codes.words[0], codes.words[1]}},
-          {{codes.words[2], codes.words[3]}}, tile.groups[t / 16][i]);
-      bool decided = x.decided;
-      if (!decided) decided = x.is_decided_with_zeros(dh);
-      if (decided) {
-        put(i, x);
-      } else {
-        open |= 1u << i;
-      }
-      return detail::two_largest(x.dg, x.du);
-    };
+    std::uint32_t two[rows] = {};
 #pragma unroll 1
-    for (int i = 0; i < rows; i += 2) {
-      // Two rows came with each commit; one of nothing takes their place.
-      if (i > 0) __pipeline_commit();
-      __pipeline_wait_prior(rows / 2 - 1);
-      const std::uint32_t first = put_row(i), second = put_row(i + 1);
-      tile.keys.put(i, first, second);
+    for (int first = 0; first < rows; first += 4) {
+      for (int i = 0; i < 4; i += staged_box_rows) inputs.wait_for(first + i);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const detail::tabled_gradient x(dg(first + i), g(first + i),
+                                        u(first + i), groups[first + i],
+                                        memory.sigmoids);
+        put(first + i, x);
+        two[i] = two[4 + i];
+        two[4 + i] = detail::two_largest(x.dg, x.du);
+      }
     }
+    largest = detail::largest_pair_of_rows(two);
+  } else {
+    unsigned open = 0;
+    const auto put_rows = [&]<bool ByOctets>() {
+#pragma unroll 1
+      for (int first = 0; first < rows; first += staged_box_rows) {
+        inputs.wait_for(first);
+#pragma unroll 2
+        for (int i = first; i < first + staged_box_rows; ++i) {
+          const octet<2> dh = dg(i);
+          const detail::quick_gradient<e4m3_elements, ByOctets> x(
+              dh, g(i), u(i), groups[i]);
+          if (!x.decided && !x.is_decided_with_zeros(dh)) {
+            open |= 1u << i;
+            continue;
+          }
+          put(i, x);
+        }
+      }
+    };
+    if (__any_sync(all_lanes, !is_u && group.bound.of_group < 0)) {
+      put_rows.template operator()<true>();
+    } else {
+      put_rows.template operator()<false>();
+    }
+    detail::settle_open(tile, open);
+    largest = detail::largest_of_staged(dg, du);
   }
-  __syncwarp();  // what is left to the core other lanes read
-  detail::settle_open(tile, open, [&](int i) {
-    return detail::two_largest(tile.dh[i][t], tile.codes[i][t]);
-  });
-  place.put(tile.dh, job.dg);
-  place.put(tile.codes, job.du);
+  place.put(dg, job.dg);
+  place.put(du, job.du);
   if (job.dg_out.groups == grouping::none &&
       job.du_out.groups == grouping::none) {
     return;
   }
-  __syncwarp();
   const auto left = detail::quantize_staged<e4m3_elements>(
       job.out, detail::gradient_rows<e4m3_elements, rows>{job, place.at},
-      tile.keys.largest(), tile.dh, &tile.codes);
+      largest, dg, du);
   if (left.by_core) {
-    detail::finish_gradients<e4m3_elements, e4m3_elements, rows, threads>(job,
-                                                                          left);
+    detail::finish_gradients<e4m3_elements, e4m3_elements, rows>(job, place.at,
+                                                                 left);
   }
 }
 

@@ -8,8 +8,9 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// The products around it may be off by so much of slope, on both sides.
-constexpr double slack = 0x5p-24;
+/// The products around it may be off by so much of slope: below, and above,
+/// where the upper end is the lower and a product with the width.
+constexpr double slack = 0x5p-24, upper_slack = 0x6p-24;
 
 __device__ bool holds_for_sigmoid(float g) {
   if (!(g >= -cuda::quick_limit)) return true;
@@ -27,9 +28,16 @@ __device__ bool holds_for_slope(float g) {
   // Found of a code and its scale, it may be less by three roundings.
   const float bound =
       cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0)) * (1 - 0x1p-21f);
-  const double ratio = double{slope} / quick, least = fabs(ratio) * slack;
-  return __fmaf_rn(g, rest, 1 - bound) <= ratio - least &&
-         ratio + least <= __fmaf_rn(g, rest, 1 + bound);
+  const double ratio = double{slope} / quick, size = fabs(ratio);
+  const float low = __fmaf_rn(g, rest, 1 - bound);
+  const double high = double{low} + cuda::slope_width(bound);
+  // By the largest bound, of an octet with a gate of -quick_limit.
+  const float most =
+      cuda::slope_bound::of_gates(cuda::quick_limit, 1)(-cuda::quick_limit);
+  const bool has_sign =
+      size > 3 * double{most} || fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
+  return has_sign && low <= ratio - size * slack &&
+         ratio + size * upper_slack <= high;
 }
 
 /// Case i: the bits of i times an odd number, so that all come once.

@@ -235,6 +235,8 @@ std::uint32_t any_scale(bool is_power, counter_rng& rng) {
       0,          0x80000000, 1,          0x00400000, 0x00800000, 0x3f800000,
       0xbc000000, 0x5f000000, 0x7f000000, 0x7f800000, 0xff800000, 0x7fffffff};
   if (rng.one_in(12)) return specials[rng.below(std::size(specials))];
+  // Under this -64 is a gate of no slope.
+  if (!is_power && rng.one_in(20)) return 0x3ca3a4ba;
   const int lowest = rng.one_in(8) ? 1 : 110,
             highest = rng.one_in(8) ? 254 : 116;
   const auto exponent =
