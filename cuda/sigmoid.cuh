@@ -41,10 +41,11 @@ struct slope_bound {
 };
 
 /// How far the upper end of slope / s lies above the lower, 1 - bound + g (1 -
-/// s): twice the bound, and what the rounding of a product with the lower adds
-/// to one with the upper that is found of it.
+/// s): twice the bound, and what is needed beside for the roundings of the
+/// lower end and of a product with it, of which that with the upper is found.
+/// The lower end goes down in steps: held for all bounds from the least on.
 __device__ inline float slope_width(float bound) {
-  return __fmaf_rn(2, bound, 0x1.8p-24f);
+  return __fmaf_rn(2, bound, 0x2.8p-24f);
 }
 
 /// The gate at which the slope is 0. For gates farther from it than flat_reach

@@ -20,24 +20,40 @@ __device__ bool holds_for_sigmoid(float g) {
   return fabs(double{quick} - core) <= cuda::sigmoid_bound * 0x1p-24 * core;
 }
 
+/// Of the ends of slope / s by a bound, of which `below` is 1 - bound.
+__device__ bool holds_for_bound(float g, float rest, double ratio, float below,
+                                float bound) {
+  const double size = fabs(ratio);
+  const float low = __fmaf_rn(g, rest, below);
+  const double high = double{low} + cuda::slope_width(bound);
+  return low <= ratio - size * slack && ratio + size * upper_slack <= high;
+}
+
 __device__ bool holds_for_slope(float g) {
   if (!(fabsf(g) <= cuda::quick_limit)) return true;
   const float core = sigmoid<cuda::device_fp32>(g);
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
   const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
-  // Found of a code and its scale, it may be less by three roundings.
-  const float bound =
-      cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0)) * (1 - 0x1p-21f);
-  const double ratio = double{slope} / quick, size = fabs(ratio);
-  const float low = __fmaf_rn(g, rest, 1 - bound);
-  const double high = double{low} + cuda::slope_width(bound);
+  const double ratio = double{slope} / quick;
   // By the largest bound, of an octet with a gate of -quick_limit.
   const float most =
       cuda::slope_bound::of_gates(cuda::quick_limit, 1)(-cuda::quick_limit);
-  const bool has_sign =
-      size > 3 * double{most} || fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
-  return has_sign && low <= ratio - size * slack &&
-         ratio + size * upper_slack <= high;
+  bool holds = fabs(ratio) > 3 * double{most} ||
+               fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
+  // Found of a code and its scale, a bound may be less by three roundings; of
+  // others of the octet it is larger. 1 - bound is a multiple of 2^-24, the
+  // same for bounds within half of one: the least of them is the worst. The
+  // lower end is rounded by 4.5 2^-24 or less, now up, now down: of bounds that
+  // are larger by 9 2^-24 there is nothing to show.
+  const float least =
+      cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0)) * (1 - 0x1p-21f);
+  const float first = rintf(least * 0x1p24f);
+  for (int i = 0; i <= 10; ++i) {
+    const float steps = first + static_cast<float>(i);
+    holds = holds && holds_for_bound(g, rest, ratio, 1 - steps * 0x1p-24f,
+                                     fmaxf(least, (steps - 0.5f) * 0x1p-24f));
+  }
+  return holds;
 }
 
 /// Case i: the bits of i times an odd number, so that all come once.
