@@ -133,42 +133,51 @@ __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
                              1u << i, open);
 }
 
-/// Calls put(codes_of) once, with the shortest codes_of(i, x), the codes of
-/// this lane's octet x of group i, that serves all groups of the warp: of BF16,
-/// by amaxes of their own. Returns false, without a call, iff they are the
-/// core's. `largest`: as in find_groups.
-template <class Out, class Put>
+/// Has codes made of groups of BF16, by amaxes of their own: put(codes_of)
+/// writes those of all groups by codes_of(i, x), the codes of this lane's octet
+/// x of group i; put_one(i, codes_of) writes over those of a group i that one
+/// factor does not decide, of either half of the warp: in the other half they
+/// stay as they are. Returns false, with nothing made, iff they are the core's.
+/// `largest`: as in find_groups.
+template <class Out, int Groups, class Put, class PutOne>
 __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
                                            const group_factors& mine,
-                                           std::uint32_t largest, Put put) {
+                                           std::uint32_t largest, Put put,
+                                           PutOne put_one) {
   // Of zeros any factor decides.
-  if (__all_sync(all_lanes, mine.low == mine.high || largest == 0)) {
-    put([&](int i, const octet<2>& x) {
-      const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
-      return encode_eight<Out>([&](int k) {
-        return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
-      });
-    });
-    return true;
-  }
-  factor_pair pair;
-  const bool has_pair = pair_of(plan, mine, pair);
-  if (!__all_sync(all_lanes, has_pair)) return false;
-  const auto put_scaled = [&]<bool Rounds>() {
-    put([&](int i, const octet<2>& x) {
+  unsigned open =
+      __ballot_sync(all_lanes, mine.low != mine.high && largest != 0);
+  factor_pair pair{};
+  const auto by_pairs = [&]<bool Rounds>() {
+    return [&](int i, const octet<2>& x) {
       const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
                               __shfl_sync(all_lanes, pair.low, i, 16)};
       return encode_eight<Out>([&](int k) {
         return scaled<Rounds>(value_of<bf16_elements>(x.element(k)), by);
       });
-    });
+    };
   };
-  // Not only divided groups come here: one that is not wanted may have NaN as
-  // its factor, and the others beside it one factor each.
-  if (plan.divides && !plan.rounds_once) {
-    put_scaled.template operator()<true>();
-  } else {
-    put_scaled.template operator()<false>();
+  if (open != 0) {
+    const bool has_pair = pair_of(plan, mine, pair);
+    if (!__all_sync(all_lanes, has_pair)) return false;
+    // Not only divided groups are open: one that is not wanted may have NaN as
+    // its factor, and the others beside it one factor each.
+    if (plan.divides && !plan.rounds_once) {
+      put(by_pairs.template operator()<true>());
+      return true;
+    }
+  }
+  put([&](int i, const octet<2>& x) {
+    const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
+    return encode_eight<Out>([&](int k) {
+      return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
+    });
+  });
+  open = (open | open >> 16) & ((1u << Groups) - 1);
+#pragma unroll 1
+  for (; open != 0; open &= open - 1) {
+    put_one(__ffs(static_cast<int>(open)) - 1,
+            by_pairs.template operator()<false>());
   }
   return true;
 }

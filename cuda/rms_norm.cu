@@ -1,5 +1,7 @@
 #include <cuda_runtime.h>
 
+#include <type_traits>
+
 #include "cuda/launch.cuh"
 #include "cuda/rms_norm.cuh"
 #include "cuda/rms_norm_whole.cuh"
@@ -19,11 +21,19 @@ void launch(const request& r, const rms_job& job, CUstream_st* stream) {
   r.launched();
 }
 
-template <class Out, int Rows>
+/// `Steps`: those for which E4M3 has kernels of their own.
+template <class Out, int Rows, int... Steps>
 void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
   const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
+  auto kernel = rms_norm_whole<Out, Rows, 0>;
+  if constexpr (std::is_same_v<Out, e4m3_elements>) {
+    const auto take = [&](int steps, auto of_steps) {
+      if (job.x.rows.cols == steps * rms_whole_stride) kernel = of_steps;
+    };
+    (take(Steps, rms_norm_whole<Out, Rows, Steps>), ...);
+  }
   r.need_gpu();
-  launch_after(stream, rms_norm_whole<Out, Rows>, blocks, row_threads, job);
+  launch_after(stream, kernel, blocks, row_threads, job);
   r.launched();
 }
 
@@ -43,9 +53,9 @@ template <class Out>
 void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
   const std::ptrdiff_t octets = ceil_div(job.x.rows.cols, rms_stride);
   if (is_whole(job)) {
-    return (octets <= 1   ? launch_whole<Out, 4>
-            : octets <= 2 ? launch_whole<Out, 2>
-                          : launch_whole<Out, 1>)(r, job, stream);
+    return (octets <= 1   ? launch_whole<Out, 4, 1, 2>
+            : octets <= 2 ? launch_whole<Out, 2, 3, 4>
+                          : launch_whole<Out, 1, 5, 6, 7, 8>)(r, job, stream);
   }
   (octets <= 1            ? launch<Out, 4, false>
    : octets <= 2          ? launch<Out, 2, false>

@@ -77,8 +77,9 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
 }  // namespace detail
 
 /// x, y and w are of BF16 and whole, of a multiple of eight columns, at most
-/// rms_whole_columns / Rows.
-template <class Out, int Rows>
+/// rms_whole_columns / Rows. `Steps`: x has so many times rms_whole_stride
+/// columns, all threads the same octets; 0: any number.
+template <class Out, int Rows, int Steps>
 __global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
   using detail::rms_octet;
@@ -90,7 +91,14 @@ __global__ void __launch_bounds__(row_threads, 8)
   const device_rows& in = job.x.rows;
   const int cols = static_cast<int>(in.cols);
   const int col0 = rms_run * static_cast<int>(threadIdx.x);
-  const auto has = [&](int c) { return col0 + c * rms_whole_stride < cols; };
+  const auto has = [&](int c) {
+    return Steps != 0 ? c < Steps : col0 + c * rms_whole_stride < cols;
+  };
+  const auto octet_at = [&](const char* row, int c) {
+    return Steps != 0 && c >= Steps
+               ? rms_octet{}
+               : detail::load_if(has(c), row + c * rms_whole_stride * 2);
+  };
 
   const char* first[Rows];
 #pragma unroll
@@ -103,8 +111,7 @@ __global__ void __launch_bounds__(row_threads, 8)
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const int c = i % of_row;
-    x[i] =
-        detail::load_if(has(c), first[i / of_row] + c * rms_whole_stride * 2);
+    x[i] = octet_at(first[i / of_row], c);
   }
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
@@ -150,11 +157,9 @@ __global__ void __launch_bounds__(row_threads, 8)
   for (int r = 0; r < Rows; ++r) {
     rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
   }
-  char* const y_at = y.row<2>(row0) + col0 * 2;
-  const auto weights = [&](int c) {
-    return detail::load_if(
-        has(c), job.w.rows.row<2>(0) + (col0 + c * rms_whole_stride) * 2);
-  };
+  const char* w_at = job.w.rows.row<2>(0) + col0 * 2;
+  asm volatile("" : "+l"(w_at));  // else found again for each octet
+  const auto weights = [&](int c) { return octet_at(w_at, c); };
   rms_octet next = weights(0);
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {
@@ -173,10 +178,16 @@ __global__ void __launch_bounds__(row_threads, 8)
       for (int k = 0; k < 8; k += 2) {
         v.words[k / 2] = to_bf16(value(k), value(k + 1));
       }
-      if (y.data != nullptr && r < rows) {
-        store<2>(y_at + r * y.stride * 2, c * rms_whole_stride,
-                 (c + 1) * rms_whole_stride, true, v);
-      }
+    }
+  }
+  if (y.data != nullptr) {
+    char* const y_at = y.row<2>(row0) + col0 * 2;
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int r = i / of_row, c = i % of_row;
+      if (!has(c) || r >= rows) continue;
+      store<2>(y_at + r * y.stride * 2, c * rms_whole_stride,
+               (c + 1) * rms_whole_stride, true, x[i]);
     }
   }
   if (!makes_codes) return;
@@ -196,19 +207,32 @@ __global__ void __launch_bounds__(row_threads, 8)
   if (done) {
     const device_rows& codes_out = job.out.codes;
     char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
-    done = detail::by_factors<Out>(job.plan, mine, largest, [&](auto codes_of) {
+    const auto put = [&](int i, const octet<Out::bytes>& codes) {
+      const int r = i / of_row, c = i % of_row;
+      if (!has(c) || r >= rows) return;
+      store<Out::bytes>(codes_at + r * codes_out.stride * Out::bytes,
+                        c * rms_whole_stride, (c + 1) * rms_whole_stride, true,
+                        codes);
+    };
+    const auto put_codes = [&](auto codes_of) {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         const int c = i % of_row;
-        if (c * rms_whole_stride >= cols) continue;
-        const auto codes = codes_of(i, x[i]);
-        if (has(c) && i / of_row < rows) {
-          store<Out::bytes>(
-              codes_at + i / of_row * codes_out.stride * Out::bytes,
-              c * rms_whole_stride, (c + 1) * rms_whole_stride, true, codes);
-        }
+        const bool is_wanted =  // by a lane of the warp
+            Steps != 0 ? has(c) : c * rms_whole_stride < cols;
+        if (is_wanted) put(i, codes_of(i, x[i]));
       }
-    });
+    };
+    const auto put_group = [&](int group, auto codes_of) {
+      rms_octet v = x[0];
+#pragma unroll
+      for (int i = 1; i < count; ++i) {
+        if (i == group) v = x[i];
+      }
+      put(group, codes_of(group, v));
+    };
+    done = detail::by_factors<Out, count>(job.plan, mine, largest, put_codes,
+                                          put_group);
   }
   if (!done) detail::finish_whole_rms<Out, Rows>(job, my_rstd);
 }

@@ -121,9 +121,20 @@ class octet_writer {
 
   /// Row i, one after the other.
   __device__ void put(int i, const octet<Bytes>& x) {
-    if (i < left_) store<Bytes>(at_, 0, 8, true, x);
+    if (i < left_) {
+      __builtin_assume(__isGlobal(at_));
+      store<Bytes>(at_, 0, 8, true, x);
+    }
     at_ += stride_;
     forget();
+  }
+  /// Row i, of a writer that has not advanced.
+  __device__ void put_at(int i, const octet<Bytes>& x) {
+    at_ += i * stride_;
+    if (i < left_) {
+      __builtin_assume(__isGlobal(at_));
+      store<Bytes>(at_, 0, 8, true, x);
+    }
   }
 
  private:

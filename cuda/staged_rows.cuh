@@ -87,6 +87,8 @@ struct staged_boxes {
       for (ptx::barrier& part : parts) ptx::initialize(part, 1);
       ptx::fence_barriers();
     }
+    // The assembler lets another lane do it: racecheck wants that ordered.
+    __syncwarp();
   }
   /// Has the copy engine bring them. By the whole warp.
   template <unsigned Threads, class Job, int... Bytes>
@@ -138,17 +140,31 @@ quantize_staged(const quantizer_plan& plan, const Octets& octets,
   largest = of_second ? largest & 0xffff0000 : largest << 16;
   group_factors mine;
   if (!find_groups(plan, {}, octets, largest, mine)) return {true};
-  const bool done = by_factors<Out>(plan, mine, largest, [&](auto codes_of) {
-    const auto put_codes = [&](int first_group, auto of) {
+  constexpr bool has_second = Octets::count > staged_rows;
+  const auto put_codes = [&](auto codes_of) {
+    const auto put_target = [&](int first_group, auto of) {
       auto to = writer_of<Out>(octets, first_group);
 #pragma unroll 4
       for (int i = 0; i < staged_rows; ++i) {
         to.put(i, codes_of(first_group + i, of(i)));
       }
     };
-    put_codes(0, first);
-    if constexpr (Octets::count > staged_rows) put_codes(staged_rows, second);
-  });
+    put_target(0, first);
+    if constexpr (has_second) put_target(staged_rows, second);
+  };
+  const auto put_group = [&](int group, auto codes_of) {
+    const int i = group % staged_rows;
+    const bool is_first = !has_second || group < staged_rows;
+    const octet<2> x = is_first ? octet<2>{first(i)} : octet<2>{second(i)};
+    const auto codes = codes_of(group, x);
+    if (is_first) {
+      writer_of<Out>(octets, 0).put_at(i, codes);
+    } else {
+      writer_of<Out>(octets, staged_rows).put_at(i, codes);
+    }
+  };
+  const bool done =
+      by_factors<Out, Octets::count>(plan, mine, largest, put_codes, put_group);
   return {!done};
 }
 
