@@ -16,8 +16,7 @@ namespace zeroulp::cuda {
 namespace {
 
 /// Blocks of row_threads for half warps of swiglu_rows.
-template <class Matrix>
-unsigned blocks_of(const request& r, const Matrix& x) {
+unsigned blocks_of(const request& r, const const_matrix& x) {
   const unsigned half_warps =
       r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
   return (half_warps - 1) / (row_threads / 16) + 1;
@@ -76,20 +75,27 @@ device_rows checked_rows(const request& r, format f, const const_matrix& x,
   return rows_of(x, bytes_of(f));
 }
 
-/// True iff the kernels for whole octets of E4M3 codes can write all of these;
-/// what has no data is not wanted.
-bool are_whole(std::initializer_list<device_rows> outputs) {
-  return std::all_of(outputs.begin(), outputs.end(), [](const device_rows& x) {
-    return x.data == nullptr || (x.whole && x.cols % 8 == 0);
-  });
-}
+struct staged_input {
+  const device_rows& x;
+  int bytes;  ///< of an element
+};
 
-/// True iff they can have this input in boxes.
-bool has_boxes(const device_rows& x, int bytes) {
-  constexpr std::ptrdiff_t most = std::ptrdiff_t{1} << 30;
-  return x.rows < most && x.stride < most &&
-         x.rows * x.stride < std::ptrdiff_t{1} << 38 &&
-         starts_on(16, x.data, x.stride * bytes);
+/// True iff the staged kernels can have these inputs in boxes, and write these
+/// outputs by whole octets; what has no data is not wanted, but one is. All are
+/// of one shape.
+bool can_be_staged(std::initializer_list<staged_input> inputs,
+                   std::initializer_list<device_rows> outputs) {
+  const auto has_boxes = [](const staged_input& in) {
+    constexpr std::ptrdiff_t most = std::ptrdiff_t{1} << 30;
+    return in.x.rows < most && in.x.stride < most &&
+           in.x.rows * in.x.stride < std::ptrdiff_t{1} << 38 &&
+           starts_on(16, in.x.data, in.x.stride * in.bytes);
+  };
+  const auto is_whole = [](const device_rows& x) {
+    return x.data == nullptr || (x.whole && x.cols % 8 == 0);
+  };
+  return std::all_of(inputs.begin(), inputs.end(), has_boxes) &&
+         std::all_of(outputs.begin(), outputs.end(), is_whole);
 }
 
 /// Checks a cache of an m x n matrix.
@@ -154,10 +160,10 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
   if (caches) job.cache = plan_of(layer.cache);
   const format out_format = format_of(layer.out, makes_h);
   const format cache_format = format_of(layer.cache, caches);
-  if (out_format == e4m3 && cache_format == e4m3 && has_boxes(job.g, 2) &&
-      has_boxes(job.u, 2) &&
-      are_whole({job.g, job.h, job.h_out.codes, job.g_cache.codes,
-                 job.u_cache.codes})) {
+  if (out_format == e4m3 && cache_format == e4m3 &&
+      can_be_staged(
+          {{job.g, 2}, {job.u, 2}},
+          {job.h, job.h_out.codes, job.g_cache.codes, job.u_cache.codes})) {
     launch_after(stream, swiglu_forward_staged,
                  staged_blocks(r, job.g, row_threads), row_threads,
                  {job,
@@ -225,8 +231,8 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   if (makes_codes) job.out = plan_of(layer.out);
   const format out_format = makes_codes ? layer.out.to : e4m3;
   if (job.h.data == nullptr && out_format == e4m3 && layer.cache.to == e4m3 &&
-      has_boxes(job.dh, 2) && has_boxes(job.g, 1) && has_boxes(job.u, 1) &&
-      are_whole({job.dh, job.dg, job.du, job.dg_out.codes, job.du_out.codes})) {
+      can_be_staged({{job.dh, 2}, {job.g, 1}, {job.u, 1}},
+                    {job.dg, job.du, job.dg_out.codes, job.du_out.codes})) {
     (layer.cache.scale == scale_kind::float32
          ? launch_staged<false>
          : launch_staged<true>)(r, job, stream);

@@ -125,7 +125,8 @@ __global__ void __launch_bounds__(row_threads, 6)
     const float g_scale = scale_of(i), u_scale = scale_of(rows + i);
     const detail::quick_gradient<Cache> quick(
         dh[i], g[i], u[i], detail::gate_group_of<Cache>(g_scale, u_scale));
-    bool decided = quick.decided || quick.is_decided_with_zeros(dh[i]);
+    bool decided = quick.decided && (!quick.has_far_ones(dh[i]) ||
+                                     quick.are_near_or_zero(dh[i]));
     if (job.h.data != nullptr) {
       const detail::quick_hidden hidden(
           [&](int k) {

@@ -119,10 +119,10 @@ __device__ gate_group gate_group_of(float g_scale, float u_scale) {
   return group;
 }
 
-/// dg and du of an octet, if they are `decided`. What the bounds say holds for
-/// products that neither are subnormals nor overflow, in any order: dh is 0 or
-/// from 2^-50 to below 2^78, g and u is_quick_scale. `ByOctets`: bounds of
-/// groups may be below 0.
+/// dg and du of an octet, if they are `decided` and dh are_near_or_zero: what
+/// the bounds say holds for products that neither are subnormals nor overflow,
+/// in any order, of dh that is 0 or from 2^-50 to below 2^78, and g and u
+/// is_quick_scale. `ByOctets`: bounds of groups may be below 0.
 template <class Cache, bool ByOctets = true>
 struct quick_gradient {
   bf16_octet dg, du;
@@ -170,11 +170,29 @@ struct quick_gradient {
     // Both ends have one sign: of zeros the sum has another, which is wrong.
     differ_ &= 0x7fff7fff;
     differ_ |= near.any();
-    decided = (differ_ | far_ones(dh)) == 0;
+    decided = differ_ == 0;
   }
-  /// True iff it is decided but for zeros in dh.
-  __device__ bool is_decided_with_zeros(const bf16_octet& dh) const {
-    return differ_ == 0 && are_near_or_zero(dh);
+  /// True iff a magnitude is not within the range; zeros are not.
+  __device__ static bool has_far_ones(const bf16_octet& dh) {
+    // What is above the smallest by less than the range, in 15 bits, has not
+    // the uppermost of them. A half that borrows of the other is far itself.
+    static_assert(range == 0x4000);
+    std::uint32_t above = 0;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      above |= dh.words[k] - (smallest | smallest << 16);
+    }
+    return (above & (range | range << 16)) != 0;
+  }
+  /// True iff each is, or is 0.
+  __device__ static bool are_near_or_zero(const bf16_octet& dh) {
+    bool are = true;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      const std::uint32_t magnitude = dh.element(k) & 0x7fff;
+      are = are && (magnitude == 0 || magnitude - smallest < range);
+    }
+    return are;
   }
 
  private:
@@ -186,28 +204,6 @@ struct quick_gradient {
   /// So many BF16 bits above it, that of 2^78.
   static constexpr std::uint32_t range = 0x4000;
 
-  /// Not 0 iff a magnitude is not within the range.
-  __device__ static std::uint32_t far_ones(const bf16_octet& dh) {
-    constexpr std::uint32_t minus = 0x10000 - smallest;
-    std::uint32_t most = 0;
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-      most =
-          __viaddmax_u16x2(dh.words[k] & 0x7fff7fff, minus | minus << 16, most);
-    }
-    constexpr std::uint32_t beyond = 0x10000 - range;
-    return most & (beyond | beyond << 16);
-  }
-  /// True iff none but 0 is not.
-  __device__ static bool are_near_or_zero(const bf16_octet& dh) {
-    bool are = true;
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      const std::uint32_t magnitude = dh.element(k) & 0x7fff;
-      are = are && (magnitude == 0 || magnitude - smallest < range);
-    }
-    return are;
-  }
   /// The least finite code, but for NaN.
   __device__ static float least_of(const octet<Cache::bytes>& g) {
     const auto smaller = [](std::uint32_t a, std::uint32_t b) {

@@ -28,9 +28,9 @@ struct hidden_tile {
 static __device__ __noinline__ void settle_staged(hidden_tile& tile,
                                                   unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
-    return swiglu_value<device_fp32>(
-        read_element(tile.g.at(place_of_thread(thread), i), k),
-        read_element(tile.u.at(place_of_thread(thread), i), k));
+    const unsigned place = place_of_thread(thread);
+    return swiglu_value<device_fp32>(read_element(tile.g.at(place, i), k),
+                                     read_element(tile.u.at(place, i), k));
   };
   for_open_elements(
       open, find, [&](unsigned thread, int i, int k, float value) {
@@ -62,20 +62,21 @@ __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
                                            unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
     const gate_group& group = tile.groups[thread / 16][i];
+    const unsigned place = place_of_thread(thread);
     const auto number = [&](const octet<1>& codes, float scale) {
       const std::uint32_t code = codes.words[k / 4] >> k % 4 * 8 & 0xff;
       return __fmul_rn(decoded<e4m3_elements>(&code, 0), scale);
     };
     return swiglu_gradient<device_fp32>(
-        number(tile.g.at(place_of_thread(thread), i), group.g_scale),
-        number(tile.u.at(place_of_thread(thread), i), group.u_scale),
-        read_element(tile.dh.at(place_of_thread(thread), i), k));
+        number(tile.g.at(place, i), group.g_scale),
+        number(tile.u.at(place, i), group.u_scale),
+        read_element(tile.dh.at(place, i), k));
   };
   for_open_elements(
       open, find, [&](unsigned thread, int i, int k, const auto& x) {
-        put_element(tile.dh.at(place_of_thread(thread), i), k, x.dg);
-        auto& du = k < 4 ? tile.g : tile.u;
-        put_element(du.at(place_of_thread(thread), i), k % 4, x.du);
+        const unsigned place = place_of_thread(thread);
+        put_element(tile.dh.at(place, i), k, x.dg);
+        put_element((k < 4 ? tile.g : tile.u).at(place, i), k % 4, x.du);
       });
 }
 
@@ -200,23 +201,25 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
     tile.put_du(place.mine, i, x.du);
   };
   const detail::gate_group* const groups = tile.groups[t / 16];
-  std::uint32_t largest;
+  std::uint32_t largest = 0;
   if (has_sigmoids) {
-    std::uint32_t two[rows] = {};
+    if constexpr (Powers) {
+      std::uint32_t two[rows] = {};
 #pragma unroll 1
-    for (int first = 0; first < rows; first += 4) {
-      for (int i = 0; i < 4; i += staged_box_rows) inputs.wait_for(first + i);
+      for (int first = 0; first < rows; first += 4) {
+        for (int i = 0; i < 4; i += staged_box_rows) inputs.wait_for(first + i);
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const detail::tabled_gradient x(dg(first + i), g(first + i),
-                                        u(first + i), groups[first + i],
-                                        memory.sigmoids);
-        put(first + i, x);
-        two[i] = two[4 + i];
-        two[4 + i] = detail::two_largest(x.dg, x.du);
+        for (int i = 0; i < 4; ++i) {
+          const detail::tabled_gradient x(dg(first + i), g(first + i),
+                                          u(first + i), groups[first + i],
+                                          memory.sigmoids);
+          put(first + i, x);
+          two[i] = two[4 + i];
+          two[4 + i] = detail::two_largest(x.dg, x.du);
+        }
       }
+      largest = detail::largest_pair_of_rows(two);
     }
-    largest = detail::largest_pair_of_rows(two);
   } else {
     unsigned open = 0;
     const auto put_rows = [&]<bool ByOctets>() {
@@ -228,11 +231,17 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
           const octet<2> dh = dg(i);
           const detail::quick_gradient<e4m3_elements, ByOctets> x(
               dh, g(i), u(i), groups[i]);
-          if (!x.decided && !x.is_decided_with_zeros(dh)) {
-            open |= 1u << i;
-            continue;
+          // A branch of the warp: lanes that part meet again at a price.
+          bool decided = x.decided;
+          if (__any_sync(all_lanes, x.has_far_ones(dh))) {
+            decided &= x.are_near_or_zero(dh);
           }
-          put(i, x);
+          if (decided) {
+            put(i, x);
+          } else {
+            open |= 1u << rows;
+          }
+          open >>= 1;
         }
       }
     };

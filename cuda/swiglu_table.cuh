@@ -66,17 +66,16 @@ struct sigmoid_table {
 template <>
 struct sigmoid_table<0> {
   __device__ static bool make(float, bool) { return false; }
-  __device__ static float at(float, const std::uint32_t*, int) { return 0; }
 };
 
 /// dg and du of an octet.
 struct tabled_gradient {
   bf16_octet dg, du;
 
-  template <class Table>
+  template <unsigned Threads>
   __device__ tabled_gradient(const bf16_octet& dh, const octet<1>& g,
                              const octet<1>& u, const gate_group& of,
-                             const Table& sigmoids) {
+                             const sigmoid_table<Threads>& sigmoids) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const std::uint32_t g2 = two_halves<e4m3_elements>(g.words, k);
