@@ -145,7 +145,16 @@ __device__ std::uint32_t column_scale(const retile_job& job,
                                       const retiled_rows& rows,
                                       std::uint32_t amax) {
   if (job.r.rule != retile_rule::amax) return rows.max_scale(job);
-  return amax == 0 ? fp32_one : scale_of<Powers>(job.plan, amax).scale;
+  if (amax == 0) return fp32_one;
+  const quantizer_plan& p = job.plan;
+  if constexpr (Powers) {
+    return scale_of<true>(p, amax).scale;
+  } else {
+    // By zeroulp's convention, which inverts nothing.
+    return __float_as_uint(
+        scale_quotient(__uint_as_float(amax), __uint_as_float(p.max),
+                       __uint_as_float(p.reciprocal), p.correction));
+  }
 }
 
 /// The factors of a column; low < 0: the core's. As two FP16 numbers: `halves`.

@@ -266,11 +266,12 @@ __device__ void retile_strip(const strip_job& job, strip_place place,
 
   const bool by_amax = any.r.rule == retile_rule::amax;
   std::uint32_t t = column_scale<false>(any, stage.rows, amax);
-  const bool is_core =
-      (by_amax ? amax != 0 && !is_ordinary(amax) : amax >= fp32_infinity) ||
-      !is_ordinary(t);
-  // See set_scale of retiled_columns; 0 makes codes that are not `open`.
-  const float inverse = is_core ? 0 : rcp(__uint_as_float(t));
+  const bool is_quick =
+      (by_amax ? amax == 0 || is_ordinary(amax) : amax < fp32_infinity) &
+      is_ordinary(t);
+  // See set_scale of retiled_columns; 0, which makes codes that are not `open`,
+  // iff the column is the core's.
+  const float inverse = is_quick ? rcp(__uint_as_float(t)) : 0;
   if (l.is_first()) {
     columns.factors[l.column()] = {__fmul_rn(inverse, any.plan.low),
                                    __fmul_rn(inverse, any.plan.high)};
@@ -310,7 +311,7 @@ __device__ void retile_strip(const strip_job& job, strip_place place,
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
   __syncwarp();
-  if (is_core) t = retile_column<From, To>(job, place, strip, stage);
+  if (inverse == 0) t = retile_column<From, To>(job, place, strip, stage);
   if (l.is_first()) {
     put_kept(any.to_scales, place.col0 + strip_width * strip + l.column(),
              place.row0 / tile_edge, t);
@@ -347,7 +348,8 @@ __global__ void __launch_bounds__(strip_threads, strip_blocks)
   }
   __syncthreads();
   ptx::wait_for_kernels_before();
-  const unsigned warp = threadIdx.x / 32;
+  // Of one value for all lanes, as the compiler cannot see otherwise.
+  const unsigned warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   if (warp == strips) {
     detail::copy_codes(job, ring);
   } else if (warp > strips) {
