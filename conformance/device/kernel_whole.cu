@@ -179,6 +179,23 @@ void alter_some(word_matrix& scales, counter_rng& rng) {
   }
 }
 
+/// Compares a backward pass of the kernels with that of the host.
+void hold_backward(const training_functions& gpu, const training_functions& cpu,
+                   const std::string& name, const swiglu_layer& layer,
+                   const word_matrix& dh, const quantized_words& g,
+                   const quantized_words& u, verdict& v) {
+  const quantized_in of_g{g.codes.view(), g.scales.view()};
+  const quantized_in of_u{u.codes.view(), u.scales.view()};
+  const backward_result right(cpu, layer, dh.view(), of_g, of_u);
+  const backward_result got(gpu, layer, dh.view(), of_g, of_u);
+  both_results both(name, v);
+  both.compare("h", got.h, right.h);
+  both.compare("dg", got.dg, right.dg);
+  both.compare("du", got.du, right.du);
+  both.compare("dg quantized", got.dg_out, right.dg_out);
+  both.compare("du quantized", got.du_out, right.du_out);
+}
+
 void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
                  const whole_case& c, counter_rng& rng, verdict& v) {
   const swiglu_layer layer{c.q, c.q};
@@ -197,22 +214,11 @@ void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
   forward.compare("the cache of g", got.g, right.g);
   forward.compare("the cache of u", got.u, right.u);
 
-  const auto cached = [](const quantized_words& x) {
-    return quantized_in{x.codes.view(), x.scales.view()};
-  };
   quantized_words of_g = right.g, of_u = right.u;
   if (rng.one_in(3)) {
     alter_some(of_g.scales, rng), alter_some(of_u.scales, rng);
   }
-  const backward_result expected(cpu, layer, dh.view(), cached(of_g),
-                                 cached(of_u));
-  const backward_result had(gpu, layer, dh.view(), cached(of_g), cached(of_u));
-  both_results backward("backward, " + c.name, v);
-  backward.compare("h", had.h, expected.h);
-  backward.compare("dg", had.dg, expected.dg);
-  backward.compare("du", had.du, expected.du);
-  backward.compare("dg quantized", had.dg_out, expected.dg_out);
-  backward.compare("du quantized", had.du_out, expected.du_out);
+  hold_backward(gpu, cpu, "backward, " + c.name, layer, dh, of_g, of_u, v);
 }
 
 verdict check_swiglu(const effort& e) {
@@ -250,8 +256,16 @@ std::uint32_t any_gradient(counter_rng& rng) {
                         : bf16_number(content::normal, rng);
 }
 
+/// Too small or too large for quick arithmetic.
+std::uint32_t far_gradient(counter_rng& rng) {
+  const auto exponent = static_cast<std::uint32_t>(
+      rng.one_in(2) ? rng.between(1, 40) : rng.between(217, 254));
+  return exponent << 7 | (rng.next32() & 0x807f);
+}
+
 /// Caches as no quantizer need have left them, of any codes under any scales;
-/// gradients among which are zeros and any bits.
+/// gradients among which are zeros and any bits, or some far ones, with larger
+/// scales beside them.
 verdict check_any_cache(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
@@ -259,19 +273,21 @@ verdict check_any_cache(const effort& e) {
   const auto rounds = cases(e, 60, 600);
   for (std::uint64_t i = 0; i < rounds; ++i) {
     constexpr format formats[] = {e4m3, e5m2, e5m6};
-    constexpr std::ptrdiff_t widths[] = {8, 136, 520, 2184};
+    constexpr std::ptrdiff_t widths[] = {8, 136, 512, 520, 2184};
     const format cached = formats[i % 3];
     const bool is_power = rng.one_in(2);
     const auto kind = is_power ? scale_kind::pow2 : scale_kind::float32;
     const quantizer q{bf16, e4m3, zeroulp_convention, kind, {1, tile}};
     quantizer cache = q;
     cache.to = cached;
-    const std::ptrdiff_t m = rng.between(1, 17), n = widths[rng.below(4)];
+    const std::ptrdiff_t m = rng.between(1, 17), n = widths[rng.below(5)];
     quantized_words g(cache, m, n), u(cache, m, n);
     word_matrix dh(m, n);
     // Some gates are all finite but for few: else there is NaN everywhere.
     const std::uint32_t one_in = rng.one_in(2) ? 1 : 200;
-    const auto draw = [&](quantized_words& x) {
+    const bool is_far = rng.one_in(3);
+    const std::uint32_t far_one_in = rng.one_in(2) ? 2 : 100;
+    const auto draw = [&](quantized_words& x, bool is_large) {
       for (std::ptrdiff_t r = 0; r < m; ++r) {
         for (std::ptrdiff_t c = 0; c < n; ++c) {
           const auto any = static_cast<std::uint32_t>(
@@ -284,30 +300,30 @@ verdict check_any_cache(const effort& e) {
       }
       for (std::ptrdiff_t r = 0; r < x.scales.view().rows; ++r) {
         for (std::ptrdiff_t c = 0; c < x.scales.view().cols; ++c) {
-          x.scales.view()(r, c) = any_scale(is_power && !rng.one_in(50), rng);
+          const bool as_power = is_power && !rng.one_in(50);
+          const auto exponent =
+              static_cast<std::uint32_t>(rng.between(127, 156));
+          x.scales.view()(r, c) =
+              is_large
+                  ? exponent << 23 | (as_power ? 0 : rng.next32() & 0x7fffff)
+                  : any_scale(as_power, rng);
         }
       }
     };
-    draw(g), draw(u);
+    draw(g, false), draw(u, is_far);
     for (std::ptrdiff_t r = 0; r < m; ++r) {
       for (std::ptrdiff_t c = 0; c < n; ++c) {
-        dh.view()(r, c) = any_gradient(rng);
+        dh.view()(r, c) = !is_far ? any_gradient(rng)
+                          : rng.one_in(far_one_in)
+                              ? far_gradient(rng)
+                              : bf16_number(content::normal, rng);
       }
     }
-    const swiglu_layer layer{cache, q};
-    const quantized_in of_g{g.codes.view(), g.scales.view()};
-    const quantized_in of_u{u.codes.view(), u.scales.view()};
-    const backward_result expected(cpu, layer, dh.view(), of_g, of_u);
-    const backward_result had(gpu, layer, dh.view(), of_g, of_u);
-    both_results both(std::string(name_of(cached)) + ", " +
-                          std::string(name_of(kind)) + ", " +
-                          std::to_string(m) + " x " + std::to_string(n),
-                      v);
-    both.compare("h", had.h, expected.h);
-    both.compare("dg", had.dg, expected.dg);
-    both.compare("du", had.du, expected.du);
-    both.compare("dg quantized", had.dg_out, expected.dg_out);
-    both.compare("du quantized", had.du_out, expected.du_out);
+    hold_backward(gpu, cpu,
+                  std::string(name_of(cached)) + ", " +
+                      std::string(name_of(kind)) + ", " + std::to_string(m) +
+                      " x " + std::to_string(n),
+                  {cache, q}, dh, g, u, v);
   }
   return v;
 }
@@ -315,7 +331,10 @@ verdict check_any_cache(const effort& e) {
 verdict check_rms_norm(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
-  for_each_case(e, 22, {8, 136, 2048, 4096, 7168, 8192},
+  // Each number of whole steps of 1024 columns, and widths between.
+  for_each_case(e, 22,
+                {8, 136, 1024, 2040, 2048, 3072, 4088, 4096, 5120, 6144, 7168,
+                 8184, 8192},
                 [&](const whole_case& c, counter_rng& rng) {
                   const rms_layer layer{bf16, bf16, 0x358637bd, c.q};  // 1e-6
                   const word_matrix x = numbers(c.kind, c.m, c.n, rng);
