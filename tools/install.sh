@@ -6,6 +6,14 @@
 #   tools/install.sh mpi     what -DZEROULP_MPI=ON needs besides
 set -euo pipefail
 
+case ${1-} in
+  "" | test | mpi) ;;
+  *)
+    echo "install.sh: nothing is known as '$1'; use no argument, test or mpi" >&2
+    exit 2
+    ;;
+esac
+
 packages=(
   g++ cmake make libeigen3-dev libboost-dev libmpfr-dev libgmp-dev libcli11-dev
   nlohmann-json3-dev libfmt-dev zlib1g-dev libhwy-dev gnuplot-nox

@@ -10,6 +10,12 @@
 # ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
 # exhaustive; ZEROULP_LEVEL=3 tools/test.sh gcc takes hours.
 set -euo pipefail
+case ${1-} in
+  -h | --help)
+    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+    exit 0
+    ;;
+esac
 cd "$(dirname "$0")/.."
 
 # Not the build that run.sh keeps: this one is in haste (see gcc_build).

@@ -71,6 +71,10 @@ recipe choose_recipe(const gemm_request& q) {
 /// Named recipes are valid; another interval may not be.
 void check_interval(const recipe& r, const gemm_request& q) {
   if (is_valid(r)) return;
+  if (r.acc.length == 0) {
+    throw input_error(
+        fmt::format("--interval {}: {} takes none", q.interval, q.recipe));
+  }
   const int groups = std::max(r.a.k, r.b.k);
   throw input_error(fmt::format(
       "--interval {}: {} takes multiples of its step, {}{}", q.interval,
@@ -95,6 +99,12 @@ void run_gemm(const gemm_request& q) {
   const operand b = as_operand(tb);
   check_groups(a, r.a, q.a, q.recipe);
   check_groups(b, r.b, q.b, q.recipe);
+  if (a.codes.cols != b.codes.cols) {
+    throw input_error(fmt::format(
+        "{} is {} x {}, {} is {} x {}: both must "
+        "have the same K",
+        q.a, a.codes.rows, a.codes.cols, q.b, b.codes.rows, b.codes.cols));
+  }
   r = engine::for_operands(r, ta.element, tb.element);
   check_interval(r, q);
   matrix<std::uint32_t> c;
@@ -169,6 +179,7 @@ void add_gemm(CLI::App& app, outcome&) {
                 "a kernel for the recipe, else by the emulator");
   sub->add_flag("--json", q->as_json);
   add_reference(sub);
+  sub->get_option("--gpu")->excludes(sub->get_option("--reference"));
   sub->callback([q] { run_gemm(*q); });
 }
 

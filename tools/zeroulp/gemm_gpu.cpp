@@ -133,6 +133,7 @@ std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
                         const gemm_operand<std::uint32_t>& b,
                         matrix_view<const std::uint32_t> c,
                         matrix_view<std::uint32_t> d) {
+  (void)require_gpu("gemm --gpu");
   const device_operand on_a(a), on_b(b);
   const bool adds = r.end == epilogue::accumulate;
   const device_matrix given(c, 4);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 
 #include "program.hpp"
 #include "tensor_dir.hpp"
@@ -184,6 +186,11 @@ tensor transpose(const tensor& t) {
 }
 
 void run_retile(const retile_request& q) {
+  std::error_code absent;
+  if (std::filesystem::equivalent(q.dir, q.out, absent)) {
+    throw input_error(fmt::format(
+        "--out {}: this is what is re-tiled; name another directory", q.out));
+  }
   tensor source = read_tensor(q.dir);
   const auto rule = parse_retile_rule(q.rule);
   const format to = q.to.empty() ? source.element : parse_format(q.to);
@@ -268,7 +275,7 @@ void add_tensor(CLI::App& app, outcome&) {
   quantize->callback([z] { run_quantize(*z); });
 
   auto* dequantize = add_command(app, "dequantize", "Codes times scales, FP32",
-                                 "zeroulp dequantize qx --out x.npy");
+                                 "zeroulp dequantize qx --out back.npy");
   auto d = std::make_shared<dequantize_request>();
   dequantize->add_option("DIR", d->dir, "written by quantize")->required();
   dequantize->add_option("--out", d->out, ".npy to write")->required();

@@ -81,6 +81,7 @@ for to in fp64 ue8m0 nope; do
 done
 refuses retile_refuses_an_unknown_rule unknown retile qx --rule x --out bad
 refuses retile_only_transposes_weights transposed retile qw --to e5m2 --out bad
+refuses retile_refuses_its_own_place 'name another' retile qx --out ./qx
 run 0 quantize x.npy --group 2x4 --out q24
 refuses retile_refuses_other_groups 're-tiled' retile q24 --out bad
 
