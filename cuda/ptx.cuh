@@ -103,6 +103,13 @@ __device__ inline void copy_sixteen(void* to, const void* from) {
                : "memory");
 }
 
+/// Has the L2 bring what is around an address of the GPU's own memory. Kernels
+/// before may yet write there: in the L2, where all their writes meet.
+__device__ inline void prefetch_line(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at))
+               : "memory");
+}
+
 /// Copies the box of a tensor map at (column, row) of a matrix to shared
 /// memory; `b` counts its bytes. Elements outside the matrix are zeros.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,

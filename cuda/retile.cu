@@ -34,8 +34,7 @@ void launch_strips(const request& asked, const retile_job& job, unsigned tiles,
   const auto kernel = retile_strips<From, To>;
   asked.require(cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  const unsigned blocks = std::min(
-      tiles, asked.multiprocessors() * static_cast<unsigned>(strip_blocks));
+  const unsigned blocks = std::min(tiles, asked.multiprocessors());
   launch_after(stream, kernel, blocks, strip_threads, strips, bytes);
 }
 

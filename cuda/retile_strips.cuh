@@ -1,7 +1,8 @@
 // Defines the re-tiling kernel of one-byte codes under FP32 scales, in rows
-// that start on 16 bytes. Its blocks stay: one warp copies tiles of 128 x 128
-// codes into a ring in shared memory, one the scales of their rows, and eight
-// re-tile a strip of 16 columns each, without a barrier between them.
+// that start on 16 bytes. Its blocks stay, one a multiprocessor: four warps
+// copy tiles of 128 x 128 codes, and the scales of their rows, into a ring in
+// shared memory; sixteen take strips of 16 columns as they come and re-tile
+// them, without a barrier between them.
 //
 //   codes of a strip -> values v = code * s, kept in registers; amax of the
 //   columns -> a lane a column: its scale t and factors of 1 / t -> codes of v
@@ -24,10 +25,17 @@ namespace zeroulp::cuda {
 
 inline constexpr unsigned strip_width = 16;
 inline constexpr unsigned strips = tile_edge / strip_width;  ///< of a tile
-inline constexpr int strip_threads = 32 * (strips + 2);
-inline constexpr int strip_blocks = 2;  ///< of a multiprocessor
-/// Of the ring. With more, what all blocks ask for at first comes later.
-inline constexpr unsigned strip_stages = 3;
+inline constexpr unsigned strip_workers = 16;  ///< warps that re-tile
+/// Of the others, two copy codes, a half of each tile, and two scales, of every
+/// other tile.
+inline constexpr unsigned strip_copiers = 2;
+inline constexpr int strip_threads = 32 * (strip_workers + 2 * strip_copiers);
+inline constexpr unsigned strip_stages = 6;  ///< of the ring
+/// Those filled at first: all blocks ask for theirs at once, and the first tile
+/// would come later beside more.
+inline constexpr unsigned first_strip_stages = 4;
+static_assert(strip_copiers == 2 && strip_stages % strip_copiers == 0 &&
+              strip_workers < strips * strip_stages);
 
 /// A retile_job of less than 2^31 - 256 rows and columns and such strides, all
 /// columns in whole strips.
@@ -55,22 +63,27 @@ struct strip_lane {
 struct strip_tile {
   uint4 places[tile_edge][strips];
 
-  /// Place i of the eight is element 8 i.
-  __device__ uint4* eight(unsigned index, unsigned strip) {
-    return &places[8 * index][(strip ^ index) % 8];
+  /// What is so many bytes on in strip 0; in another, bits 4 to 6 differ.
+  template <class T>
+  __device__ T* at(unsigned bytes, unsigned strip) {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(places) +
+                                (bytes ^ strip_width * strip));
   }
-  /// The codes of row i of a lane: element 16 i.
-  __device__ const uint2* codes(strip_lane l, unsigned strip) {
-    return reinterpret_cast<const uint2*>(eight(l.r, strip)) + l.h;
+  __device__ static unsigned eight(unsigned index) {
+    return 1024 * index + 16 * (index % 8);
+  }
+  /// The codes of a lane: row i is element 16 i.
+  __device__ static unsigned codes(strip_lane l) {
+    return eight(l.r) + 8 * l.h;
   }
   /// Transposed, of columns 8 h to 8 h + 7 the codes of rows 16 m to 16 m + 15:
   /// column j is element 8 j. Neither writes nor reads meet in a bank.
-  __device__ uint4* sixteen(unsigned h, unsigned m, unsigned strip) {
-    return eight(8 * h + (m ^ 4 * h), strip);
+  __device__ static unsigned sixteen(unsigned h, unsigned m) {
+    return eight(8 * h + (m ^ 4 * h));
   }
   /// The same of rows 8 r to 8 r + 7: column j is element 16 j.
-  __device__ octet<1>* octets(unsigned h, unsigned r, unsigned strip) {
-    return reinterpret_cast<octet<1>*>(sixteen(h, r / 2, strip)) + r % 2;
+  __device__ static unsigned octets(unsigned h, unsigned r) {
+    return sixteen(h, r / 2) + 8 * (r % 2);
   }
 };
 
@@ -79,90 +92,128 @@ struct strip_columns {
   std::uint32_t scale[strip_width];
 };
 
+/// Where a tile begins, and how many strips it has.
+struct alignas(16) strip_place {
+  unsigned row0, col0;
+  unsigned count;
+};
+
 struct strip_stage {
   strip_tile tile;
   retiled_rows rows;
+  strip_place place;
 };
 
 struct strip_ring {
   strip_stage stages[strip_stages];
-  strip_columns columns[strips];
+  strip_columns columns[strip_workers];
   ptx::barrier full[strip_stages], empty[strip_stages];
+  unsigned next;  ///< of the block's strips, eight a tile: the first not taken
 };
 
-/// Where a tile begins.
-struct strip_place {
-  unsigned row0, col0;
+/// Every gridDim.x-th tile is a block's.
+__device__ inline unsigned tiles_of_block(const strip_job& job) {
+  return (job.tiles - 1 - blockIdx.x) / gridDim.x + 1;
+}
 
-  __device__ strip_place(const strip_job& job, unsigned index) {
-    const auto at = job.any.codes.tiles.divide(index);
-    row0 = tile_edge * at.quotient, col0 = tile_edge * at.rest;
-  }
+/// Of the block's tile i.
+__device__ inline strip_place place_of_tile(const strip_job& job, unsigned i) {
+  const auto at = job.any.codes.tiles.divide(i * gridDim.x + blockIdx.x);
+  const unsigned col0 = tile_edge * at.rest;
+  return {tile_edge * at.quotient, col0,
+          min(strips, (job.cols - col0) / strip_width)};
+}
+
+/// The stage of the block's tile i, and how often it was used before, modulo
+/// two.
+struct strip_turn {
+  unsigned stage, parity;
+
+  __device__ explicit strip_turn(unsigned i)
+      : stage(i % strip_stages), parity(i / strip_stages % 2) {}
 };
 
-/// Calls use(place, stage, parity) for the block's tiles, one after the other;
-/// `parity`: what stages have in their first turn.
-template <class Use>
-__device__ void for_each_tile(const strip_job& job, unsigned parity, Use use) {
-  unsigned stage = 0;
+/// Has the L2 bring a quarter of the block's first tiles, and of their scales.
+__device__ inline void prefetch_quarter(const strip_job& job,
+                                        unsigned quarter) {
+  const unsigned tiles = min(tiles_of_block(job), strip_workers / strips);
 #pragma unroll 1
-  for (unsigned index = blockIdx.x; index < job.tiles; index += gridDim.x) {
-    use(strip_place(job, index), stage, parity);
-    if (++stage == strip_stages) stage = 0, parity ^= 1;
+  for (unsigned i = 0; i < tiles; ++i) {
+    const strip_place place = place_of_tile(job, i);
+    const unsigned first = place.row0 + tile_edge / 4 * quarter;
+    const unsigned row = min(first + threadIdx.x % 32, job.rows - 1);
+    ptx::prefetch_line(job.any.codes.row<1>(0) +
+                       std::uint64_t{row} * job.stride + place.col0);
+    job.any.scales.prefetch(row, place.col0 / tile_edge);
   }
 }
 
-/// Asks for the codes of a tile, by a warp. Rows beyond the matrix repeat its
+/// Asks for half of a tile's rows, by a warp. Rows beyond the matrix repeat its
 /// last one; columns beyond are left as they are.
-__device__ inline void copy_tile(const strip_job& job, strip_place place,
-                                 strip_tile& to) {
-  const unsigned first = threadIdx.x % 32 / 8, strip = threadIdx.x % 8;
-  const unsigned col = place.col0 + strip_width * strip;
-  if (col >= job.cols) return;
-  const char* const codes = job.any.codes.row<1>(0) + col;
+__device__ inline void copy_half(const strip_job& job, strip_place place,
+                                 unsigned half, strip_tile& to) {
+  const unsigned strip = threadIdx.x % 8;
+  if (strip >= place.count) return;
+  const unsigned first = tile_edge / 2 * half + threadIdx.x % 32 / 8;
+  const unsigned row0 = place.row0 + first;
+  const char* const codes =
+      job.any.codes.row<1>(0) + place.col0 + strip_width * strip;
   const auto copy = [&](unsigned i, const char* from) {
-    ptx::copy_sixteen(to.eight(i / 2, strip) + 8 * (first + i % 2 * 4), from);
+    ptx::copy_sixteen(&to.places[first + 4 * i][(strip ^ i / 2) % 8], from);
   };
   if (place.row0 + tile_edge <= job.rows) {
-    const char* from = codes + std::uint64_t{place.row0 + first} * job.stride;
+    const char* from = codes + std::uint64_t{row0} * job.stride;
     const std::uint64_t step = std::uint64_t{4} * job.stride;
-#pragma unroll 8
-    for (unsigned i = 0; i < 32; ++i, from += step) copy(i, from);
+#pragma unroll
+    for (unsigned i = 0; i < 16; ++i, from += step) copy(i, from);
   } else {
 #pragma unroll 1
-    for (unsigned i = 0; i < 32; ++i) {
-      const unsigned row = min(place.row0 + first + 4 * i, job.rows - 1);
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned row = min(row0 + 4 * i, job.rows - 1);
       copy(i, codes + std::uint64_t{row} * job.stride);
     }
   }
 }
 
-__device__ inline void copy_codes(const strip_job& job, strip_ring& ring) {
-  for_each_tile(job, 1,
-                [&](strip_place place, unsigned stage, unsigned parity) {
-                  ptx::wait(ring.empty[stage], parity);
-                  copy_tile(job, place, ring.stages[stage].tile);
-                  ptx::arrive_after_copies(ring.full[stage]);
-                });
+__device__ inline void copy_codes(const strip_job& job, unsigned half,
+                                  strip_ring& ring) {
+  const unsigned tiles = tiles_of_block(job);
+#pragma unroll 1
+  for (unsigned i = 0; i < tiles; ++i) {
+    const strip_turn turn(i);
+    const strip_place place = place_of_tile(job, i);
+    ptx::wait(ring.empty[turn.stage], turn.parity ^ 1);
+    if (i >= first_strip_stages && i < strip_stages) {
+      ptx::wait(ring.full[0], 0);
+    }
+    copy_half(job, place, half, ring.stages[turn.stage].tile);
+    ptx::arrive_after_copies(ring.full[turn.stage]);
+  }
 }
 
-__device__ inline void copy_scales(const strip_job& job, strip_ring& ring) {
-  for_each_tile(
-      job, 1, [&](strip_place place, unsigned stage, unsigned parity) {
-        const unsigned lane = threadIdx.x % 32;
-        std::uint32_t scales[4];
+/// And the places of tiles.
+__device__ inline void copy_scales(const strip_job& job, unsigned first,
+                                   strip_ring& ring) {
+  const unsigned tiles = tiles_of_block(job), lane = threadIdx.x % 32;
+#pragma unroll 1
+  for (unsigned i = first; i < tiles; i += strip_copiers) {
+    const strip_turn turn(i);
+    const strip_place place = place_of_tile(job, i);
+    std::uint32_t scales[4];
 #pragma unroll
-        for (unsigned q = 0; q < 4; ++q) {
-          const unsigned row = min(place.row0 + 32 * q + lane, job.rows - 1);
-          scales[q] = job.any.scales.at(row, place.col0 / tile_edge);
-        }
-        ptx::wait(ring.empty[stage], parity);
+    for (unsigned q = 0; q < 4; ++q) {
+      const unsigned row = min(place.row0 + 32 * q + lane, job.rows - 1);
+      scales[q] = job.any.scales.at(row, place.col0 / tile_edge);
+    }
+    strip_stage& stage = ring.stages[turn.stage];
+    ptx::wait(ring.empty[turn.stage], turn.parity ^ 1);
 #pragma unroll
-        for (unsigned q = 0; q < 4; ++q) {
-          ring.stages[stage].rows.put<false>(32 * q + lane, scales[q]);
-        }
-        ptx::arrive(ring.full[stage]);
-      });
+    for (unsigned q = 0; q < 4; ++q) {
+      stage.rows.put<false>(32 * q + lane, scales[q]);
+    }
+    if (lane == 0) stage.place = place;
+    ptx::arrive(ring.full[turn.stage]);
+  }
 }
 
 /// Each lane's amax of its column, of what all lanes have in their own rows:
@@ -183,10 +234,10 @@ __device__ std::uint32_t amax_of_column(std::uint32_t (&most)[8]) {
 /// Does a lane's column by the core; returns its scale.
 template <class From, class To>
 __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
-                                                    strip_place place,
                                                     unsigned strip,
                                                     strip_stage& stage) {
   const strip_lane l;
+  const strip_place place = stage.place;
   const device_rows& from = job.any.codes;
   const auto height = static_cast<int>(
       min(job.rows - place.row0, static_cast<unsigned>(tile_edge)));
@@ -197,11 +248,14 @@ __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
       job.any.r,
       matrix_view<const std::uint8_t>(codes, height, 1, from.stride, 1),
       stage.rows.scales);
+  const auto octet_of = [&](int r) -> octet<1>& {
+    const unsigned at = strip_tile::octets(l.h, static_cast<unsigned>(r));
+    return stage.tile.at<octet<1>>(at, strip)[16 * (l.column() % 8)];
+  };
   // Two lanes have the column: octets in turn.
   for (int i = l.is_first() ? 0 : 8; i < height; i += i % 8 == 7 ? 9 : 1) {
-    stage.tile.octets(l.h, i / 8, strip)[16 * (l.column() % 8)].set(
-        i % 8, retiled_code(job.any.r, codes[i * from.stride],
-                            stage.rows.scales[i], t));
+    octet_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
+                                            stage.rows.scales[i], t));
   }
   return t;
 }
@@ -219,27 +273,29 @@ __device__ inline void store_strip(const strip_job& job, strip_place place,
     const std::uint64_t step = std::uint64_t{4} * job.to_stride;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i, row += step) {
-      *reinterpret_cast<uint4*>(row) =
-          tile.sixteen(i / 2, m, strip)[8 * (first + i % 2 * 4)];
+      *reinterpret_cast<uint4*>(row) = tile.at<uint4>(
+          strip_tile::sixteen(i / 2, m), strip)[8 * (first + i % 2 * 4)];
     }
     return;
   }
 #pragma unroll 1
   for (unsigned i = 0; i < 8; ++i) {
     const unsigned column = lane / 16 + 2 * i, r = lane % 16;
+    const auto* const octets =
+        tile.at<octet<1>>(strip_tile::octets(column / 8, r), strip);
     store<1>(job.any.to.row<1>(col0 + column), place.row0 + 8 * r, job.rows,
-             true, tile.octets(column / 8, r, strip)[16 * (column % 8)]);
+             true, octets[16 * (column % 8)]);
   }
 }
 
-/// Re-tiles a strip, by a warp.
+/// Re-tiles a strip, by a warp, where it is; returns the place of its tile.
 template <class From, class To>
-__device__ void retile_strip(const strip_job& job, strip_place place,
-                             unsigned strip, strip_stage& stage,
-                             strip_columns& columns) {
+__device__ strip_place retile_strip(const strip_job& job, unsigned strip,
+                                    strip_stage& stage,
+                                    strip_columns& columns) {
   const strip_lane l;
   const retile_job& any = job.any;
-  const uint2* const codes = stage.tile.codes(l, strip);
+  const uint2* const codes = stage.tile.at<uint2>(strip_tile::codes(l), strip);
   float by_row[8];
   read_eight(by_row, stage.rows.factors + 8 * l.r);
   float v[8][8];  // of row i, column j
@@ -279,7 +335,8 @@ __device__ void retile_strip(const strip_job& job, strip_place place,
   }
   __syncwarp();  // all codes are read, too: what follows writes over them
 
-  octet<1>* const octets = stage.tile.octets(l.h, l.r, strip);
+  octet<1>* const octets =
+      stage.tile.at<octet<1>>(strip_tile::octets(l.h, l.r), strip);
   unsigned open = 0;  // columns that their factors do not decide
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
@@ -310,52 +367,72 @@ __device__ void retile_strip(const strip_job& job, strip_place place,
     octets[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
+  const strip_place place = stage.place;
   __syncwarp();
-  if (inverse == 0) t = retile_column<From, To>(job, place, strip, stage);
+  if (inverse == 0) t = retile_column<From, To>(job, strip, stage);
   if (l.is_first()) {
     put_kept(any.to_scales, place.col0 + strip_width * strip + l.column(),
              place.row0 / tile_edge, t);
   }
   __syncwarp();
-  store_strip(job, place, strip, stage.tile);
+  return place;
 }
 
+/// Warps that are faster take more of the block's strips.
 template <class From, class To>
-__device__ void retile_codes(const strip_job& job, unsigned strip,
+__device__ void retile_codes(const strip_job& job, unsigned warp,
                              strip_ring& ring) {
-  for_each_tile(
-      job, 0, [&](strip_place place, unsigned stage, unsigned parity) {
-        ptx::wait(ring.full[stage], parity);
-        if (place.col0 + strip_width * strip < job.cols) {
-          retile_strip<From, To>(job, place, strip, ring.stages[stage],
-                                 ring.columns[strip]);
-        }
-        ptx::arrive(ring.empty[stage]);
-      });
+  const unsigned count = strips * tiles_of_block(job);
+  const bool are_whole = job.cols % tile_edge == 0;
+#pragma unroll 1
+  for (unsigned n = warp; n < count;) {
+    const unsigned strip = n % strips;
+    const strip_turn turn(n / strips);
+    strip_stage& stage = ring.stages[turn.stage];
+    ptx::wait(ring.full[turn.stage], turn.parity);
+    unsigned next = 0;
+    const auto take = [&] {
+      if (threadIdx.x % 32 == 0) next = atomicAdd(&ring.next, 1);
+    };
+    if (are_whole || __any_sync(0xffffffff, strip < stage.place.count)) {
+      const strip_place place =
+          retile_strip<From, To>(job, strip, stage, ring.columns[warp]);
+      take();
+      store_strip(job, place, strip, stage.tile);
+    } else {
+      take();
+    }
+    ptx::arrive(ring.empty[turn.stage]);
+    n = __shfl_sync(0xffffffff, next, 0);
+  }
 }
 
 }  // namespace detail
 
-/// Each block takes every gridDim.x-th tile.
+/// A block a multiprocessor.
 template <class From, class To>
-__global__ void __launch_bounds__(strip_threads, strip_blocks)
+__global__ void __launch_bounds__(strip_threads, 1)
     retile_strips(const __grid_constant__ strip_job job) {
   extern __shared__ uint4 shared[];
   auto& ring = *reinterpret_cast<detail::strip_ring*>(shared);
-  if (threadIdx.x < strip_stages) {
-    ptx::initialize(ring.full[threadIdx.x], 2 * 32);
-    ptx::initialize(ring.empty[threadIdx.x], strips * 32);
-  }
-  __syncthreads();
-  ptx::wait_for_kernels_before();
   // Of one value for all lanes, as the compiler cannot see otherwise.
   const unsigned warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
-  if (warp == strips) {
-    detail::copy_codes(job, ring);
-  } else if (warp > strips) {
-    detail::copy_scales(job, ring);
-  } else {
+  if (warp >= strip_workers) {
+    detail::prefetch_quarter(job, warp - strip_workers);
+  }
+  if (threadIdx.x < strip_stages) {
+    ptx::initialize(ring.full[threadIdx.x], 32 * (strip_copiers + 1));
+    ptx::initialize(ring.empty[threadIdx.x], 32 * strips);
+  }
+  if (threadIdx.x == 0) ring.next = strip_workers;
+  __syncthreads();
+  ptx::wait_for_kernels_before();
+  if (warp < strip_workers) {
     detail::retile_codes<From, To>(job, warp, ring);
+  } else if (warp < strip_workers + strip_copiers) {
+    detail::copy_codes(job, warp - strip_workers, ring);
+  } else {
+    detail::copy_scales(job, warp - strip_workers - strip_copiers, ring);
   }
 }
 

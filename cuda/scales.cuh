@@ -3,6 +3,7 @@
 #ifndef ZEROULP_CUDA_SCALES_CUH_
 #define ZEROULP_CUDA_SCALES_CUH_
 
+#include "cuda/ptx.cuh"
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::cuda {
@@ -78,13 +79,12 @@ struct scale_source {
 
   /// What memory has of a scale, for `of`: to be asked for early.
   __device__ std::uint32_t stored(std::ptrdiff_t i, std::ptrdiff_t g) const {
-    const bool by_rows = from.layout == scale_layout::row_major ||
-                         from.layout == scale_layout::blk128;
-    const std::ptrdiff_t line = by_rows ? i : is_packed() ? g / 4 : g;
-    const std::uint32_t* word =
-        from.data + line * from.stride + (by_rows ? g : i);
+    const std::uint32_t* word = word_of(i, g);
     return is_packed() ? reinterpret_cast<const std::uint8_t*>(word)[g % 4]
                        : *word;
+  }
+  __device__ void prefetch(std::ptrdiff_t i, std::ptrdiff_t g) const {
+    ptx::prefetch_line(word_of(i, g));
   }
   __device__ std::uint32_t of(std::uint32_t stored) const {
     if (!is_packed()) return stored;
@@ -92,6 +92,13 @@ struct scale_source {
   }
 
  private:
+  __device__ const std::uint32_t* word_of(std::ptrdiff_t i,
+                                          std::ptrdiff_t g) const {
+    const bool by_rows = from.layout == scale_layout::row_major ||
+                         from.layout == scale_layout::blk128;
+    const std::ptrdiff_t line = by_rows ? i : is_packed() ? g / 4 : g;
+    return from.data + line * from.stride + (by_rows ? g : i);
+  }
   __device__ bool is_packed() const {
     return from.layout == scale_layout::packed_ue8m0;
   }
