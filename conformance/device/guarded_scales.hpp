@@ -121,6 +121,8 @@ inline std::vector<placed_shape> placed_shapes(const effort& e) {
       {3, 16, {}, {0, 13}},
       {100, 144, {0, 16}, {0, 12}},
       {128, 136, {0, 8}, {}},
+      {128, 144, {}, {0, 16}},
+      {128, 144, {}, {0, 24}},
   };
   if (e.level == 0) return all;
   all.insert(all.end(), {{7, 3, {3, 1}, {2, 5}},

@@ -217,10 +217,12 @@ verdict check_given(const effort& e) {
 }
 
 /// Numbers whose amax is another in each 128 x 128: any significand, anywhere.
+/// In some matrices there are zeros in place of some of these, and of rows.
 word_matrix numbers_for(const quantizer& q, const placed_shape& s,
                         bool has_specials, counter_rng& rng) {
   word_matrix x(s.rows, s.cols);
   const std::uint32_t fraction = rng.one_in(2) ? 0x7fffff : 0x7f0000;
+  const bool has_zeros = rng.one_in(3);
   for (std::ptrdiff_t i0 = 0; i0 < s.rows; i0 += tile) {
     for (std::ptrdiff_t j0 = 0; j0 < s.cols; j0 += tile) {
       const int top = 127 + rng.between(-6, 6);
@@ -230,12 +232,17 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
                            cols = std::min<std::ptrdiff_t>(tile, s.cols - j0);
       const auto at = static_cast<std::ptrdiff_t>(
           rng.below(static_cast<std::uint64_t>(rows * cols)));
+      const bool is_zero = has_zeros && rng.one_in(8);
+      bool row_is_zero = false;
       for (std::ptrdiff_t k = 0; k < rows * cols; ++k) {
+        if (k % cols == 0)
+          row_is_zero = is_zero || (has_zeros && rng.one_in(8));
         const auto e = static_cast<std::uint32_t>(top - rng.between(0, 12));
         std::uint32_t word = e << 23 | (rng.next32() & fraction);
         if (word > amax) word -= 1 << 23;
         if (k == at) word = amax;
         if (has_specials && rng.one_in(5000)) word = 0x7f800000 | k % 2;
+        if (row_is_zero) word = 0;
         word |= rng.next32() & 0x80000000;
         x.view()(i0 + k / cols, j0 + k % cols) = static_cast<std::uint32_t>(
             recode(fp32, word, q.from, {}, ocp_saturate));

@@ -59,9 +59,9 @@ void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
 }
 
 /// What the numbers of a matrix are like.
-enum class numbers : std::uint8_t { plain, near, specials, any_bits };
-constexpr const char* number_names[] = {"plain", "near", "specials",
-                                        "any bits"};
+enum class numbers : std::uint8_t { plain, near, specials, any_bits, far };
+constexpr const char* number_names[] = {"plain", "near", "specials", "any bits",
+                                        "far"};
 
 word_matrix random_codes(format f, const placed_shape& s, numbers how,
                          counter_rng& rng) {
@@ -87,12 +87,17 @@ word_matrix random_scales(scale_kind kind, const placed_shape& s, numbers how,
   constexpr int middles[] = {-12, -45, 45};
   word_matrix x(s.rows, ceil_div(s.cols, tile));
   const int spread = how == numbers::near ? 2 : rng.one_in(2) ? 8 : 24;
-  const int middle = middles[rng.below(3)];
+  // Far: scales whose reciprocal is no ordinary number, or is subnormal.
+  const int middle = how != numbers::far ? middles[rng.below(3)]
+                     : rng.one_in(3)     ? 115
+                                         : -127;
   for (auto& word : x.words) {
     const std::uint32_t any = rng.next32();
-    const int exponent = 127 + middle + rng.between(-spread, spread);
+    const int exponent =
+        std::clamp(127 + middle + rng.between(-spread, spread), 0, 254);
     word = static_cast<std::uint32_t>(exponent) << 23;
     if (kind == scale_kind::float32) word |= any & 0x7fffff;
+    if (word == 0) word = pow2_as_fp32(-127);
     if (how == numbers::any_bits && rng.one_in(4)) word = any;
     if (how == numbers::specials && rng.one_in(64)) word = any & 0xff800000;
   }
@@ -105,7 +110,7 @@ verdict check_matrices(const effort& e) {
   for (const auto& s : placed_shapes(e)) {
     for_each_retiling([&](const retiling& r) {
       if (e.level == 0 && rng.one_in(2)) return;
-      const auto how = static_cast<numbers>(rng.below(4));
+      const auto how = static_cast<numbers>(rng.below(5));
       word_matrix codes = random_codes(r.from, s, how, rng);
       // Strange codes under plain scales, too.
       word_matrix scales =
@@ -239,7 +244,7 @@ verdict check_ties(const effort& e) {
   return v;
 }
 
-/// More than six tiles for each of the blocks that stay on a GPU, whose rings
+/// Twelve tiles or more for each of the blocks that stay on a GPU, whose rings
 /// turn around twice; FP32 scales.
 verdict check_many(const effort& e) {
   verdict v;

@@ -3,6 +3,8 @@
 // kind of scale, numbers that try each way to a code. Against the engine on the
 // host: SPEC clauses S2 to S5, Q2 to Q8.
 
+#include <bit>
+
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_training.hpp"
 #include "zeroulp/names.hpp"
@@ -235,14 +237,81 @@ verdict check_swiglu(const effort& e) {
   return v;
 }
 
+/// The rows of x again and again.
+word_matrix repeated(const word_matrix& x, std::ptrdiff_t rows) {
+  word_matrix all(rows, x.cols);
+  for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      all.view()(i, j) = x.view()(i % x.rows, j);
+    }
+  }
+  return all;
+}
+quantized_words repeated(const quantizer& q, const quantized_words& x,
+                         std::ptrdiff_t rows) {
+  quantized_words all(q, rows, x.codes.cols);
+  all.codes = repeated(x.codes, rows);
+  all.scales = repeated(x.scales, rows);
+  return all;
+}
+
+/// More rows than all blocks take that a GPU has at once: what one that comes
+/// later does not await, another's numbers stand for. Of few columns, and a row
+/// more of different ones than any block has, so that the host has little to
+/// do. Many cases, as placing and outputs are drawn.
+verdict check_many_rows(const effort& e) {
+  verdict v;
+  const auto gpu = gpu_training(), cpu = engine_training();
+  counter_rng rng(e.seed, 24);
+  const std::ptrdiff_t m = 40000;
+  for (std::uint64_t i = 0; i < cases(e, 8, 16, 16); ++i) {
+    for (const auto kind : {scale_kind::float32, scale_kind::pow2}) {
+      const quantizer q{bf16, e4m3, zeroulp_convention, kind, {1, tile}};
+      const swiglu_layer layer{q, q};
+      const std::ptrdiff_t n = e.level > 0 && i == 0 ? 136 : 8;
+      const auto draw = [&] { return numbers(content::normal, 65, n, rng); };
+      const word_matrix g = draw(), u = draw(), dh = draw();
+      const forward_result forward(cpu, layer, g.view(), u.view());
+      const quantized_in cache_g{forward.g.codes.view(),
+                                 forward.g.scales.view()};
+      const quantized_in cache_u{forward.u.codes.view(),
+                                 forward.u.scales.view()};
+      const backward_result backward(cpu, layer, dh.view(), cache_g, cache_u);
+
+      const std::string name =
+          std::string(name_of(kind)) + ", many rows of " + std::to_string(n);
+      const word_matrix all_g = repeated(g, m), all_u = repeated(u, m),
+                        all_dh = repeated(dh, m);
+      const forward_result got(gpu, layer, all_g.view(), all_u.view());
+      const quantized_words all_cache_g = repeated(q, forward.g, m),
+                            all_cache_u = repeated(q, forward.u, m);
+      both_results both(name, v);
+      both.compare("h", got.h, repeated(forward.h, m));
+      both.compare("h quantized", got.out, repeated(q, forward.out, m));
+      both.compare("the cache of g", got.g, all_cache_g);
+      both.compare("the cache of u", got.u, all_cache_u);
+      const backward_result got_back(
+          gpu, layer, all_dh.view(),
+          {all_cache_g.codes.view(), all_cache_g.scales.view()},
+          {all_cache_u.codes.view(), all_cache_u.scales.view()});
+      both.compare("h again", got_back.h, repeated(backward.h, m));
+      both.compare("dg", got_back.dg, repeated(backward.dg, m));
+      both.compare("du", got_back.du, repeated(backward.du, m));
+      both.compare("dg quantized", got_back.dg_out,
+                   repeated(q, backward.dg_out, m));
+      both.compare("du quantized", got_back.du_out,
+                   repeated(q, backward.du_out, m));
+    }
+  }
+  return v;
+}
+
 /// FP32 bits, a few in each range that a kernel may tell apart.
 std::uint32_t any_scale(bool is_power, counter_rng& rng) {
   constexpr std::uint32_t specials[] = {
       0,          0x80000000, 1,          0x00400000, 0x00800000, 0x3f800000,
       0xbc000000, 0x5f000000, 0x7f000000, 0x7f800000, 0xff800000, 0x7fffffff};
   if (rng.one_in(12)) return specials[rng.below(std::size(specials))];
-  // Under this -64 is a gate of no slope.
-  if (!is_power && rng.one_in(20)) return 0x3ca3a4ba;
   const int lowest = rng.one_in(8) ? 1 : 110,
             highest = rng.one_in(8) ? 254 : 116;
   const auto exponent =
@@ -261,6 +330,38 @@ std::uint32_t far_gradient(counter_rng& rng) {
   const auto exponent = static_cast<std::uint32_t>(
       rng.one_in(2) ? rng.between(1, 40) : rng.between(217, 254));
   return exponent << 7 | (rng.next32() & 0x807f);
+}
+
+/// Some groups with gates at which there is no slope, as near as there are.
+void add_flat_gates(format f, quantized_words& g, counter_rng& rng) {
+  constexpr float flat = -0x1.474974p+0f;
+  for (std::ptrdiff_t r = 0; r < g.scales.view().rows; ++r) {
+    for (std::ptrdiff_t c = 0; c < g.scales.view().cols; ++c) {
+      if (!rng.one_in(8)) continue;
+      // The last two binades.
+      const auto binade = std::uint64_t{1} << f.man_bits;
+      const auto code =
+          static_cast<std::uint32_t>(f.max_code() - rng.below(2 * binade - 1));
+      const float number = std::bit_cast<float>(as_fp32(f, code));
+      g.scales.view()(r, c) = std::bit_cast<std::uint32_t>(-flat / number);
+      const std::ptrdiff_t end = std::min(g.codes.cols, (c + 1) * tile);
+      for (std::ptrdiff_t j = c * tile; j < end; ++j) {
+        if (rng.one_in(8)) {
+          g.codes.view()(r, j) = code | std::uint32_t{1} << (f.bits() - 1);
+        }
+      }
+    }
+  }
+}
+
+/// Some gates of -Inf, where there is one.
+void add_infinities(format f, quantized_words& g, counter_rng& rng) {
+  if (f == e4m3) return;
+  const auto infinity = static_cast<std::uint32_t>(f.max_code() + 1) |
+                        std::uint32_t{1} << (f.bits() - 1);
+  for (auto& word : g.codes.words) {
+    if (rng.one_in(50)) word = infinity;
+  }
 }
 
 /// Caches as no quantizer need have left them, of any codes under any scales;
@@ -311,9 +412,14 @@ verdict check_any_cache(const effort& e) {
       }
     };
     draw(g, false), draw(u, is_far);
+    if (!is_power) add_flat_gates(cached, g, rng);
+    if (rng.one_in(3)) add_infinities(cached, g, rng);
     for (std::ptrdiff_t r = 0; r < m; ++r) {
+      bool is_zero = false;  // an octet of zeros
       for (std::ptrdiff_t c = 0; c < n; ++c) {
-        dh.view()(r, c) = !is_far ? any_gradient(rng)
+        if (c % 8 == 0) is_zero = rng.one_in(8);
+        dh.view()(r, c) = is_zero   ? 0
+                          : !is_far ? any_gradient(rng)
                           : rng.one_in(far_one_in)
                               ? far_gradient(rng)
                               : bf16_number(content::normal, rng);
@@ -356,6 +462,8 @@ check_list kernel_whole_checks() {
                        "host", check_swiglu),
           device_check("kernel.whole.swiglu_of_any_cache", "S3 Q2 Q3 Q8",
                        "host", check_any_cache),
+          device_check("kernel.whole.swiglu_of_many_rows", "S2 S3 Q2 Q3 Q8",
+                       "host", check_many_rows),
           device_check("kernel.whole.rms_norm", "S4 S5 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
                        "host", check_rms_norm)};
 }
