@@ -237,12 +237,15 @@ verdict check_swiglu(const effort& e) {
   return v;
 }
 
-/// The rows of x again and again.
+/// Half of the rows of x again and again, then the other half so, in turn.
 word_matrix repeated(const word_matrix& x, std::ptrdiff_t rows) {
+  constexpr std::ptrdiff_t turn = 1024;
   word_matrix all(rows, x.cols);
+  const std::ptrdiff_t half = x.rows / 2;
   for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    const std::ptrdiff_t from = i % half + i / turn % 2 * half;
     for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      all.view()(i, j) = x.view()(i % x.rows, j);
+      all.view()(i, j) = x.view()(from, j);
     }
   }
   return all;
@@ -256,22 +259,37 @@ quantized_words repeated(const quantizer& q, const quantized_words& x,
 }
 
 /// More rows than all blocks take that a GPU has at once: what one that comes
-/// later does not await, another's numbers stand for. Of few columns, and a row
-/// more of different ones than any block has, so that the host has little to
-/// do. Many cases, as placing and outputs are drawn.
+/// later does not await, another's numbers stand for. Of few columns and few
+/// different rows, so that the host has little to do; in each half 65, so that
+/// blocks, of some 2^n rows, have others than those before them. Many cases, as
+/// placing and outputs are drawn.
 verdict check_many_rows(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
   counter_rng rng(e.seed, 24);
-  const std::ptrdiff_t m = 40000;
+  const std::ptrdiff_t m = 60000;
   for (std::uint64_t i = 0; i < cases(e, 8, 16, 16); ++i) {
     for (const auto kind : {scale_kind::float32, scale_kind::pow2}) {
       const quantizer q{bf16, e4m3, zeroulp_convention, kind, {1, tile}};
       const swiglu_layer layer{q, q};
       const std::ptrdiff_t n = e.level > 0 && i == 0 ? 136 : 8;
-      const auto draw = [&] { return numbers(content::normal, 65, n, rng); };
+      const auto draw = [&] { return numbers(content::normal, 130, n, rng); };
       const word_matrix g = draw(), u = draw(), dh = draw();
-      const forward_result forward(cpu, layer, g.view(), u.view());
+      forward_result forward(cpu, layer, g.view(), u.view());
+      const quantized_words cached_g = forward.g;
+      // Where gates' scales are powers of two, a block makes a table of three,
+      // by some of its warps; blocks of the other half of rows have others at
+      // the same places.
+      if (kind == scale_kind::pow2) {
+        auto scales = forward.g.scales.view();
+        for (std::ptrdiff_t r = 0; r < scales.rows; ++r) {
+          const auto power = static_cast<std::uint32_t>(
+              116 + r % 3 + (2 * r < scales.rows ? 0 : 4));
+          for (std::ptrdiff_t c = 0; c < scales.cols; ++c) {
+            scales(r, c) = power << 23;
+          }
+        }
+      }
       const quantized_in cache_g{forward.g.codes.view(),
                                  forward.g.scales.view()};
       const quantized_in cache_u{forward.u.codes.view(),
@@ -288,7 +306,7 @@ verdict check_many_rows(const effort& e) {
       both_results both(name, v);
       both.compare("h", got.h, repeated(forward.h, m));
       both.compare("h quantized", got.out, repeated(q, forward.out, m));
-      both.compare("the cache of g", got.g, all_cache_g);
+      both.compare("the cache of g", got.g, repeated(q, cached_g, m));
       both.compare("the cache of u", got.u, all_cache_u);
       const backward_result got_back(
           gpu, layer, all_dh.view(),
@@ -332,23 +350,25 @@ std::uint32_t far_gradient(counter_rng& rng) {
   return exponent << 7 | (rng.next32() & 0x807f);
 }
 
-/// Some groups with gates at which there is no slope, as near as there are.
+/// Half of the groups with gates at which there is no slope, one in each octet:
+/// as near as there are, and up to two ulps lower, where bounds may be numbers
+/// that differ by nothing but their signs.
 void add_flat_gates(format f, quantized_words& g, counter_rng& rng) {
   constexpr float flat = -0x1.474974p+0f;
   for (std::ptrdiff_t r = 0; r < g.scales.view().rows; ++r) {
     for (std::ptrdiff_t c = 0; c < g.scales.view().cols; ++c) {
-      if (!rng.one_in(8)) continue;
-      // The last two binades.
+      if (rng.one_in(2)) continue;
+      // The last three binades: gates of others make the bounds wide.
       const auto binade = std::uint64_t{1} << f.man_bits;
       const auto code =
-          static_cast<std::uint32_t>(f.max_code() - rng.below(2 * binade - 1));
+          static_cast<std::uint32_t>(f.max_code() - rng.below(3 * binade - 1));
       const float number = std::bit_cast<float>(as_fp32(f, code));
-      g.scales.view()(r, c) = std::bit_cast<std::uint32_t>(-flat / number);
+      g.scales.view()(r, c) = std::bit_cast<std::uint32_t>(-flat / number) +
+                              static_cast<std::uint32_t>(rng.below(3));
       const std::ptrdiff_t end = std::min(g.codes.cols, (c + 1) * tile);
-      for (std::ptrdiff_t j = c * tile; j < end; ++j) {
-        if (rng.one_in(8)) {
-          g.codes.view()(r, j) = code | std::uint32_t{1} << (f.bits() - 1);
-        }
+      for (std::ptrdiff_t j = c * tile; j < end; j += 8) {
+        g.codes.view()(r, j + static_cast<std::ptrdiff_t>(rng.below(8))) =
+            code | std::uint32_t{1} << (f.bits() - 1);
       }
     }
   }
@@ -412,7 +432,7 @@ verdict check_any_cache(const effort& e) {
       }
     };
     draw(g, false), draw(u, is_far);
-    if (!is_power) add_flat_gates(cached, g, rng);
+    if (!is_power && rng.one_in(2)) add_flat_gates(cached, g, rng);
     if (rng.one_in(3)) add_infinities(cached, g, rng);
     for (std::ptrdiff_t r = 0; r < m; ++r) {
       bool is_zero = false;  // an octet of zeros

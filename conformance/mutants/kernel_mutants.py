@@ -434,7 +434,7 @@ MUTANTS = tuple(
     mutant("swiglu.table_read_while_made", "missing barrier",
            "swiglu_table.cuh",
            "    __syncthreads();\n    return", "    return",
-           ("swiglu.cu",), SWIGLU),
+           ("swiglu.cu",), MANY_ROWS),
     mutant("swiglu.staged_octets_as_they_are", "wrong rounding",
            "swiglu_staged.cuh",
            "if (__any_sync(all_lanes, open != 0)) settle_staged(tile, open);",
