@@ -198,7 +198,8 @@ void add_conform(CLI::App& app, outcome& out) {
                   "zeroulp conform --level 1");
   auto q = std::make_shared<conform_request>();
   sub->add_flag("--gpu", q->gpu,
-                "the checks that need a GPU: the core on it, its instructions");
+                "the checks that need a GPU: the core on it, its instructions, "
+                "the kernels, cuBLASLt");
   auto* plugin = sub->add_option(
       "--plugin", q->plugin,
       "hold a plug-in against what it claims: LIB.so or python:FILE");
