@@ -154,17 +154,36 @@ __device__ float value_of(std::uint32_t element) {
 
 namespace detail {
 
-/// FP32 -> E5M6, nearest-even; not for Inf and NaN.
-__device__ inline std::uint32_t to_e5m6(float x) {
-  constexpr float most = 65024, least_normal = 0x1p-14f;
-  const std::uint32_t sign = __float_as_uint(x) >> 20 & 0x800;
-  const float a = fminf(fabsf(x), most);
-  // 8 + a has its last bit at E5M6's smallest subnormal, 2^-20.
-  const std::uint32_t tiny = __float_as_uint(__fadd_rn(a, 8.0f)) - 0x41000000;
-  const std::uint32_t bits = __float_as_uint(a);
-  const std::uint32_t normal =
-      (bits + 0xffff + (bits >> 17 & 1) - (112u << 23)) >> 17;
-  return sign | (a < least_normal ? tiny : normal);
+/// Two numbers in FP16, rounded toward zero, the largest at most. E5M6 is FP16
+/// but for the last four bits, subnormals included.
+__device__ inline std::uint32_t two_toward_zero(float first, float second) {
+  std::uint32_t halves;
+  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(second), "f"(first));
+  return halves;
+}
+
+/// FP16 -> E5M6, half of what four bits less leave out added: twice.
+__device__ inline std::uint32_t without_four_bits(std::uint32_t halves,
+                                                  std::uint32_t half) {
+  return (halves + half) >> 4 & 0x0fff0fff;
+}
+
+/// FP32 -> E5M6, nearest-even, twice; not for Inf and NaN.
+__device__ inline std::uint32_t two_e5m6(float first, float second) {
+  const std::uint32_t halves = two_toward_zero(first, second);
+  const auto number = [&](int i) {
+    return __half2float(
+        __ushort_as_half(static_cast<unsigned short>(halves >> 16 * i)));
+  };
+  // Where FP16 has lost bits, there is no tie.
+  const std::uint32_t lost =
+      (number(0) != first ? 1u : 0u) | (number(1) != second ? 1u << 16 : 0u);
+  std::uint32_t kept;
+  asm("min.xorsign.abs.f16x2 %0, %1, %2;"
+      : "=r"(kept)
+      : "r"(halves), "r"(0x7bf07bf0));
+  return without_four_bits(kept,
+                           0x00070007 + ((kept >> 4 & 0x00010001) | lost));
 }
 
 }  // namespace detail
@@ -174,7 +193,7 @@ __device__ inline std::uint32_t to_e5m6(float x) {
 template <class Out>
 __device__ std::uint32_t encode_two(float first, float second) {
   if constexpr (Out::as_format == e5m6) {
-    return detail::to_e5m6(first) | detail::to_e5m6(second) << 16;
+    return detail::two_e5m6(first, second);
   } else {
     std::uint16_t codes;
     if constexpr (Out::as_format == e4m3) {
@@ -190,13 +209,28 @@ __device__ std::uint32_t encode_two(float first, float second) {
   }
 }
 
-/// The codes of eight numbers, value(0) to value(7).
-template <class Out, class Value>
+/// The same of numbers none of which is a midpoint, or beyond the largest code
+/// by more than a half of the last place.
+template <class Out>
+__device__ std::uint32_t encode_untied(float first, float second) {
+  if constexpr (Out::as_format == e5m6) {
+    return detail::without_four_bits(detail::two_toward_zero(first, second),
+                                     0x00080008);
+  } else {
+    return encode_two<Out>(first, second);
+  }
+}
+
+/// The codes of eight numbers, value(0) to value(7). `Untied`: they are for
+/// encode_untied.
+template <class Out, bool Untied = false, class Value>
 __device__ octet<Out::bytes> encode_eight(Value value) {
   octet<Out::bytes> codes{};
 #pragma unroll
   for (int i = 0; i < 8; i += 2) {
-    const std::uint32_t two = encode_two<Out>(value(i), value(i + 1));
+    const std::uint32_t two = Untied
+                                  ? encode_untied<Out>(value(i), value(i + 1))
+                                  : encode_two<Out>(value(i), value(i + 1));
     if constexpr (Out::bytes == 1) {
       codes.words[i / 4] |= two << i % 4 * 8;
     } else {

@@ -47,6 +47,8 @@ quantizer_plan plan_of(const quantizer& q) {
   p.approximate = any && q.how.element == element_rule::approximate_quotient;
   p.low = 1 - factor_margin;
   p.high = 1 + factor_margin;
+  // E5M6 is encoded faster without.
+  p.near_enough = q.to == e5m6 ? -1 : 0x1p-25f;
   // The instructions saturate, also what is rounded to Inf. Under a floor some
   // groups would have a factor for all elements and others none.
   const policy& how = q.how.conversion;

@@ -46,6 +46,9 @@ struct quantizer_plan {
   float correction;  ///< of amax * reciprocal: see scale_quotient; 0: none
   bool inverts;      ///< max / amax is needed
   float low, high;   ///< of 1 / scale, where elements are divided
+  /// Of a factor for an exact scale, the most that 1 - scale * factor may be;
+  /// < 0: there is none, so that one factor never has ties.
+  float near_enough;
   bool divides;      ///< elements by their scale
   bool multiplies;   ///< elements by max / amax
   bool rounds_once;  ///< and the quotient is not rounded to FP32
@@ -193,7 +196,7 @@ __device__ inline void set_exact_factors(const quantizer_plan& p,
     // By p.low or p.high.
     f.low = f.high =
         __fmaf_rn(r.near, -copysignf(factor_margin, excess), r.near);
-  } else if (fabsf(r.rest) <= 0x1p-25f) {
+  } else if (fabsf(r.rest) <= p.near_enough) {
     f.low = f.high = r.near;
   } else {
     f.low = r.nearest();

@@ -120,13 +120,20 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
 }
 
 /// The codes of this lane's octet x of group i, by the whole warp. Sets bit i
-/// of `open` iff the factors do not decide them.
+/// of `open` iff the factors do not decide them. `untied`: one factor has no
+/// ties.
 template <class Out, class In>
 __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
-    const group_factors& mine, int i, const octet<In::bytes>& x,
+    const group_factors& mine, int i, const octet<In::bytes>& x, bool untied,
     unsigned& open) {
   const float low = __shfl_sync(all_lanes, mine.low, i, 16);
   const float high = __shfl_sync(all_lanes, mine.high, i, 16);
+  if constexpr (In::as_format == bf16 && Out::as_format == e5m6) {
+    if (untied && low == high) {
+      return encode_eight<Out, true>(
+          [&](int k) { return __fmul_rn(value_of<In>(x.element(k)), low); });
+    }
+  }
   return quantize_eight<Out>([&](int k) { return value_of<In>(x.element(k)); },
                              [&](int) { return low; },
                              [&](int) { return high; }, low == high, high < 0,
@@ -212,9 +219,11 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
   }
   unsigned open = 0;
   const bool is_full = octets.is_full();
+  const bool untied = plan.rounds_once && given.data == nullptr;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const auto codes = detail::codes_of_octet<Out, In>(mine, i, x[i], open);
+    const auto codes =
+        detail::codes_of_octet<Out, In>(mine, i, x[i], untied, open);
     const device_rows& to = octets.target(i).codes;
     const std::ptrdiff_t at = column_of_octet(octets.group(i));
     if (is_full) {

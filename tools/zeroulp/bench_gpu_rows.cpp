@@ -43,6 +43,8 @@ constexpr quantizer_row quantizer_rows[] = {
      false, 0.95, 0.98},
     {"quantize.1x128.e5m6", bf16, e5m6, "zeroulp", scale_kind::float32, by_tile,
      false, 0.95, 0.98},
+    {"quantize.1x128.e5m6.pow2", bf16, e5m6, "zeroulp", scale_kind::pow2,
+     by_tile, false, 0.95, 0.98},
     {"quantize.both", bf16, e4m3, "zeroulp", scale_kind::float32, by_tile, true,
      0.90, 0.95},
     {"quantize.both.pow2", bf16, e4m3, "zeroulp", scale_kind::pow2, by_tile,
