@@ -10,8 +10,8 @@
 //
 // Values, factors and what is the core's: as in retile.cuh. A lane with a
 // special column does that by the core; columns that the factors do not decide
-// are divided after all others, from the registers: what a lane would read
-// again for them, its block would wait for.
+// are divided after all others, from the registers: reading them again
+// would hold up the warp and its stage.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 
@@ -31,11 +31,15 @@ inline constexpr unsigned strip_workers = 16;  ///< warps that re-tile
 inline constexpr unsigned strip_copiers = 2;
 inline constexpr int strip_threads = 32 * (strip_workers + 2 * strip_copiers);
 inline constexpr unsigned strip_stages = 6;  ///< of the ring
-/// Those filled at first: all blocks ask for theirs at once, and the first tile
-/// would come later beside more.
+/// Those whose codes are asked for at first, the others once tile 0 is there:
+/// beside more, all blocks at once, the first tile would come later.
 inline constexpr unsigned first_strip_stages = 4;
+/// Tiles of a block that the L2 is asked for early. With four no faster.
+inline constexpr unsigned prefetched_tiles = 2;
+// A tile that is not full holds up every strip_copiers-th after it, and eight
+// workers at each: none gets to where its stage's parity is the same again.
 static_assert(strip_copiers == 2 && strip_stages % strip_copiers == 0 &&
-              strip_workers < strips * strip_stages);
+              strip_workers <= strips * (strip_stages / strip_copiers));
 
 /// A retile_job of less than 2^31 - 256 rows and columns and such strides, all
 /// columns in whole strips.
@@ -136,7 +140,7 @@ struct strip_turn {
 /// Has the L2 bring a quarter of the block's first tiles, and of their scales.
 __device__ inline void prefetch_quarter(const strip_job& job,
                                         unsigned quarter) {
-  const unsigned tiles = min(tiles_of_block(job), strip_workers / strips);
+  const unsigned tiles = min(tiles_of_block(job), prefetched_tiles);
 #pragma unroll 1
   for (unsigned i = 0; i < tiles; ++i) {
     const strip_place place = place_of_tile(job, i);
@@ -367,7 +371,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     octets[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
-  const strip_place place = stage.place;
+  const strip_place place = stage.place;  // late: registers were scarce
   __syncwarp();
   if (inverse == 0) t = retile_column<From, To>(job, strip, stage);
   if (l.is_first()) {
@@ -394,6 +398,7 @@ __device__ void retile_codes(const strip_job& job, unsigned warp,
     const auto take = [&] {
       if (threadIdx.x % 32 == 0) next = atomicAdd(&ring.next, 1);
     };
+    // A vote, so that it is one branch of the warp.
     if (are_whole || __any_sync(0xffffffff, strip < stage.place.count)) {
       const strip_place place =
           retile_strip<From, To>(job, strip, stage, ring.columns[warp]);

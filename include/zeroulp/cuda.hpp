@@ -5,9 +5,11 @@
 //   cuda::dequantize, retile, transpose, pack, unpack
 //   cuda::emulate_gemm(recipe, a, b, c, d, stream)         core/gemm.hpp
 //
-// Matrices are in device memory and stay the caller's; outputs overlap nothing.
-// Work goes to the stream: no allocation, no synchronization; what you launch
-// to begin before it ends has to wait for it (griddepcontrol.wait). A request
+// Matrices are in memory of the current device and stay the caller's; outputs
+// overlap nothing. Work goes to the stream: no allocation, no synchronization;
+// what you launch to begin before it ends has to wait for it
+// (griddepcontrol.wait). Before the kernels ahead have ended, inputs may be
+// brought into the L2, but are not read. A request
 // that is not served throws input_error before a launch; what CUDA reports, or
 // has kept from a call before, throws cuda::error, another GPU included.
 

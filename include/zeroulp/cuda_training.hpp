@@ -6,8 +6,9 @@
 //   cuda::adamw   combine   dispatch
 //
 // Matrices, streams and errors are as in cuda.hpp; an output that may be left
-// out is, without data. AdamW updates m, v and w where they are. What is quantized comes out of the same pass, for BF16 numbers and
-// groups of 1x128 alone: for others ask for the values and quantize these.
+// out is, without data. AdamW updates m, v and w where they are. What is
+// quantized comes out of the same pass, for BF16 numbers and groups of 1x128
+// alone: for others ask for the values and quantize these.
 
 #ifndef ZEROULP_CUDA_TRAINING_HPP_
 #define ZEROULP_CUDA_TRAINING_HPP_
