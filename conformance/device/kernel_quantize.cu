@@ -235,8 +235,9 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
       const bool is_zero = has_zeros && rng.one_in(8);
       bool row_is_zero = false;
       for (std::ptrdiff_t k = 0; k < rows * cols; ++k) {
-        if (k % cols == 0)
+        if (k % cols == 0) {
           row_is_zero = is_zero || (has_zeros && rng.one_in(8));
+        }
         const auto e = static_cast<std::uint32_t>(top - rng.between(0, 12));
         std::uint32_t word = e << 23 | (rng.next32() & fraction);
         if (word > amax) word -= 1 << 23;
@@ -307,7 +308,7 @@ verdict check_matrices(const effort& e) {
              {group_shape{1, tile}, {tile, 1}, {tile, tile}}) {
           for (const int outputs : {1, 2, 3}) {
             constexpr format codes[] = {e4m3, e5m2, e5m6};
-            // Half of BF16's by that convention which has kernels' own ways.
+            // Half of BF16's and more by that which has kernels' own ways.
             const auto& how =
                 named_conventions[turn++ % std::size(named_conventions)];
             const bool is_own = from == bf16 && rng.one_in(2);

@@ -87,7 +87,7 @@ word_matrix random_scales(scale_kind kind, const placed_shape& s, numbers how,
   constexpr int middles[] = {-12, -45, 45};
   word_matrix x(s.rows, ceil_div(s.cols, tile));
   const int spread = how == numbers::near ? 2 : rng.one_in(2) ? 8 : 24;
-  // Far: scales whose reciprocal is no ordinary number, or is subnormal.
+  // Far: near either end of FP32, where a reciprocal is no ordinary number.
   const int middle = how != numbers::far ? middles[rng.below(3)]
                      : rng.one_in(3)     ? 115
                                          : -127;
@@ -245,15 +245,16 @@ verdict check_ties(const effort& e) {
 }
 
 /// Twelve tiles or more for each of the blocks that stay on a GPU, whose rings
-/// turn around twice; FP32 scales.
+/// turn around twice; FP32 scales. Whole tiles along the rows, and not.
 verdict check_many(const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 10);
-  const placed_shape s = e.level == 0
-                             ? placed_shape{16, 212000, {}, {}}
-                             : placed_shape{5000, 6160, {0, 48}, {0, 24}};
   for (const auto& rule : named_retile_rules) {
     const bool is_amax = rule.value == retile_rule::amax;
+    const placed_shape s =
+        e.level == 0 ? placed_shape{16, is_amax ? 211968 : 212000, {}, {}}
+        : is_amax    ? placed_shape{5000, 6144, {0, 16}, {0, 24}}
+                     : placed_shape{5000, 6160, {0, 48}, {0, 24}};
     const numbers how = is_amax ? numbers::plain : numbers::specials;
     const retiling r{e4m3, e4m3, scale_kind::float32, tile, rule.value};
     word_matrix codes = random_codes(r.from, s, how, rng);
@@ -261,6 +262,44 @@ verdict check_many(const effort& e) {
     hold(r, codes, scales, s, scale_layout::row_major, scale_layout::mn_major,
          number_names[static_cast<int>(how)], v);
   }
+  return v;
+}
+
+/// Rows of one-byte codes so far apart that the last ones lie more than 2^32
+/// bytes from the first; FP32 scales.
+verdict check_far_rows(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 11);
+  const placed_shape s{300, tile, {}, {}};
+  constexpr std::size_t in_stride = 1 << 24, out_stride = 1 << 26;
+  const retiling r{e4m3, e4m3, scale_kind::float32, tile, retile_rule::amax};
+  const word_matrix codes = random_codes(r.from, s, numbers::plain, rng);
+  const word_matrix scales = random_scales(r.scale, s, numbers::plain, rng);
+  word_matrix right(s.cols, s.rows),
+      right_scales(s.cols, ceil_div(s.rows, tile));
+  engine::retile(r, codes.view(), scales.view(), right.view(),
+                 right_scales.view());
+
+  const auto rows = static_cast<std::size_t>(s.rows),
+             cols = static_cast<std::size_t>(s.cols);
+  const device_buffer<std::uint8_t> in(rows * in_stride),
+      out(cols * out_stride);
+  guarded_scales in_scales(scale_layout::row_major, s.rows, 1);
+  guarded_scales out_scales(scale_layout::row_major, s.cols, right_scales.cols);
+  in_scales.upload(scales.view());
+  std::vector<std::uint8_t> bytes(codes.words.begin(), codes.words.end());
+  require(cudaMemcpy2D(in.data(), in_stride, bytes.data(), cols, cols, rows,
+                       cudaMemcpyHostToDevice));
+  cuda::retile(r, {in.data(), s.rows, s.cols, in_stride}, in_scales.view(),
+               {{out.data(), s.cols, s.rows, out_stride}, out_scales.view()});
+  finish_kernel();
+  require(cudaMemcpy2D(bytes.data(), rows, out.data(), out_stride, rows, cols,
+                       cudaMemcpyDeviceToHost));
+  word_matrix got(s.cols, s.rows);
+  std::copy(bytes.begin(), bytes.end(), got.words.begin());
+  compare_codes("rows far apart", got.view(), right.view(), v);
+  v.count(out_scales.differences(right_scales.view()) == 0,
+          [] { return std::string("rows far apart: scales"); });
   return v;
 }
 
@@ -273,7 +312,9 @@ check_list kernel_retile_checks() {
       device_check("kernel.retile.shifts", "W1 W2 W3 W4 W5 W7", "host",
                    check_shifts),
       device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties),
-      device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many)};
+      device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many),
+      device_check("kernel.retile.far_rows", "W1 W2 W3", "host",
+                   check_far_rows)};
 }
 
 }  // namespace zeroulp::conformance::device
