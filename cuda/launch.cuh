@@ -11,8 +11,8 @@
 namespace zeroulp::cuda {
 
 /// `kernel` must call ptx::wait_for_kernels_before() in each of its threads,
-/// before it reads or writes any memory but its own; ptx::prefetch_line may
-/// come before. Errors: cudaGetLastError.
+/// before it reads or writes any memory but its own; ptx::prefetch_line and
+/// ptx::prefetch_box may come before. Errors: cudaGetLastError.
 template <class Job>
 void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,
                   int threads, const std::type_identity_t<Job>& job,

@@ -120,6 +120,15 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
       "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
+/// Has the L2 bring a box, as prefetch_line does.
+__device__ inline void prefetch_box(const CUtensorMap& map, int column, int row,
+                                    int matrix) {
+  asm volatile(
+      "cp.async.bulk.prefetch.tensor.3d.L2.global [%0, {%1, %2, %3}];" ::"l"(
+          &map),
+      "r"(column), "r"(row), "r"(matrix)
+      : "memory");
+}
 /// Copies a box from shared memory to its place in a matrix; rows outside
 /// are left out, and along a row whole pieces of 16 bytes. Shared memory may be
 /// written again after `wait_for_stores`, by the same thread.

@@ -110,10 +110,14 @@ __device__ void encode_rows(const quantizer_plan& p,
 template <class In, class Out, bool Transposes>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
     quantize_block(const __grid_constant__ quantize_job job) {
+  const tile_place place(blockIdx.x, job.x);
+#pragma unroll
+  for (int i = 0; i < tile_edge * In::bytes; i += tile_threads) {
+    prefetch_piece<In::bytes>(job.x, place.row0, place.col0, i + threadIdx.x);
+  }
   ptx::wait_for_kernels_before();
   __shared__ detail::block_memory<Out, Transposes> memory;
   __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
-  const tile_place place(blockIdx.x, job.x);
   const thread_place t;
   const octet_column mine(job.x, place, t);
   octet<In::bytes> x[8];

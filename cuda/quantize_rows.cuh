@@ -321,9 +321,12 @@ struct matrix_octets {
 template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
-  ptx::wait_for_kernels_before();
   const matrix_octets<In> octets{job,
                                  half_warp_place(rows_of_half_warp<In>, job.x)};
+  static_assert(rows_of_half_warp<In> * In::bytes == 16);  // pieces
+  prefetch_piece<In::bytes>(job.x, octets.at.row0, octets.at.group * tile_edge,
+                            threadIdx.x % 16);
+  ptx::wait_for_kernels_before();
   octet<In::bytes> x[rows_of_half_warp<In>];
   load_rows<In::bytes>(job.x, octets.at.row0, column_of_octet(octets.at.group),
                        x);

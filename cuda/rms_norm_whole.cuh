@@ -106,6 +106,15 @@ __global__ void __launch_bounds__(row_threads, 8)
     first[r] = in.row<2>(min(row0 + r, in.rows - 1)) + col0 * 2;
     asm volatile("" : "+l"(first[r]));  // found while kernels before run
   }
+  if (begins_early() && threadIdx.x % 8 == 0) {  // lines of eight octets
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const int c = i % of_row;
+      if ((Steps == 0 || c < Steps) && has(c)) {
+        ptx::prefetch_line(first[i / of_row] + c * rms_whole_stride * 2);
+      }
+    }
+  }
   ptx::wait_for_kernels_before();
   rms_octet x[count];
 #pragma unroll

@@ -90,6 +90,21 @@ struct staged_boxes {
     // The assembler lets another lane do it: racecheck wants that ordered.
     __syncwarp();
   }
+  /// Has the L2 bring them, if the block begins early. By the whole warp.
+  template <class Job, int Inputs>
+  __device__ void prefetch(const staged_place& place,
+                           const with_boxes<Job, Inputs>& asked) {
+    if (!begins_early()) return;
+    if (ptx::is_elected()) {
+#pragma unroll
+      for (int row = 0; row < staged_rows; row += staged_box_rows) {
+        for (const CUtensorMap& map : asked.maps) {
+          ptx::prefetch_box(map, static_cast<int>(place.column),
+                            static_cast<int>(place.row) + row, 0);
+        }
+      }
+    }
+  }
   /// Has the copy engine bring them. By the whole warp.
   template <unsigned Threads, class Job, int... Bytes>
   __device__ void bring(const staged_place& place,

@@ -98,6 +98,7 @@ static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
   const detail::staged_place place(job.g, asked.boxes, row_threads);
   detail::staged_boxes& inputs = tile.inputs[place.warp];
   inputs.prepare();
+  inputs.prefetch(place, asked);
   ptx::wait_for_kernels_before();
   inputs.bring(place, asked, tile.g, tile.u);
   const auto first = [&](int i) -> auto& { return tile.g.at(place.mine, i); };

@@ -11,6 +11,7 @@
 #define ZEROULP_CUDA_TILE_CUH_
 
 #include "cuda/elements.cuh"
+#include "cuda/ptx.cuh"
 
 namespace zeroulp::cuda {
 
@@ -75,6 +76,22 @@ struct tile_place {
     col0 = std::ptrdiff_t{at.rest} * tile_edge;
   }
 };
+
+/// Whether this block may be there while kernels before run: of the later ones
+/// none is, at eight a multiprocessor of an H200.
+__device__ inline bool begins_early() { return blockIdx.x < 8 * 132; }
+
+/// Has the L2 bring piece number `piece` of columns col0 to col0 + 127 from
+/// row0 on: 128 bytes, `Bytes` pieces a row, if the block begins early.
+template <int Bytes>
+__device__ void prefetch_piece(const device_rows& x, std::ptrdiff_t row0,
+                               std::ptrdiff_t col0, unsigned piece) {
+  const std::ptrdiff_t row = row0 + piece / Bytes;
+  const std::ptrdiff_t col = col0 + piece % Bytes * (tile_edge / Bytes);
+  if (begins_early() && row < x.rows && col < x.cols) {
+    ptx::prefetch_line(x.row<Bytes>(row) + col * Bytes);
+  }
+}
 
 /// A tile of octets on its way to the transposed matrix, in shared memory.
 template <int Bytes>

@@ -1,7 +1,8 @@
 // Kernels right after one another, each reading what that before it writes, one
 // at least of every unit but the GEMM's (kernel_gemm.cu): on the GPU they
 // overlap, so each must wait. What they compute where each is awaited before
-// the next is asked for they must compute again without, and from a graph.
+// the next is asked for they must compute again without, from a graph, and
+// where what each reads is wrong until the last moment.
 
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/core/training.hpp"
@@ -12,6 +13,30 @@ namespace zeroulp::conformance::device {
 namespace {
 
 constexpr std::ptrdiff_t tile = 128;
+
+__device__ void sleep(long long nanoseconds) {
+  long long begin = 0, now = 0;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+  } while (now - begin < nanoseconds);
+}
+
+__global__ void stay(long long nanoseconds) { sleep(nanoseconds); }
+
+/// Turns all bits over, not before so long; the next kernel may begin sooner.
+__global__ void turn_over(std::uint32_t* words, std::size_t count,
+                          std::uint32_t* scales, std::size_t scale_count,
+                          long long nanoseconds) {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  sleep(nanoseconds);
+  const std::size_t first = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::size_t step = gridDim.x * blockDim.x;
+  for (std::size_t i = first; i < count; i += step) words[i] = ~words[i];
+  for (std::size_t i = first; i < scale_count; i += step) {
+    scales[i] = ~scales[i];
+  }
+}
 
 /// A dense matrix on the device, and its codes' scales if it has any.
 struct memory {
@@ -43,6 +68,15 @@ struct memory {
   void spoil() const {
     require(cudaMemset(data.data(), 0xff, size()));
     require(cudaMemset(scales.data(), 0xff, 4 * scale_count()));
+  }
+  /// Leaves it as it is, but wrong until the kernel after has had the time to
+  /// begin.
+  void come_late(cudaStream_t stream) const {
+    for (const long long nanoseconds : {0, 20000}) {
+      turn_over<<<32, 256, 0, stream>>>(
+          reinterpret_cast<std::uint32_t*>(data.data()), size() / 4,
+          scales.data(), scale_count(), nanoseconds);
+    }
   }
   void append_to(std::vector<unsigned char>& all) const {
     std::vector<unsigned char> here(size());
@@ -121,6 +155,7 @@ struct chain {
     require(cudaDeviceSynchronize());
   }
 
+  /// next(made): after each kernel but the last, with what the next reads.
   template <class Next>
   void run(cudaStream_t stream, Next next) const {
     const auto indices = [](const memory& of) {
@@ -131,58 +166,58 @@ struct chain {
     const swiglu_layer layer{rows, rows};
     cuda::rms_norm({bf16, bf16, 0x358637bd, rows}, x.view(), w.view(), y.view(),
                    {}, {}, stream);
-    next();
+    next(y);
     cuda::quantize(rows, y.view(), y_codes.quantized(), {}, stream);
-    next();
+    next(y_codes);
     cuda::dequantize(e4m3, row, y_codes.view(), y_codes.scale_view(), bf16,
                      z.view(), stream);
-    next();
+    next(z);
     cuda::quantize(rows, z.view(), both.quantized(), turned.quantized(),
                    stream);
-    next();
+    next(both);
     cuda::retile({e4m3, e4m3, scale_kind::float32, tile, {}}, both.view(),
                  both.scale_view(), retiled.quantized(), stream);
-    next();
+    next(retiled);
     cuda::dequantize(e4m3, row, retiled.view(), retiled.scale_view(), bf16,
                      zt.view(), stream);
-    next();
+    next(zt);
     cuda::quantize(blocks, zt.view(), blocked.quantized(),
                    blocked_t.quantized(), stream);
-    next();
+    next(blocked);
     cuda::transpose(e4m3, blocked.view(), blocked.scale_view(),
                     back.quantized(), stream);
-    next();
+    next(back);
     cuda::dequantize(e4m3, block, back.view(), back.scale_view(), bf16,
                      again.view(), stream);
-    next();
+    next(again);
     cuda::swiglu_forward(layer, again.view(), again.view(), h.view(),
                          h_codes.quantized(), g_cache.quantized(),
                          u_cache.quantized(), stream);
-    next();
+    next(h);
     cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
                           u_cache.input(), {}, dg.view(), du.view(), {}, {},
                           stream);
-    next();
+    next(dg);
     cuda::dispatch(powers, dg.view(), indices(numbers), sent.quantized(),
                    stream);
-    next();
+    next(sent);
     cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
                      received.view(), stream);
-    next();
+    next(received);
     cuda::combine(combine_rule::fp32_slots, received.view(), indices(slots), {},
                   sums.view(), stream);
-    next();
+    next(sums);
     cuda::rms_norm({bf16, bf16, 0x358637bd, rows}, sums.view(), w.view(),
                    normal.view(), {}, {}, stream);
-    next();
+    next(normal);
     const matrix_view<std::uint32_t> largest(peak.scales.data(), 1, 1);
     cuda::group_amaxes(whole, normal.view(), largest, stream);
-    next();
+    next(peak);
     cuda::quantize(whole, normal.view(), largest, amax.quantized(), {}, stream);
-    next();
+    next(amax);
     cuda::dequantize(e4m3, whole.group, amax.view(), amax.scale_view(), bf16,
                      gradient.view(), stream);
-    next();
+    next(gradient);
     // Factors of 1 and 1/2 in place of a step's: whatever they are.
     constexpr std::uint32_t one = 0x3f800000, half = 0x3f000000;
     cuda::adamw({{half, half, one, half, half, one},
@@ -193,16 +228,15 @@ struct chain {
                  0},
                 gradient.view(), moment.view(), second.view(), weights.view(),
                 copy.view(), stream);
-    next();
+    next(copy);
     cuda::quantize(twelve, copy.view(), wide.quantized(), {}, stream);
-    next();
+    next(wide);
     cuda::pack(cuda::packing::bytes, wide.view(), packed.view(), stream);
-    next();
+    next(packed);
     cuda::unpack(cuda::packing::bytes, packed.view(), unpacked.view(), stream);
-    next();
+    next(unpacked);
     cuda::retile({e5m6, e4m3, scale_kind::pow2, tile, {}}, unpacked.view(),
                  wide.scale_view(), narrow.quantized(), stream);
-    next();
   }
 
   std::vector<unsigned char> image() const {
@@ -214,21 +248,13 @@ struct chain {
   }
 };
 
-__global__ void stay(long long nanoseconds) {
-  long long begin = 0, now = 0;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
-  do {
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-  } while (now - begin < nanoseconds);
-}
-
 /// A stream, and the chain in it as a graph.
 class stream_and_graph {
  public:
   explicit stream_and_graph(const chain& c) {
     require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     require(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-    c.run(stream_, [] {});
+    c.run(stream_, [](const memory&) {});
     cudaGraph_t graph = nullptr;
     require(cudaStreamEndCapture(stream_, &graph));
     require(cudaGraphInstantiate(&graph_, graph, 0));
@@ -254,28 +280,38 @@ verdict check_in_turn(const effort& e) {
   const chain c(e.seed);
   const stream_and_graph run(c);
   c.spoil();
-  c.run(run.stream(), finish_kernel);
+  c.run(run.stream(), [](const memory&) { finish_kernel(); });
   const auto right = c.image();
   const std::uint64_t count = cases(e, 2, 100);
   for (std::uint64_t i = 0; i < count; ++i) {
-    for (const bool by_graph : {false, true}) {
+    const auto hold = [&](const char* how, auto launch) {
       c.spoil();
-      // Until all kernels are queued.
-      stay<<<1, 1, 0, run.stream()>>>(1000000);
-      if (by_graph) {
-        run.launch_graph();
-      } else {
-        c.run(run.stream(), [] { require(cudaGetLastError()); });
-      }
+      launch();
       const auto got = c.image();
       const auto differs = std::mismatch(got.begin(), got.end(), right.begin());
       v.count(differs.first == got.end(), [&] {
-        return std::string(by_graph ? "a graph, run " : "run ") +
-               std::to_string(i) + ": byte " +
+        return std::string(how) + ", run " + std::to_string(i) + ": byte " +
                std::to_string(differs.first - got.begin()) +
                " of all that was computed";
       });
-    }
+    };
+    // Until all kernels are queued.
+    const auto queue = [&] { stay<<<1, 1, 0, run.stream()>>>(1000000); };
+    hold("launches", [&] {
+      queue();
+      c.run(run.stream(), [](const memory&) { require(cudaGetLastError()); });
+    });
+    hold("a graph", [&] {
+      queue();
+      run.launch_graph();
+    });
+    hold("each late", [&] {
+      queue();
+      c.run(run.stream(), [&](const memory& made) {
+        made.come_late(run.stream());
+        require(cudaGetLastError());
+      });
+    });
   }
   return v;
 }

@@ -270,7 +270,7 @@ verdict check_many(const effort& e) {
 verdict check_far_rows(const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 11);
-  const placed_shape s{300, tile, {}, {}};
+  const placed_shape s{400, tile, {}, {}};
   constexpr std::size_t in_stride = 1 << 24, out_stride = 1 << 26;
   const retiling r{e4m3, e4m3, scale_kind::float32, tile, retile_rule::amax};
   const word_matrix codes = random_codes(r.from, s, numbers::plain, rng);
