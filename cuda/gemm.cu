@@ -200,6 +200,8 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       all, groups, s,
       has_boxes && !adds && groups.kind != gemm_groups::k_ranges, processors);
 
+  job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
+  job.b_once = groups.kind == gemm_groups::none && s.m <= x.m;
   // Rows of a tile that no matrix has need not be copied.
   const int a_rows =
       static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));

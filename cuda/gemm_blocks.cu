@@ -15,6 +15,8 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     using narrow = gemm_shape<2, 1, 64, 4>;
     // With two copiers 2 to 8 % slower where N is large: not understood.
     using small = gemm_shape<1, 1, 64, 4, 4, 1, 1>;
+    // 7168 columns are a tile each for 128 multiprocessors.
+    using narrow_small = gemm_shape<1, 1, 56, 4, 4, 1, 1>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
         make_instance<large, block_scaling<product>, t, false, true>(1140,
@@ -25,6 +27,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<middle, block_scaling<product>, t>(660, 3700),
         make_instance<narrow, block_scaling<product>, t>(550, 2500),
         make_instance<small, block_scaling<product>, t>(290, 1800),
+        make_instance<narrow_small, block_scaling<product, 2>, t>(280, 1700),
         make_instance<least, block_scaling<product>, t>(205, 1500),
     };
     static constexpr gemm_instance grouped[] = {
@@ -36,7 +39,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<middle, block_scaling<other>, t>(660, 3700)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 3};
-    return {dense, 7};
+    return {dense, 8};
   });
 }
 

@@ -27,6 +27,8 @@ struct gemm_job {
   CUtensorMap d_map;  ///< boxes of D: 64 columns, 16 rows
   CUtensorMap c_map;  ///< boxes of C: 32 columns, as many rows as a tile
   gemm_scales a_scales, b_scales;
+  const char* b;  ///< codes
+  std::int64_t b_stride;
   void* d;  ///< BF16 or, if is_fp32, FP32
   std::int64_t d_stride, d_matrix_stride;
   const float* c;  ///< added to D, if any
@@ -36,6 +38,7 @@ struct gemm_job {
   std::int32_t count;         ///< of groups
   std::int32_t interval;      ///< elements of K between promotions; 0: none
   gemm_groups groups;
+  bool b_once;           ///< all of M is in one row of tiles
   unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
   bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;

@@ -28,20 +28,27 @@ __device__ float promoted(float acc, float p, float sa, float sb, float both) {
 
 // A scaling has the scales of a thread for 64 rows of a tile: `find_columns`
 // and `find_rows` look for them in a stage, while the tensor core works;
-// `promote` is left to do once p is there. `reads_late`: it reads the stage.
+// `promote` is left to do once p is there. `b_rows`: of B, to a scale;
+// `b_scales`: of a tile. `reads_late`: promote reads the stage.
 
-/// One scale of B for a tile, which lies in a block of 128 columns.
-template <promotion Update>
+/// A scale for each 128 columns. `Scales`: 1 if a tile lies in a block of them,
+/// 2 if it may lie in two.
+template <promotion Update, int Scales = 1>
 struct block_scaling {
-  static constexpr int b_rows = 128;
+  static constexpr int b_rows = 128, b_scales = Scales;
   static constexpr bool reads_late = false;
   float sa[2];
-  float sb;
+  float sb[Scales];
+  int in_first;  ///< columns from the tile's first to the end of its block
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
   }
-  __device__ __forceinline__ void find_columns(const float* b) { sb = *b; }
+  __device__ __forceinline__ void find_columns(const float* b, int column) {
+#pragma unroll
+    for (int i = 0; i < Scales; ++i) sb[i] = b[i];
+    in_first = b_rows - column % b_rows;
+  }
 
   template <int Count>
   __device__ __forceinline__ void promote(float (&acc)[Count],
@@ -49,7 +56,9 @@ struct block_scaling {
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
       const float a = sa[i / 2 % 2];
-      acc[i] = detail::promoted<Update>(acc[i], p[i], a, sb, __fmul_rn(a, sb));
+      const float b =
+          Scales == 1 || i / 4 * 8 < in_first ? sb[0] : sb[Scales - 1];
+      acc[i] = detail::promoted<Update>(acc[i], p[i], a, b, __fmul_rn(a, b));
     }
   }
 };
@@ -57,7 +66,7 @@ struct block_scaling {
 /// A scale for each column, read when it is needed: registers are scarce.
 template <promotion Update, int Width>
 struct column_scaling {
-  static constexpr int b_rows = 1;
+  static constexpr int b_rows = 1, b_scales = Width;
   static constexpr bool reads_late = true;
   float sa[2];
   const float* sb;
@@ -65,7 +74,7 @@ struct column_scaling {
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
   }
-  __device__ __forceinline__ void find_columns(const float* b) {
+  __device__ __forceinline__ void find_columns(const float* b, int /*column*/) {
     sb = b + threadIdx.x % 4 * 2;
   }
 
@@ -170,14 +179,21 @@ struct gemm_output {
         t.d_matrix * job.d_matrix_stride + row * job.d_stride + column;
     if (job.d_words && first + 16 <= t.row_end &&
         t.column + 2 * Count <= job.n) {
-      if (is_fp32) return store_fours(job, place, acc);
+      if constexpr (Count % 8 == 0) {
+        if (is_fp32) return store_fours(job, place, acc);
+      }
 #pragma unroll
       for (int i = 0; i < Count; i += 2) {
         const std::int64_t to =
             place + i / 2 % 2 * 8 * job.d_stride + i / 4 * 8;
-        *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
-                                          to) =
-            detail::two_bf16(acc[i], acc[i + 1]);
+        if (Count % 8 != 0 && is_fp32) {
+          *reinterpret_cast<float2*>(static_cast<float*>(job.d) + to) = {
+              acc[i], acc[i + 1]};
+        } else {
+          *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
+                                            to) =
+              detail::two_bf16(acc[i], acc[i + 1]);
+        }
       }
       return;
     }

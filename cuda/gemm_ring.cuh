@@ -48,6 +48,9 @@ struct gemm_shape {
   static constexpr int shared_bytes =
       1024 + out_bytes + stages * stage_bytes + 256;
 
+  /// Of few rows: where they are all that A has, B is read once.
+  static constexpr bool reads_b_once = m == 64;
+
   /// Boxes of C, m rows of 128 bytes, pass through the ring, too, after the
   /// operands, where A would be.
   static constexpr int c_columns = 32;  ///< in a stage
@@ -114,11 +117,25 @@ class copier_turn {
   int before_;  ///< stages of others before its next
 };
 
+/// Has the L2 bring the first 256 lines of B, those of the first blocks of K of
+/// this block's first tile, before the kernels before have ended. By all
+/// threads.
+template <class Shape>
+__device__ void prefetch_b(const gemm_job& job) {
+  const int i = static_cast<int>(threadIdx.x);
+  const int row = static_cast<int>(blockIdx.x) * Shape::n + i % Shape::n;
+  const int k = i / Shape::n * Shape::k;
+  if (i < 256 && row < job.n && k < job.k) {
+    ptx::prefetch_line(job.b + row * job.b_stride + k);
+  }
+}
+
 /// Brings the operands of every tile of this block, by one thread of each
 /// copier.
 template <class Shape, bool Grouped>
 __device__ void copy_operands(const gemm_job& job,
                               const gemm_shared<Shape>& shared, int which) {
+  const std::uint64_t once = ptx::policy_of_one_use();
   copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
@@ -130,8 +147,13 @@ __device__ void copy_operands(const gemm_job& job,
       auto& full = shared.full()[at.stage];
       ptx::arrive_expecting(full, job.a_box_bytes + Shape::b_bytes);
       ptx::copy_box(shared.a(at.stage), job.a_map, full, k, t.row, t.a_matrix);
-      ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
-                    t.b_matrix);
+      if (Shape::reads_b_once && job.b_once) {
+        ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
+                      t.b_matrix, once);
+      } else {
+        ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
+                      t.b_matrix);
+      }
     }
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
@@ -205,7 +227,7 @@ __device__ void copy_scales(const gemm_job& job,
     scale_copier<Shape::m> a(job.a_scales, job.a_scale_map,
                              boxes && job.a_scale_boxes, t.a_matrix, job.m,
                              t.row, t.row_end, group);
-    scale_copier<(Shape::n - 1) / b_rows + 1> b(
+    scale_copier<Scaling::b_scales> b(
         job.b_scales, job.b_scale_map, boxes && job.b_scale_boxes, t.b_matrix,
         job.n, t.column / b_rows, (job.n - 1) / b_rows + 1, group);
     for (int k = t.k_begin; k < t.k_end; k += Shape::k) {

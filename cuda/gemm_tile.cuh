@@ -85,6 +85,7 @@ struct tile_sums {
   gemm_operands first;
   ring_place<Shape::stages>& at;
   tile_acc<Shape>& acc;
+  int column;    ///< the tile's first
   int held = 0;  ///< the stage before, from the second on
 
   __device__ __forceinline__ void wait() const {
@@ -142,7 +143,7 @@ struct tile_sums {
                         static_cast<int>(threadIdx.x % 32 / 4);
         Scaling& of = scale[ahead ? U % 2 : 0];
         if constexpr (ahead || U % rows == 0) {
-          of.find_columns(shared.b_scales(in));
+          of.find_columns(shared.b_scales(in), column);
         }
         of.find_rows(shared.a_scales(in) + row);
       }
@@ -186,13 +187,11 @@ struct tile_sums {
 };
 
 template <class Shape, ptx::fp8_types Types, class Scaling>
-__device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
-                                         const gemm_shared<Shape>& shared,
-                                         int warp, gemm_operands first,
-                                         ring_place<Shape::stages>& at,
-                                         tile_acc<Shape>& acc,
-                                         Scaling* /*which*/) {
-  tile_sums<Shape, Types, Scaling> sums{shared, warp, first, at, acc};
+__device__ __forceinline__ void sum_tile(
+    const gemm_job& /*job*/, int column, int blocks,
+    const gemm_shared<Shape>& shared, int warp, gemm_operands first,
+    ring_place<Shape::stages>& at, tile_acc<Shape>& acc, Scaling* /*which*/) {
+  tile_sums<Shape, Types, Scaling> sums{shared, warp, first, at, acc, column};
   if (blocks > 0) sums.wait();
   int k = 0;
   for (; k + Shape::line <= blocks; k += Shape::line) {
@@ -209,7 +208,8 @@ __device__ __forceinline__ void sum_tile(const gemm_job& /*job*/, int blocks,
 /// The sums of a tile, promoted every job.interval elements of K, with one
 /// scale in the end.
 template <class Shape, ptx::fp8_types Types>
-__device__ __forceinline__ void sum_tile(const gemm_job& job, int blocks,
+__device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
+                                         int blocks,
                                          const gemm_shared<Shape>& shared,
                                          int /*warp*/, gemm_operands first,
                                          ring_place<Shape::stages>& at,
@@ -311,7 +311,7 @@ __device__ void multiply_tiles(const gemm_job& job,
       }
     }
     tile_acc<Shape> acc = {};
-    sum_tile<Shape, Types>(job, blocks, shared, warp, first, at, acc,
+    sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped && !Panels) {
       // Of nothing, so far.
@@ -353,6 +353,9 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
+  }
+  if constexpr (Shape::reads_b_once && !Grouped) {
+    if (job.b_once) detail::prefetch_b<Shape>(job);
   }
   ptx::wait_for_kernels_before();
   __syncthreads();

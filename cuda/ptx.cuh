@@ -120,6 +120,24 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
       "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
+/// The L2's policy for what is read once: it is the first to make room.
+__device__ inline std::uint64_t policy_of_one_use() {
+  std::uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+/// The same, by a policy of the L2.
+__device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
+                                int column, int row, int matrix,
+                                std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::"
+      "bytes.L2::cache_hint [%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(
+          address_of(to)),
+      "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix),
+      "l"(policy)
+      : "memory");
+}
 /// Has the L2 bring a box, as prefetch_line does.
 __device__ inline void prefetch_box(const CUtensorMap& map, int column, int row,
                                     int matrix) {

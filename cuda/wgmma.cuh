@@ -69,6 +69,10 @@ struct wgmma;
 
 #define ZEROULP_D16 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define ZEROULP_D28                                                       \
+  ZEROULP_D16                                                             \
+      ", "                                                                \
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27"
 #define ZEROULP_D32                                                       \
   ZEROULP_D16                                                             \
       ", "                                                                \
@@ -93,6 +97,8 @@ struct wgmma;
 #define ZEROULP_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define ZEROULP_F16(i) \
   ZEROULP_F4(i), ZEROULP_F4(i + 4), ZEROULP_F4(i + 8), ZEROULP_F4(i + 12)
+#define ZEROULP_F28(i) \
+  ZEROULP_F16(i), ZEROULP_F4(i + 16), ZEROULP_F4(i + 20), ZEROULP_F4(i + 24)
 #define ZEROULP_F32(i) ZEROULP_F16(i), ZEROULP_F16(i + 16)
 #define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
 #define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
@@ -131,6 +137,7 @@ struct wgmma;
   ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e5m2, ".e5m2.e5m2")
 
 ZEROULP_WGMMA_TYPES(32, 16, 16, 17, 18, 19, 20, 21)
+ZEROULP_WGMMA_TYPES(56, 28, 28, 29, 30, 31, 32, 33)
 ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34, 35, 36, 37)
 ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66, 67, 68, 69)
 ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130, 131, 132, 133)
@@ -140,11 +147,13 @@ ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130, 131, 132, 133)
 #undef ZEROULP_F128
 #undef ZEROULP_F64
 #undef ZEROULP_F32
+#undef ZEROULP_F28
 #undef ZEROULP_F16
 #undef ZEROULP_F4
 #undef ZEROULP_D128
 #undef ZEROULP_D64
 #undef ZEROULP_D32
+#undef ZEROULP_D28
 #undef ZEROULP_D16
 
 }  // namespace zeroulp::cuda::ptx

@@ -386,6 +386,30 @@ verdict check_sums(const effort& e) {
   return v;
 }
 
+/// Few rows, and so many columns that each multiprocessor has one tile, which
+/// may lie in two blocks of columns; B is read once, then, and begun early.
+verdict check_wide(const effort& e) {
+  constexpr size3 few[] = {
+      {64, 7168, 300}, {1, 7001, 1100}, {60, 5000, 900}, {65, 7392, 128}};
+  verdict v;
+  std::size_t turn = 0;
+  for (size3 x : few) {
+    if (e.level > 0) x.k *= 8;
+    for (const char* name : {"deepgemm.1d2d", "cutlass.blockwise"}) {
+      for (const bool adds : {false, true}) {
+        for (const format to : {bf16, fp32}) {
+          auto r = recipe_called(name);
+          r.output = to, r.end = adds ? epilogue::accumulate : epilogue::store;
+          const bool other = ++turn % 3 == 0;
+          v += hold_large(r, other ? e5m2 : e4m3, turn % 4 == 0 ? e5m2 : e4m3,
+                          {gemm_groups::none, 1, x.m, x.n, x.k});
+        }
+      }
+    }
+  }
+  return v;
+}
+
 /// Tiles whose panels of D are kept, three waves of them where there are 132
 /// multiprocessors.
 verdict check_short(const effort&) {
@@ -470,6 +494,7 @@ check_list gemm_large_checks() {
           check_of("kernel.gemm.large.groups", check_groups),
           check_of("kernel.gemm.large.sums", check_sums),
           check_of("kernel.gemm.large.short", check_short),
+          check_of("kernel.gemm.large.wide", check_wide),
           check_of("kernel.gemm.large.repeated", check_repeated),
           check_of("kernel.gemm.large.random", check_any)};
 }

@@ -42,6 +42,7 @@ COMBINE = ("kernel.training.CombinedTokens", "kernel.combine.strange_slots")
 DISPATCH = ("kernel.training.DispatchedRows", "kernel.dispatch.strange_rows")
 GEMM = ("kernel.gemm.cases", "kernel.gemm.shapes", "kernel.gemm.large.timed",
         "kernel.gemm.large.random", "kernel.gemm.large.sums")
+WIDE = ("kernel.gemm.large.wide",)
 # Of the sizes at which each kernel for groups is chosen.
 GROUPS = ("kernel.gemm.large.groups",)
 
@@ -601,8 +602,8 @@ MUTANTS = tuple(
            ("gemm_columns.cu",), GEMM),
     mutant("gemm.scale_of_the_other_row", "neighbour's scale",
            "gemm_parts.cuh",
-           "const float a = sa[i / 2 % 2]; acc[i]",
-           "const float a = sa[i % 2]; acc[i]",
+           "const float a = sa[i / 2 % 2]; const float b = Scales",
+           "const float a = sa[i % 2]; const float b = Scales",
            ("gemm_blocks.cu",), GEMM),
     mutant("gemm.d_without_the_swizzle", "wrong swizzle", "gemm_parts.cuh",
            "((j + after) ^ place % 8) * 16", "(j + after) * 16",
@@ -673,6 +674,15 @@ MUTANTS = tuple(
            "a.advance(), b.advance(), at.advance();",
            "b.advance(), at.advance();",
            ("gemm_blocks.cu",), GEMM),
+    mutant("gemm.one_block_of_columns", "neighbour's scale", "gemm_parts.cuh",
+           "i / 4 * 8 < in_first", "i / 4 * 8 <= in_first",
+           ("gemm_blocks.cu",), WIDE),
+    mutant("gemm.tiles_from_a_block_on", "neighbour's scale", "gemm_parts.cuh",
+           "in_first = b_rows - column % b_rows", "in_first = b_rows",
+           ("gemm_blocks.cu",), WIDE),
+    mutant("gemm.fp32_of_narrow_tiles_as_bf16", "wrong format",
+           "gemm_parts.cuh", "Count % 8 != 0 && is_fp32", "false",
+           ("gemm_blocks.cu",), WIDE),
     mutant("gemm.spoiled_sums_are_zero", "dropped NaN", "gemm_tile.cuh",
            "t.is_spoiled ? 0x7fffffff : 0;", "0;",
            ("gemm_columns.cu",), ("kernel.gemm.strange_k_ranges",)),
