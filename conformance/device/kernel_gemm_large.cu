@@ -411,14 +411,18 @@ verdict check_wide(const effort& e) {
 }
 
 /// Tiles whose panels of D are kept, three waves of them where there are 132
-/// multiprocessors.
-verdict check_short(const effort&) {
+/// multiprocessors; then so many, of so few blocks of K, that D leaves later
+/// than the next tile is there.
+verdict check_short(const effort& e) {
   verdict v;
-  for (const std::ptrdiff_t k : {1, 128, 300, 1400}) {
-    auto r = recipe_called("deepgemm.1d2d");
-    r.output = bf16, r.end = epilogue::store;
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, 2304, k});
-  }
+  auto r = recipe_called("deepgemm.1d2d");
+  r.output = bf16, r.end = epilogue::store;
+  const auto hold = [&](std::ptrdiff_t n, std::ptrdiff_t k) {
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k});
+  };
+  for (const std::ptrdiff_t k : {1, 128, 300, 1400}) hold(2304, k);
+  const std::uint64_t count = cases(e, 6, 20);
+  for (std::uint64_t i = 0; i < count; ++i) hold(18432, 1);
   return v;
 }
 

@@ -69,10 +69,10 @@ struct memory {
     require(cudaMemset(data.data(), 0xff, size()));
     require(cudaMemset(scales.data(), 0xff, 4 * scale_count()));
   }
-  /// Leaves it as it is, but wrong until the kernel after has had the time to
-  /// begin.
+  /// Leaves it as it is, but wrong until the kernel after would have ended, did
+  /// it not wait.
   void come_late(cudaStream_t stream) const {
-    for (const long long nanoseconds : {0, 20000}) {
+    for (const long long nanoseconds : {0, 1000000}) {
       turn_over<<<32, 256, 0, stream>>>(
           reinterpret_cast<std::uint32_t*>(data.data()), size() / 4,
           scales.data(), scale_count(), nanoseconds);
