@@ -129,12 +129,11 @@ scaling scaling_of(const request& q, const recipe& r) {
 }
 
 /// What the cost model counts: tiles of each row of tiles, and rows of tiles.
-/// `panels`: D can leave by the copy engine, nothing is added, and no range of
-/// K is spoiled.
+/// `flows`: D may flow (gemm_instance).
 const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
-                            const sizes& s, bool panels, int processors) {
+                            const sizes& s, bool flows, int processors) {
   const auto cost = [&](const gemm_instance& x) {
-    if (x.panels && !panels) return std::numeric_limits<double>::infinity();
+    if (x.flows && !flows) return std::numeric_limits<double>::infinity();
     const bool by_rows = g.kind == gemm_groups::rows;
     // Of groups of rows, half a tile of each is lost; less where half of the
     // warps have no row, and leave the tensor core to the others.
@@ -198,7 +197,8 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       !is_fp32 && s.n % 8 == 0 && starts_on(16, d.data, d.stride * 2);
   const gemm_instance& x = choose(
       all, groups, s,
-      has_boxes && !adds && groups.kind != gemm_groups::k_ranges, processors);
+      has_boxes && !adds && groups.kind != gemm_groups::k_ranges && s.k > 0,
+      processors);
 
   job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
   job.b_once = groups.kind == gemm_groups::none && s.m <= x.m;

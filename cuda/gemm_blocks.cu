@@ -10,19 +10,16 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
     using large = gemm_shape<2, 2, 128>;
-    using short_k = gemm_shape<2, 2, 128, 1, 1, 4>;
+    using flowing = gemm_shape<2, 2, 128, 1, 1, true>;
     using middle = gemm_shape<2, 1, 128, 2, 4>;
     using narrow = gemm_shape<2, 1, 64, 4>;
     // With two copiers 2 to 8 % slower where N is large: not understood.
-    using small = gemm_shape<1, 1, 64, 4, 4, 1, 1>;
+    using small = gemm_shape<1, 1, 64, 4, 4, false, 1>;
     // 7168 columns are a tile each for 128 multiprocessors.
-    using narrow_small = gemm_shape<1, 1, 56, 4, 4, 1, 1>;
+    using narrow_small = gemm_shape<1, 1, 56, 4, 4, false, 1>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
-        make_instance<large, block_scaling<product>, t, false, true>(1140,
-                                                                     4000),
-        make_instance<short_k, block_scaling<product>, t, false, true>(
-            1230, 2000, 3000),
+        make_instance<flowing, block_scaling<product>, t>(1140, 1500, 2000),
         make_instance<large, block_scaling<product>, t>(1180, 4000),
         make_instance<middle, block_scaling<product>, t>(660, 3700),
         make_instance<narrow, block_scaling<product>, t>(550, 2500),
@@ -31,7 +28,8 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<least, block_scaling<product>, t>(205, 1500),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<large, block_scaling<product>, t, true, true>(1140, 4000),
+        make_instance<flowing, block_scaling<product>, t, true>(1140, 1500,
+                                                                2000),
         make_instance<large, block_scaling<product>, t, true>(1180, 4000),
         make_instance<middle, block_scaling<product>, t, true>(660, 3700),
     };
@@ -39,7 +37,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<middle, block_scaling<other>, t>(660, 3700)};
     if (kind.update == other) return {in_turn, 1};
     if (kind.grouped) return {grouped, 3};
-    return {dense, 8};
+    return {dense, 7};
   });
 }
 

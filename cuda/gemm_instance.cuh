@@ -9,17 +9,15 @@
 namespace zeroulp::cuda {
 
 template <class Shape, class Scaling, ptx::fp8_types Types,
-          bool Grouped = false, bool Panels = false>
+          bool Grouped = false>
 constexpr gemm_instance make_instance(int clocks, int clocks_once,
                                       int clocks_last = 0) {
-  static_assert(!Panels || Shape::n % 64 == 0);
-  static_assert(Shape::outs == 1 || (Panels && !Grouped));
-  return {gemm_tiles<Shape, Scaling, Types, Grouped, Panels>,
+  return {gemm_tiles<Shape, Scaling, Types, Grouped>,
           Shape::m,
           Shape::n,
           Shape::threads,
           Shape::shared_bytes,
-          Panels,
+          Shape::flows,
           clocks,
           clocks_once,
           clocks_last};

@@ -11,7 +11,9 @@ struct gemm_instance {
   void (*kernel)(gemm_job);
   int m, n;  ///< of a tile
   int threads, shared_bytes;
-  bool panels;  ///< of D by the copy engine; neither C nor ranges of K
+  /// D flows: it leaves by the copy engine, there are neither C nor ranges of
+  /// K, and K is not 0.
+  bool flows;
   /// Tensor clocks, about, of 128 elements of K of a tile, beside them, and
   /// after the last tile: measured once (TUNING.md).
   int clocks, clocks_once, clocks_last;

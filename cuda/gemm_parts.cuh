@@ -158,20 +158,21 @@ struct gemm_output {
     }
   }
 
-  /// `out`: this warp's panels. `Panels`: D leaves by panels, but for the rows
-  /// of a group that end within one. `Unit`: which 64 rows of its own.
-  template <bool Panels, bool Grouped, class Shape, int Unit, int Count>
+  /// `panel`: this warp's, by their numbers. Where D flows it leaves by panels,
+  /// but for the rows of a group that end within one. `Unit`: which 64 rows of
+  /// its own.
+  template <bool Grouped, class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,
                                                const float (&acc)[Count],
-                                               char* out) {
+                                               Panel panel) {
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
-    const bool is_fp32 = !Panels && job.is_fp32;
-    if constexpr (Panels && !Grouped) {
-      return store_panels<Shape, Unit>(job, t, first, acc, out);
+    const bool is_fp32 = !Shape::flows && job.is_fp32;
+    if constexpr (Shape::flows && !Grouped) {
+      return store_panels<Shape, Unit>(job, t, first, acc, panel);
     } else if constexpr (Count % 32 == 0) {
-      if ((Panels || job.by_boxes) && is_whole) {
-        return store_panels<Shape, Unit>(job, t, first, acc, out);
+      if ((Shape::flows || job.by_boxes) && is_whole) {
+        return store_panels<Shape, Unit>(job, t, first, acc, panel);
       }
     }
     const int row = first + row_after(), column = t.column + pair();
@@ -250,49 +251,59 @@ struct gemm_output {
     }
   }
 
-  /// By panels of 16 rows of 64 columns, swizzled as the copy engine has it,
-  /// from row `first` of D on.
-  template <class Shape, int Unit, int Count>
+  /// Writes 16 rows of 64 columns to a panel, swizzled as the copy engine has
+  /// it. `acc`: the fragment of these columns.
+  __device__ __forceinline__ static void write_panel(const float* acc,
+                                                     char* panel) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int place = lane % 16, after = lane / 16;
+    const auto to = ptx::address_of(panel) + place * 128;
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float* const x = acc + 4 * j;
+      const std::uint32_t word[4] = {
+          detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
+          detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
+      ptx::store_matrices(to + ((j + after) ^ place % 8) * 16, word);
+    }
+  }
+
+  /// From row `first` of D on: panel after panel, or, where D flows, all of
+  /// them, without a branch, at which the next tile's products would be awaited
+  /// (C7517).
+  template <class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,
                                                       int first,
                                                       const float (&acc)[Count],
-                                                      char* out) {
-    constexpr int panels = Count / 32;
-    constexpr int at_once = Shape::outs == 1 ? 1 : panels;
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    const int place = lane % 16, after = lane / 16;
-    if constexpr (Shape::outs > 1) out += Unit * panels * Shape::panel_bytes;
-    const auto to = ptx::address_of(out) + place * 128;
+                                                      Panel panel) {
+    constexpr int count = Count / 32;  // of a unit
+    const bool is_first_lane = threadIdx.x % 32 == 0;
+    if constexpr (Shape::flows) {
 #pragma unroll
-    for (int begin = 0; begin < panels; begin += at_once) {
-      if (Shape::outs == 1 || Unit == 0) {
-        wait_for_panel();  // of the tile before, if Unit is 0
-      } else {
-        __syncwarp();
-      }
-#pragma unroll
-      for (int i = 0; i < at_once; ++i) {
-#pragma unroll
-        for (int j = 0; j < 8; j += 2) {
-          const float* const x = acc + 32 * (begin + i) + 4 * j;
-          const std::uint32_t word[4] = {
-              detail::two_bf16(x[0], x[1]), detail::two_bf16(x[2], x[3]),
-              detail::two_bf16(x[4], x[5]), detail::two_bf16(x[6], x[7])};
-          ptx::store_matrices(
-              to + i * Shape::panel_bytes + ((j + after) ^ place % 8) * 16,
-              word);
-        }
+      for (int i = 0; i < count; ++i) {
+        write_panel(acc + 32 * i, panel(Unit * count + i));
       }
       ptx::fence_shared();
       __syncwarp();
-      if (lane != 0) continue;
 #pragma unroll
-      for (int i = 0; i < at_once; ++i) {
-        ptx::store_box(job.d_map, out + i * Shape::panel_bytes,
-                       t.column + 64 * (begin + i), first, t.d_matrix);
+      for (int i = 0; i < count; ++i) {
+        ptx::store_box_if(is_first_lane, job.d_map, panel(Unit * count + i),
+                          t.column + 64 * i, first, t.d_matrix);
       }
       ptx::commit_stores();
+    } else {
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        wait_for_panel();
+        write_panel(acc + 32 * i, panel(0));
+        ptx::fence_shared();
+        __syncwarp();
+        if (!is_first_lane) continue;
+        ptx::store_box(job.d_map, panel(0), t.column + 64 * i, first,
+                       t.d_matrix);
+        ptx::commit_stores();
+      }
     }
   }
 };

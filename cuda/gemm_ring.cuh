@@ -11,7 +11,7 @@ namespace zeroulp::cuda {
 
 /// The shape of a tile and of the machinery around it.
 template <int Groups, int Rows, int Width, int Partials = 1,
-          int Line = Partials, int Outs = 1, int Copiers = 2>
+          int Line = Partials, bool Flows = false, int Copiers = 2>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
@@ -26,25 +26,29 @@ struct gemm_shape {
   /// Threads that bring operands, and warps that bring scales, in turn: a stage
   /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
+  /// Whether D takes a stage of the ring after the operands, from which it
+  /// leaves while the next tile is under way. Else each warp has one panel, and
+  /// waits until it has left before it writes it again.
+  static constexpr bool flows = Flows;
 
-  /// Places in shared memory, from a multiple of 1024: for each warp panels of
-  /// D in BF16, 16 rows of 128 bytes on their way out, then a ring of stages.
-  /// One panel, or all that it has of a tile (`outs`): a stage less, but the
-  /// next tile is begun while they leave.
-  static constexpr int outs = Outs;
-  static_assert(outs == 1 || outs == rows * n / 64);
-  static constexpr int panel_bytes = 16 * 128;
-  static constexpr int out_bytes =
-      n % 64 == 0 ? 4 * groups * outs * panel_bytes : 0;
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
+  /// Places in shared memory, from a multiple of 1024: panels of D in BF16, 16
+  /// rows of 128 bytes, one for each warp, then a ring of stages. If D flows
+  /// its other panels are in the stage that it takes.
+  static constexpr int panel_bytes = 16 * 128;
+  static constexpr int panels = Flows ? rows * n / 64 : 1;  ///< of a warp
+  static constexpr int out_bytes = n % 64 == 0 ? 4 * groups * panel_bytes : 0;
+  static_assert(!Flows || ((panels - 1) * out_bytes == a_bytes + b_bytes &&
+                           a_bytes % out_bytes == 0));
   static constexpr int scale_bytes = (m + n) * 4;
   static constexpr int stage_bytes = a_bytes + b_bytes + scale_bytes;
   static constexpr int ring_bytes = (227 - 1) * 1024 - 256 - out_bytes;
   static constexpr int stages =
       ring_bytes / stage_bytes > 16 ? 16 : ring_bytes / stage_bytes;
-  /// Else a copier could take a stage's round for the one before.
-  static_assert(stages >= copiers);
+  /// Else a copier could take a stage's round for the one before; D's stage is
+  /// free after the next two.
+  static_assert(stages >= copiers + (Flows ? 2 : 0));
   static constexpr int shared_bytes =
       1024 + out_bytes + stages * stage_bytes + 256;
 
@@ -61,6 +65,8 @@ namespace detail {
 template <class Shape>
 struct gemm_shared {
   static constexpr int stages = Shape::stages;
+  /// That multiply.
+  static constexpr int warps = 4 * Shape::groups;
   char* outs;  ///< a multiple of 1024
   char* ring;
 
@@ -69,9 +75,14 @@ struct gemm_shared {
     outs = raw + ((at + 1023) / 1024 * 1024 - at);
     ring = outs + Shape::out_bytes;
   }
-  /// The panel of one warp, swizzled, or the first of its panels.
-  __device__ char* out(int warp) const {
-    return outs + warp * Shape::outs * Shape::panel_bytes;
+  /// A panel of D of one warp, swizzled: the first, or of the stage that D has.
+  __device__ char* panel(int warp, int index = 0, int stage = 0) const {
+    constexpr int size = Shape::panel_bytes;
+    constexpr int in_a = Shape::a_bytes / (size * warps);
+    constexpr int in_b = Shape::b_bytes / (size * warps);
+    if (index == 0) return outs + warp * size;
+    return index <= in_a ? a(stage) + (warp * in_a + index - 1) * size
+                         : b(stage) + (warp * in_b + index - 1 - in_a) * size;
   }
   __device__ char* a(int stage) const { return ring + stage * Shape::a_bytes; }
   __device__ char* b(int stage) const {
@@ -117,6 +128,19 @@ class copier_turn {
   int before_;  ///< stages of others before its next
 };
 
+/// Passes over a stage that others fill, once it is free. By each thread from
+/// which the full barrier expects to hear.
+template <class Shape, int Copiers>
+__device__ void leave_stage(const gemm_shared<Shape>& shared,
+                            copier_turn<Copiers>& turn,
+                            ring_place<Shape::stages>& at) {
+  if (turn.is_next()) {
+    ptx::wait(shared.free()[at.stage], at.parity ^ 1);
+    ptx::arrive(shared.full()[at.stage]);
+  }
+  at.advance();
+}
+
 /// Has the L2 bring the first 256 lines of B, those of the first blocks of K of
 /// this block's first tile, before the kernels before have ended. By all
 /// threads.
@@ -155,6 +179,7 @@ __device__ void copy_operands(const gemm_job& job,
                       t.b_matrix);
       }
     }
+    if constexpr (Shape::flows) leave_stage(shared, turn, at);
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
       if (!turn.is_next()) continue;
@@ -241,11 +266,10 @@ __device__ void copy_scales(const gemm_job& job,
       }
       a.advance(), b.advance(), at.advance();
     }
+    if constexpr (Shape::flows) leave_stage(shared, turn, at);
     if (!job.c_by_boxes) continue;
-    for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
-      if (!turn.is_next()) continue;
-      ptx::wait(shared.free()[at.stage], at.parity ^ 1);
-      ptx::arrive(shared.full()[at.stage]);
+    for (int j = 0; j < Shape::n; j += Shape::c_columns) {
+      leave_stage(shared, turn, at);
     }
   }
 }

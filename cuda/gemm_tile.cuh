@@ -13,9 +13,17 @@
 //                   once the next products were started
 //
 // While a warp group promotes, another's products, or its own next ones
-// (Shape::partials), keep the tensor core busy. K is never split, and every
-// output sees the same operations in the same order whatever the tile: its bits
-// depend on nothing else. Source: SPEC clauses G1 to G13.
+// (Shape::partials), keep the tensor core busy. Where D flows (Shape::flows),
+// so do the first products of the next tile in the epilogue:
+//
+//   warp groups     ... the last block of K -> wait for a stage for D and for
+//                   the next tile's first -> its first products -> D into
+//                   panels, most of them in D's stage -> boxes of D (TMA) ->
+//                   the next tile's first block of K -> D's stage is free
+//
+// K is never split, and every output sees the same operations in the same order
+// whatever the tile: its bits depend on nothing else. Source: SPEC clauses G1
+// to G13.
 
 #ifndef ZEROULP_CUDA_GEMM_TILE_CUH_
 #define ZEROULP_CUDA_GEMM_TILE_CUH_
@@ -261,14 +269,97 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
   }
 }
 
+/// The sums of tile_sums where D flows: a tile's first products are started
+/// before the tile before leaves.
+template <class Shape, ptx::fp8_types Types, class Scaling>
+struct tile_flow {
+  static_assert(Shape::partials == 1 && !Scaling::reads_late);
+  const gemm_shared<Shape>& shared;
+  int warp;
+  gemm_operands first;
+  ring_place<Shape::stages> at;
+  float p[Shape::n / 2];
+  Scaling scale[Shape::rows];  ///< of the block whose products are under way
+
+  __device__ __forceinline__ void wait() const {
+    ptx::wait(shared.full()[at.stage], at.parity);
+  }
+  /// Starts the products of a unit of the stage `in`.
+  template <int Unit>
+  __device__ __forceinline__ void start(int in) {
+    const int of_a = in * Shape::a_bytes + Unit * 64 * Shape::k;
+    start_products<Shape, Types>(
+        p, ptx::descriptor_of(first.a + static_cast<unsigned>(of_a / 16)),
+        ptx::descriptor_of(first.b +
+                           static_cast<unsigned>(in * Shape::b_bytes / 16)),
+        0, 4, false);
+  }
+  __device__ __forceinline__ void find_scales(int column) {
+    const int row = warp / 4 * Shape::rows * 64 + warp % 4 * 16 +
+                    static_cast<int>(threadIdx.x % 32 / 4);
+#pragma unroll
+    for (int i = 0; i < Shape::rows; ++i) {
+      scale[i].find_columns(shared.b_scales(at.stage), column);
+      scale[i].find_rows(shared.a_scales(at.stage) + row + 64 * i);
+    }
+  }
+  /// Starts the first products of a tile; if there is none, of what lies there,
+  /// so that the compiler sees products under way on each way from here.
+  __device__ __forceinline__ void begin(int column, bool is_there) {
+    if (is_there) wait();
+    start<0>(at.stage);
+    __syncwarp();
+    find_scales(column);
+  }
+  /// Adds a block of K whose first products are under way; waits for the one
+  /// after it if there are `more`. What can be done before products are there
+  /// is done before.
+  __device__ __forceinline__ void add(tile_acc<Shape>& acc, int column,
+                                      bool more) {
+    constexpr int last = Shape::rows - 1;
+    const int in = at.stage;
+    const auto unit = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
+      const Scaling of = scale[U];
+      if constexpr (U == last) {
+        at.advance();
+        if (more) wait();
+        // Else of D's stage, which has none: begin() finds others.
+        find_scales(column);
+      }
+      finish_products(p);
+      if constexpr (U == last) free_stage(shared.free()[in]);
+      of.promote(acc[U], p);
+      if constexpr (U < last) start<U + 1>(in);
+    };
+    const auto all = [&]<int... U>(std::integer_sequence<int, U...>) {
+      (unit(std::integral_constant<int, U>()), ...);
+    };
+    all(std::make_integer_sequence<int, Shape::rows>());
+  }
+};
+
+/// A warp's panels of D, by their numbers; one is found here and now: later,
+/// and its address takes the uniform registers of the loop before.
+template <class Shape>
+__device__ __forceinline__ auto panels_of(const gemm_shared<Shape>& shared,
+                                          int warp, int stage_of_d) {
+  if constexpr (Shape::flows) {
+    return [&shared, warp, stage_of_d](int i) {
+      return shared.panel(warp, i, stage_of_d);
+    };
+  } else {
+    return [only = shared.panel(warp)](int) { return only; };
+  }
+}
+
 /// Adds C and stores.
-template <class Shape, bool Grouped, bool Panels, int... R>
+template <class Shape, bool Grouped, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
     int warp, ring_place<Shape::stages>& at, tile_acc<Shape>& acc,
-    std::integer_sequence<int, R...> /*rows*/) {
+    std::integer_sequence<int, R...> /*rows*/, int stage_of_d = 0) {
   const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
-  if constexpr (!Panels) {
+  if constexpr (!Shape::flows) {
     if (job.c_by_boxes) {
 #pragma unroll
       for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
@@ -282,14 +373,37 @@ __device__ __forceinline__ void finish_tile(
       (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
     }
   }
-  (gemm_output::store<Panels, Grouped, Shape, R>(job, t, t.row + line + R * 64,
-                                                 acc[R], shared.out(warp)),
+  (gemm_output::store<Grouped, Shape, R>(job, t, t.row + line + R * 64, acc[R],
+                                         panels_of(shared, warp, stage_of_d)),
    ...);
 }
 
+/// How many blocks of K a warp group multiplies; negative: passes over, since
+/// no one has its rows. From lane 0, by one shuffle, and no other: else the
+/// compiler does not see that all lanes agree, and the ring's place leaves the
+/// uniform registers.
+template <class Shape, bool Grouped>
+__device__ __forceinline__ int blocks_of(const gemm_tile& t, int warp) {
+  const int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
+  if constexpr (!Grouped) return blocks;
+  const int row = t.row + warp / 4 * Shape::rows * 64;
+  return __shfl_sync(0xffffffff, row < t.row_end ? blocks : -blocks, 0);
+}
+
+/// Frees the stages of a tile that has no rows of this warp group.
+template <class Shape>
+__device__ __forceinline__ void pass_over(const gemm_shared<Shape>& shared,
+                                          int blocks,
+                                          ring_place<Shape::stages>& at) {
+  const int passed = blocks < 0 ? -blocks : 0;
+  for (int k = 0; k < passed; ++k, at.advance()) {
+    ptx::wait(shared.full()[at.stage], at.parity);
+    if (threadIdx.x % 32 == 0) ptx::arrive(shared.free()[at.stage]);
+  }
+}
+
 /// Multiplies, promotes and stores.
-template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
-          bool Panels>
+template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_tiles(const gemm_job& job,
                                const gemm_shared<Shape>& shared, int warp) {
   const gemm_operands first(shared, warp);
@@ -297,23 +411,12 @@ __device__ void multiply_tiles(const gemm_job& job,
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
   while (schedule.next(job, t)) {
-    int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
-    if constexpr (Grouped) {
-      // Negative: of rows that no one has. From lane 0, by one shuffle, and no
-      // other: else the compiler does not see that all lanes agree, and the
-      // ring's place leaves the uniform registers.
-      const int row = t.row + warp / 4 * Shape::rows * 64;
-      blocks = __shfl_sync(0xffffffff, row < t.row_end ? blocks : -blocks, 0);
-      const int skipped = blocks < 0 ? -blocks : 0;
-      for (int k = 0; k < skipped; ++k, at.advance()) {
-        ptx::wait(shared.full()[at.stage], at.parity);
-        if (threadIdx.x % 32 == 0) ptx::arrive(shared.free()[at.stage]);
-      }
-    }
+    const int blocks = blocks_of<Shape, Grouped>(t, warp);
+    if constexpr (Grouped) pass_over(shared, blocks, at);
     tile_acc<Shape> acc = {};
     sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
-    if constexpr (Grouped && !Panels) {
+    if constexpr (Grouped) {
       // Of nothing, so far.
       const std::uint32_t spoiled = t.is_spoiled ? 0x7fffffff : 0;
 #pragma unroll
@@ -324,21 +427,66 @@ __device__ void multiply_tiles(const gemm_job& job,
         }
       }
     }
-    finish_tile<Shape, Grouped, Panels>(
-        job, t, shared, warp, at, acc,
-        std::make_integer_sequence<int, Shape::rows>());
+    finish_tile<Shape, Grouped>(job, t, shared, warp, at, acc,
+                                std::make_integer_sequence<int, Shape::rows>());
   }
+  gemm_output::wait_for_panel();
+}
+
+/// The same where D flows; K is not 0.
+template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
+__device__ void multiply_in_flow(const gemm_job& job,
+                                 const gemm_shared<Shape>& shared, int warp) {
+  gemm_schedule<Shape, Grouped> schedule(job);
+  gemm_tile t{}, next{};
+  if (!schedule.next(job, next)) return;
+  int blocks = blocks_of<Shape, Grouped>(next, warp), next_blocks = 0;
+  tile_flow<Shape, Types, Scaling> flow{
+      shared, warp, gemm_operands(shared, warp), {}, {}, {}};
+  int held = -1;  // the stage that D leaves from
+  const auto free_held = [&] {
+    if (held < 0) return;
+    gemm_output::wait_for_panel();
+    free_stage(shared.free()[held]);
+  };
+  flow.begin(next.column, true);
+  for (bool more = true; more;) {
+    t = next;
+    more = schedule.next(job, next);
+    if (more) next_blocks = blocks_of<Shape, Grouped>(next, warp);
+    tile_acc<Shape> acc = {};
+    if (!Grouped || blocks > 0) {
+      flow.add(acc, t.column, blocks > 1);
+      free_held();
+      for (int k = 1; k < blocks; ++k) {
+        flow.template start<0>(flow.at.stage);
+        flow.add(acc, t.column, k + 1 < blocks);
+      }
+    } else {
+      finish_products(flow.p);
+      free_held();
+      pass_over(shared, blocks, flow.at);
+    }
+    flow.wait();
+    held = flow.at.stage;
+    flow.at.advance();
+    blocks = next_blocks;
+    flow.begin(next.column, more);
+    finish_tile<Shape, Grouped>(job, t, shared, warp, flow.at, acc,
+                                std::make_integer_sequence<int, Shape::rows>(),
+                                held);
+  }
+  finish_products(flow.p);
   gemm_output::wait_for_panel();
 }
 
 }  // namespace detail
 
-/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none. `Panels`:
-/// neither C nor ranges of K, and job.by_boxes: a faster loop, since words of
-/// FP32 that are loaded or stored together bind the sums to the banks of
-/// registers that their products come from, and FMAs then wait for an operand.
-template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped,
-          bool Panels>
+/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none. Where D flows
+/// the loop is faster, too: words of FP32 that are loaded or stored together
+/// bind the sums to the banks of registers that their products come from, and
+/// FMAs then wait for an operand.
+template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __global__ void __launch_bounds__(Shape::threads, 1)
     gemm_tiles(const __grid_constant__ gemm_job job) {
   extern __shared__ char raw[];
@@ -373,8 +521,12 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     }
   } else {
     ptx::take_registers<232>();
-    detail::multiply_tiles<Shape, Scaling, Types, Grouped, Panels>(job, shared,
-                                                                   warp);
+    if constexpr (Shape::flows) {
+      detail::multiply_in_flow<Shape, Scaling, Types, Grouped>(job, shared,
+                                                               warp);
+    } else {
+      detail::multiply_tiles<Shape, Scaling, Types, Grouped>(job, shared, warp);
+    }
   }
 }
 

@@ -410,9 +410,10 @@ verdict check_wide(const effort& e) {
   return v;
 }
 
-/// Tiles whose panels of D are kept, three waves of them where there are 132
-/// multiprocessors; then so many, of so few blocks of K, that D leaves later
-/// than the next tile is there.
+/// Tiles whose D takes a stage of the ring, three waves of them where there are
+/// 132 multiprocessors; then so many, of so few blocks of K, that D leaves
+/// later than the next tile is there; and in groups, of which some warps have
+/// no rows.
 verdict check_short(const effort& e) {
   verdict v;
   auto r = recipe_called("deepgemm.1d2d");
@@ -420,7 +421,13 @@ verdict check_short(const effort& e) {
   const auto hold = [&](std::ptrdiff_t n, std::ptrdiff_t k) {
     v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k});
   };
-  for (const std::ptrdiff_t k : {1, 128, 300, 1400}) hold(2304, k);
+  for (const std::ptrdiff_t k : {1, 128, 300, 513, 1400}) hold(2312, k);
+  for (const std::ptrdiff_t k : {1, 257, 700}) {
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 8, 2500, 9208, k},
+                    {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::first_rows, 6, 400, 9224, k},
+                    {400, 0, 128, 129, 256, 300});
+  }
   const std::uint64_t count = cases(e, 6, 20);
   for (std::uint64_t i = 0; i < count; ++i) hold(18432, 1);
   return v;
