@@ -39,6 +39,7 @@ struct gemm_contestant {
   gemm_player player;
   recipe by{};           ///< ours
   bool grouped = false;  ///< ours: in the row's groups; else one GEMM
+  bool apart = false;    ///< ours: a launch a group
   conformance::peers::cublaslt_scales scales{};
   bool fast = false;         ///< cuBLASLt's fast accumulation
   bool halves = false;       ///< cuBLASLt on BF16 operands

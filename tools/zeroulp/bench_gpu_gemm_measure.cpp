@@ -89,12 +89,26 @@ void gemm_bench::state::launch_ours(const gemm_row& row,
                                     const gemm_contestant& c,
                                     const gemm_sets& sets,
                                     std::size_t set) const {
+  const auto launch = [&](const cuda::gemm_partition& groups,
+                          const cuda::operand& a, const cuda::operand& b,
+                          const cuda::matrix& d) {
+    cuda::gemm(c.by, groups, a, b,
+               row.adds ? cuda::const_matrix(d) : cuda::const_matrix{}, d,
+               lab.stream);
+  };
+  const std::ptrdiff_t n = row.size.n;
+  if (c.apart) {
+    const int bytes = row.output == fp32 ? 4 : 2;
+    for (const auto& x : sets.groups(true)) {
+      auto* const d = static_cast<unsigned char*>(sets.d(set));
+      launch({}, sets.a(set, c.by, x), sets.b(set, c.by, x),
+             {d + x.d_row * n * bytes, x.rows, n});
+    }
+    return;
+  }
   const std::ptrdiff_t rows = c.grouped ? sets.d_shape().m : row.size.m;
-  const cuda::matrix d{sets.d(set), rows, row.size.n};
-  cuda::gemm(c.by, sets.partition(c.grouped), sets.a(set, c.by),
-             sets.b(set, c.by, c.grouped),
-             row.adds ? cuda::const_matrix(d) : cuda::const_matrix{}, d,
-             lab.stream);
+  launch(sets.partition(c.grouped), sets.a(set, c.by),
+         sets.b(set, c.by, c.grouped), {sets.d(set), rows, n});
 }
 
 /// Launches once, on set 0, and holds bands of the result against the emulator.
