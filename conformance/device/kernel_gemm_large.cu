@@ -4,8 +4,7 @@
 
 #include <span>
 
-#include "conformance/device/gemm_trial.hpp"
-#include "conformance/device/operands.hpp"
+#include "conformance/device/gemm_large.cuh"
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/names.hpp"
 
@@ -13,156 +12,6 @@ namespace zeroulp::conformance::device {
 namespace {
 
 using cuda::gemm_groups;
-
-enum class content : std::uint8_t { codes, scales, sums, nan };
-
-/// Codes of about N(0, 1); positive FP32 numbers, or any, around 1; NaN.
-__device__ std::uint32_t drawn(content what, format f, counter_rng& rng) {
-  if (what == content::codes) return normal_code(f, rng);
-  if (what == content::nan) return f == fp32 ? fp32_nan : 0x7fff;
-  const std::uint32_t sign = what == content::sums ? 0x80000000 : 0;
-  const std::uint32_t exponent = 120 + rng.below(8);
-  return exponent << 23 | (rng.next32() & (0x7fffff | sign));
-}
-
-template <class Word>
-__global__ void fill_with(content what, format f, std::uint64_t seed,
-                          std::uint64_t count, Word* out) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i < count; i += stride) {
-    counter_rng rng(seed, i);
-    out[i] = static_cast<Word>(drawn(what, f, rng));
-  }
-}
-
-struct output_difference {
-  unsigned long long count, at;
-  std::uint32_t got, right;
-};
-
-/// `right`: a word for each output.
-template <class Code>
-__global__ void compare_outputs(std::uint64_t count, const Code* got,
-                                const std::uint32_t* right,
-                                output_difference* found) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i < count; i += stride) {
-    if (got[i] == right[i]) continue;
-    if (atomicAdd(&found->count, 1) != 0) continue;
-    found->at = i, found->got = got[i], found->right = right[i];
-  }
-}
-
-/// A filled matrix; rows may start on multiples of 16.
-template <class Word>
-struct filled {
-  std::ptrdiff_t rows, cols, stride;
-  device_buffer<Word> memory;
-
-  filled(content what, format f, std::ptrdiff_t m, std::ptrdiff_t n,
-         int each = 1)
-      : rows(m),
-        cols(n),
-        stride(ceil_div(n, each) * each),
-        memory(static_cast<std::size_t>(m * stride) + 1) {
-    static std::uint64_t seed = 0;
-    fill_with<<<132 * 16, 128>>>(
-        what, f, ++seed, static_cast<std::uint64_t>(m * stride), memory.data());
-  }
-  matrix_view<const Word> view() const {
-    return {memory.data(), rows, cols, stride, 1};
-  }
-};
-
-cuda::operand operand_of(format f, matrix_view<const std::uint8_t> codes,
-                         matrix_view<const std::uint32_t> scales) {
-  return {f, codes.data, codes.rows, codes.cols, codes.row_stride, scales};
-}
-
-/// One call of cuda::gemm, and the emulator's for each of its products.
-/// `c_before`: 1: C begins where the copy engine does not read it.
-verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
-                   const std::vector<std::int32_t>& table = {},
-                   int c_before = 0) {
-  const std::ptrdiff_t n = s.n, d_rows = s.d_rows();
-  const auto scales = [&](granularity by, bool several, std::ptrdiff_t rows) {
-    return filled<std::uint32_t>(
-        content::scales, fp32,
-        (several ? s.count : 1) * scale_count(rows, by.mn),
-        scale_count(s.k, by.k));
-  };
-  const filled<std::uint8_t> a(content::codes, fa, s.a_rows(), s.k, 16);
-  const filled<std::uint8_t> b(content::codes, fb, s.b_rows(), s.k, 16);
-  const auto sa = scales(r.a, s.has_several_a(), s.m);
-  const auto sb = scales(r.b, s.has_several_b(), s.n);
-  const bool adds = r.end == epilogue::accumulate;
-  const filled<std::uint32_t> sums(content::sums, fp32, adds ? d_rows : 0, n);
-  const matrix_view<const std::uint32_t> c(sums.memory.data() + c_before,
-                                           sums.rows, n);
-  const auto size = static_cast<std::size_t>(d_rows * n);
-  // What no product covers stays 0 in both.
-  const device_buffer<std::uint32_t> d(size), right(size);
-  const device_buffer<std::int32_t> entries(table.size() + 1);
-  if (!table.empty()) {
-    require(cudaMemcpy(entries.data(), table.data(), 4 * table.size(),
-                       cudaMemcpyHostToDevice));
-  }
-  cuda::gemm(r, {s.kind, s.count, table.empty() ? nullptr : entries.data()},
-             operand_of(fa, a.view(), sa.view()),
-             operand_of(fb, b.view(), sb.view()), {c.data, c.rows, n},
-             {d.data(), d_rows, n});
-  for (const auto& p : products_of(r, s, table)) {
-    if (p.rows == 0) continue;
-    if (p.is_spoiled) {
-      fill_with<<<132, 128>>>(content::nan, r.output, 0,
-                              static_cast<std::uint64_t>(p.rows * n),
-                              right.data() + p.row * n);
-      continue;
-    }
-    const std::ptrdiff_t length = p.k_end - p.k_begin;
-    const auto scales_from = [&](const filled<std::uint32_t>& x, granularity by,
-                                 std::ptrdiff_t first, std::ptrdiff_t rows) {
-      return x.view().block(first, by.k == 0 ? 0 : p.k_begin / by.k,
-                            scale_count(rows, by.mn),
-                            scale_count(length, by.k));
-    };
-    matrix_view<const std::uint32_t> addend;
-    if (adds) addend = c.block(p.row, 0, p.rows, n);
-    cuda::emulate_gemm(
-        r,
-        operand_of(fa, a.view().block(p.a_row, p.k_begin, p.rows, length),
-                   scales_from(sa, r.a, p.first_a_scale, p.rows)),
-        operand_of(fb, b.view().block(p.b_row, p.k_begin, n, length),
-                   scales_from(sb, r.b, p.first_b_scale, n)),
-        addend, {right.data() + p.row * n, p.rows, n});
-  }
-  const device_buffer<output_difference> found(1);
-  if (r.output == fp32) {
-    compare_outputs<<<132 * 16, 128>>>(size, d.data(), right.data(),
-                                       found.data());
-  } else {
-    compare_outputs<<<132 * 16, 128>>>(
-        size, reinterpret_cast<const std::uint16_t*>(d.data()), right.data(),
-        found.data());
-  }
-  finish_kernel();
-  output_difference x{};
-  found.copy_to(&x, 1);
-  verdict v;
-  v.cases = size;
-  v.failures = x.count;
-  if (x.count != 0) {
-    gemm_trial t;
-    t.r = r, t.fa = fa, t.fb = fb, t.shape = s, t.table = table;
-    char text[80];
-    std::snprintf(text, sizeof text, ": output %llu is %x, not %x", x.at, x.got,
-                  x.right);
-    v.first_failure = t.name() + text;
-  }
-  return v;
-}
 
 recipe recipe_called(const char* name) { return parse_recipe(name).value; }
 
@@ -349,7 +198,7 @@ verdict check_groups(const effort& e) {
     counter_rng rng(e.seed + 31, turn++);
     v += hold_large(r, types % 2 == 0 ? e4m3 : e5m2,
                     types / 2 % 2 == 0 ? e4m3 : e5m2, s, draw_table(s, rng),
-                    (types / 2 + (kind == rows ? 0 : 1)) % 2);
+                    {(types / 2 + (kind == rows ? 0 : 1)) % 2});
   };
   for (int which = 0; which < 8; ++which) {
     for (const auto kind : {rows, first_rows, k_ranges}) {
@@ -412,16 +261,21 @@ verdict check_wide(const effort& e) {
 
 /// Tiles whose D takes a stage of the ring, three waves of them where there are
 /// 132 multiprocessors; then so many, of so few blocks of K, that D leaves
-/// later than the next tile is there; and in groups, of which some warps have
-/// no rows.
+/// later than the next tile is there, and a D that leaves slowly; and in
+/// groups, of which some warps have no rows.
 verdict check_short(const effort& e) {
   verdict v;
   auto r = recipe_called("deepgemm.1d2d");
   r.output = bf16, r.end = epilogue::store;
-  const auto hold = [&](std::ptrdiff_t n, std::ptrdiff_t k) {
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k});
+  const auto hold = [&](std::ptrdiff_t n, std::ptrdiff_t k,
+                        bool on_host = false) {
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k}, {},
+                    {0, on_host});
   };
-  for (const std::ptrdiff_t k : {1, 128, 300, 513, 1400}) hold(2312, k);
+  for (const std::ptrdiff_t k : {1, 128, 300, 513, 1400}) {
+    hold(2312, k);
+    hold(2312, k, true);
+  }
   for (const std::ptrdiff_t k : {1, 257, 700}) {
     v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 8, 2500, 9208, k},
                     {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
@@ -447,16 +301,12 @@ verdict check_repeated(const effort& e) {
   // As the copy engine reads them: those of a block of K beside each other.
   const filled<std::uint32_t> sa(content::scales, fp32, k / 128, m, 4),
       sb(content::scales, fp32, k / 128, n, 4);
-  const auto turned = [](const filled<std::uint32_t>& s) {
-    return matrix_view<const std::uint32_t>(s.memory.data(), s.cols, s.rows, 1,
-                                            s.stride);
-  };
   const auto size = static_cast<std::size_t>(m * n);
   const device_buffer<std::uint32_t> first(size), again(size);
   const device_buffer<output_difference> found(1);
   const auto launch = [&](const device_buffer<std::uint32_t>& d) {
-    cuda::gemm(r, {}, operand_of(e4m3, a.view(), turned(sa)),
-               operand_of(e4m3, b.view(), turned(sb)), {}, {d.data(), m, n});
+    cuda::gemm(r, {}, operand_of(e4m3, a.view(), sa.turned()),
+               operand_of(e4m3, b.view(), sb.turned()), {}, {d.data(), m, n});
   };
   const std::uint64_t runs = cases(e, 3, 2000);
   launch(first);

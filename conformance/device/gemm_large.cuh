@@ -1,0 +1,99 @@
+// Defines what checks of large GEMM calls share: matrices that the device
+// fills, and one call held against the emulator, all on the device.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_GEMM_LARGE_CUH_
+#define ZEROULP_CONFORMANCE_DEVICE_GEMM_LARGE_CUH_
+
+#include "conformance/device/gemm_trial.hpp"
+#include "conformance/device/operands.hpp"
+
+namespace zeroulp::conformance::device {
+
+/// Codes of about N(0, 1); positive FP32 numbers, or any, around 1; NaN.
+enum class content : std::uint8_t { codes, scales, sums, nan };
+
+__device__ inline std::uint32_t drawn(content what, format f,
+                                      counter_rng& rng) {
+  if (what == content::codes) return normal_code(f, rng);
+  if (what == content::nan) return f == fp32 ? fp32_nan : 0x7fff;
+  const std::uint32_t sign = what == content::sums ? 0x80000000 : 0;
+  const std::uint32_t exponent = 120 + rng.below(8);
+  return exponent << 23 | (rng.next32() & (0x7fffff | sign));
+}
+
+template <class Word>
+__global__ void fill_with(content what, format f, std::uint64_t seed,
+                          std::uint64_t count, Word* out) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
+  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < count; i += stride) {
+    counter_rng rng(seed, i);
+    out[i] = static_cast<Word>(drawn(what, f, rng));
+  }
+}
+
+struct output_difference {
+  unsigned long long count, at;
+  std::uint32_t got, right;
+};
+
+/// `right`: a word for each output.
+template <class Code>
+__global__ void compare_outputs(std::uint64_t count, const Code* got,
+                                const std::uint32_t* right,
+                                output_difference* found) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
+  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (; i < count; i += stride) {
+    if (got[i] == right[i]) continue;
+    if (atomicAdd(&found->count, 1) != 0) continue;
+    found->at = i, found->got = got[i], found->right = right[i];
+  }
+}
+
+/// A filled matrix; rows may start on multiples of 16.
+template <class Word>
+struct filled {
+  std::ptrdiff_t rows, cols, stride;
+  device_buffer<Word> memory;
+
+  filled(content what, format f, std::ptrdiff_t m, std::ptrdiff_t n,
+         int each = 1)
+      : rows(m),
+        cols(n),
+        stride(ceil_div(n, each) * each),
+        memory(static_cast<std::size_t>(m * stride) + 1) {
+    static std::uint64_t seed = 0;
+    fill_with<<<132 * 16, 128>>>(
+        what, f, ++seed, static_cast<std::uint64_t>(m * stride), memory.data());
+  }
+  matrix_view<const Word> view() const {
+    return {memory.data(), rows, cols, stride, 1};
+  }
+  /// Its columns as rows.
+  matrix_view<const Word> turned() const {
+    return {memory.data(), cols, rows, 1, stride};
+  }
+};
+
+inline cuda::operand operand_of(format f, matrix_view<const std::uint8_t> codes,
+                                matrix_view<const std::uint32_t> scales) {
+  return {f, codes.data, codes.rows, codes.cols, codes.row_stride, scales};
+}
+
+/// Where C and D lie.
+struct large_places {
+  int c_before = 0;        ///< 1: where the copy engine does not read it
+  bool d_on_host = false;  ///< from where stores are slow to be done
+};
+
+/// One call of cuda::gemm, and the emulator's for each of its products. Scales
+/// stand, call by call, beside those of the same row or of the same block of K,
+/// as the copy engine reads them.
+verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
+                   const std::vector<std::int32_t>& table = {},
+                   large_places places = {});
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_GEMM_LARGE_CUH_
