@@ -72,7 +72,7 @@ struct column_scaling {
   static constexpr bool reads_late = true;
   float sa[2];
   const float* sb;
-  float2 early[Early + 1];
+  float2 early[Width / 8];  ///< the first Early
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
@@ -87,7 +87,7 @@ struct column_scaling {
                                           const float (&p)[Width / 2]) const {
 #pragma unroll
     for (int j = 0; j < Width / 8; ++j) {
-      const float2 two = j < Early ? early[j < Early ? j : 0] : pair(j);
+      const float2 two = j < Early ? early[j] : pair(j);
 #pragma unroll
       for (int i = 4 * j; i < 4 * j + 4; ++i) {
         const float a = sa[i / 2 % 2], b = i % 2 == 0 ? two.x : two.y;

@@ -77,7 +77,7 @@ struct tile_products {
                            static_cast<unsigned>(in * Shape::b_bytes / 16)),
         0, 4, false);
   }
-  /// Looks for the scales of a unit of the stage `in`.
+  /// Looks for the scales of A, of a unit of the stage `in`.
   template <class Scaling>
   __device__ __forceinline__ void find_rows(Scaling& scale, int unit,
                                             int in) const {
@@ -282,7 +282,7 @@ struct tile_flow : tile_products<Shape, Types> {
   __device__ __forceinline__ void start_first() {
     this->template start<0>(p, at.stage);
   }
-  /// The same of a tile; if there is none, of what lies there,
+  /// Starts the first products of a tile; if there is none, of what lies there,
   /// so that the compiler sees products under way on each way from here.
   __device__ __forceinline__ void begin(int column, bool is_there) {
     if (is_there) this->wait();

@@ -114,7 +114,8 @@ __device__ void multiply_tiles(const gemm_job& job,
     sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped) {
-      // Of nothing, so far.
+      // Of nothing, so far. By bits: with a condition the loop over ranges of K
+      // has its stage in no uniform register (R2UR).
       const std::uint32_t spoiled = t.is_spoiled ? 0x7fffffff : 0;
 #pragma unroll
       for (auto& of_row : acc) {
@@ -180,10 +181,7 @@ __device__ void multiply_in_flow(const gemm_job& job,
 
 }  // namespace detail
 
-/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none. Where D flows
-/// the loop is faster, too: words of FP32 that are loaded or stored together
-/// bind the sums to the banks of registers that their products come from, and
-/// FMAs then wait for an operand.
+/// `Scaling`: gemm_parts.cuh. `Grouped`: job.groups is not none.
 template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __global__ void __launch_bounds__(Shape::threads, 1)
     gemm_tiles(const __grid_constant__ gemm_job job) {

@@ -1,5 +1,7 @@
+#include <cstdio>
+#include <cstring>
+
 #include "conformance/device/gemm_large.cuh"
-#include "conformance/device/same_bits.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -42,14 +44,15 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                    const std::vector<std::int32_t>& table,
                    large_places places) {
   const std::ptrdiff_t n = s.n, d_rows = s.d_rows();
-  static unsigned turn = 0;
-  ++turn;
+  static std::uint64_t turn = 0;
+  counter_rng rng(41, turn++);
+  const bool by_blocks[] = {rng.one_in(2), rng.one_in(2)};
   const filled_scales sa(
       (s.has_several_a() ? s.count : 1) * scale_count(s.m, r.a.mn),
-      scale_count(s.k, r.a.k), turn % 2 == 0);
+      scale_count(s.k, r.a.k), by_blocks[0]);
   const filled_scales sb(
       (s.has_several_b() ? s.count : 1) * scale_count(n, r.b.mn),
-      scale_count(s.k, r.b.k), turn / 2 % 2 == 0);
+      scale_count(s.k, r.b.k), by_blocks[1]);
   const filled<std::uint8_t> a(content::codes, fa, s.a_rows(), s.k, 16);
   const filled<std::uint8_t> b(content::codes, fb, s.b_rows(), s.k, 16);
   const bool adds = r.end == epilogue::accumulate;
@@ -113,9 +116,12 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   if (x.count != 0) {
     gemm_trial t;
     t.r = r, t.fa = fa, t.fb = fb, t.shape = s, t.table = table;
-    char text[80];
-    std::snprintf(text, sizeof text, ": output %llu is %x, not %x", x.at, x.got,
-                  x.right);
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  ": output %llu is %x, not %x (scales by blocks of K: %d, %d; "
+                  "C from word %d, D on the host: %d)",
+                  x.at, x.got, x.right, by_blocks[0], by_blocks[1],
+                  places.c_before, places.d_on_host);
     v.first_failure = t.name() + text;
   }
   return v;

@@ -88,8 +88,8 @@ struct large_places {
 };
 
 /// One call of cuda::gemm, and the emulator's for each of its products. Scales
-/// stand, call by call, beside those of the same row or of the same block of K,
-/// as the copy engine reads them.
+/// stand beside those of the same row or, as the copy engine reads them, of the
+/// same block of K, which is drawn call by call.
 verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                    const std::vector<std::int32_t>& table = {},
                    large_places places = {});

@@ -260,9 +260,9 @@ verdict check_wide(const effort& e) {
 }
 
 /// Tiles whose D takes a stage of the ring, three waves of them where there are
-/// 132 multiprocessors; then so many, of so few blocks of K, that D leaves
-/// later than the next tile is there, and a D that leaves slowly; and in
-/// groups, of which some warps have no rows.
+/// 132 multiprocessors, also of a D that leaves slowly; then in groups, of
+/// which some warps have no rows; then so many, of so few blocks of K, that D
+/// leaves later than the next tile is there.
 verdict check_short(const effort& e) {
   verdict v;
   auto r = recipe_called("deepgemm.1d2d");

@@ -13,6 +13,7 @@
 #define ZEROULP_TOOLS_BENCH_GPU_GEMM_HPP_
 
 #include "bench_gpu.hpp"
+#include "bench_gpu_kernels.hpp"
 #include "conformance/peers/cublaslt.hpp"
 #include "zeroulp/cuda_gemm.hpp"
 
@@ -45,7 +46,7 @@ struct gemm_contestant {
   bool halves = false;       ///< cuBLASLt on BF16 operands
   bool shows_first = false;  ///< the heuristic's first choice, too
   bool is_rival = false;     ///< the goals are against the fastest of these
-  int tile = 0;              ///< wgmma's n
+  wgmma_loop loop{};         ///< of wgmma
 };
 
 /// The first contestant is ours. Goals are of its speed over the fastest

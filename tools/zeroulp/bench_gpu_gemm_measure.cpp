@@ -205,7 +205,7 @@ player gemm_bench::state::make_wgmma(const gemm_row& row,
                                      const gemm_contestant& c) {
   const double work = row.size.work();
   const auto launch = [this, work, &c] {
-    return launch_wgmma(c.tile, wgmma_codes[0].data(), work,
+    return launch_wgmma(c.loop, wgmma_codes[0].data(), work,
                         lab.multiprocessors, lab.stream);
   };
   const double done = launch();

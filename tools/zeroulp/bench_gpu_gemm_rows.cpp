@@ -53,10 +53,13 @@ gemm_contestant cublaslt(const cublaslt_row& row, role as = role::shown) {
   return c;
 }
 
-gemm_contestant wgmma(int n) {
-  gemm_contestant c{fmt::format("wgmma m64n{}k32 alone", n),
-                    gemm_player::wgmma};
-  c.tile = n;
+gemm_contestant wgmma(wgmma_loop loop) {
+  constexpr const char* names[] = {"wgmma m64n256k32 alone",
+                                   "wgmma m64n128k32 alone",
+                                   "wgmma alone, promoted 1x128 128x128",
+                                   "wgmma alone, promoted 1x128 1x128"};
+  gemm_contestant c{names[static_cast<int>(loop)], gemm_player::wgmma};
+  c.loop = loop;
   return c;
 }
 
@@ -76,16 +79,17 @@ constexpr dense_row fprop_rows[] = {
 
 void add_fprop(std::vector<gemm_row>& all) {
   for (const auto& x : fprop_rows) {
-    all.push_back({"gemm.fprop",
-                   {x.m, x.n, x.k},
-                   bf16,
-                   false,
-                   {ours("ours", named("deepgemm.1d2d", bf16)),
-                    cublaslt(by_blocks, role::first_rival),
-                    cublaslt(by_columns), cublaslt(by_tensor_fast),
-                    cublaslt(by_tensor), cublaslt(in_bf16), wgmma(256)},
-                   x.must,
-                   1.05 * x.must});
+    all.push_back(
+        {"gemm.fprop",
+         {x.m, x.n, x.k},
+         bf16,
+         false,
+         {ours("ours", named("deepgemm.1d2d", bf16)),
+          cublaslt(by_blocks, role::first_rival), cublaslt(by_columns),
+          cublaslt(by_tensor_fast), cublaslt(by_tensor), cublaslt(in_bf16),
+          wgmma(wgmma_loop::n256), wgmma(wgmma_loop::fprop)},
+         x.must,
+         1.05 * x.must});
   }
 }
 
@@ -111,7 +115,7 @@ void add_wgrad(std::vector<gemm_row>& all) {
                      row.output,
                      row.adds,
                      {ours("ours", r), cublaslt(by_columns, role::first_rival),
-                      wgmma(256)},
+                      wgmma(wgmma_loop::n256), wgmma(wgmma_loop::wgrad)},
                      1.15,
                      1.30});
     }
@@ -172,7 +176,8 @@ void add_grouped(std::vector<gemm_row>& all) {
                     x.count, x.groups},
                    r.output,
                    by_k,
-                   {ours("ours, grouped", r, true), dense, apart, wgmma(256)},
+                   {ours("ours, grouped", r, true), dense, apart,
+                    wgmma(wgmma_loop::n256)},
                    0.95,
                    1});
   }
@@ -188,7 +193,7 @@ void add_intervals(std::vector<gemm_row>& all) {
       r.interval = interval;
       row.contestants.push_back(ours(name_of_promotion(interval).c_str(), r));
     }
-    row.contestants.push_back(wgmma(256));
+    row.contestants.push_back(wgmma(wgmma_loop::n256));
     all.push_back(std::move(row));
   }
 }
@@ -201,7 +206,8 @@ std::vector<gemm_row> gemm_rows() {
                  {8192, 8192, 8192},
                  bf16,
                  false,
-                 {wgmma(256), wgmma(128)}});
+                 {wgmma(wgmma_loop::n256), wgmma(wgmma_loop::n128),
+                  wgmma(wgmma_loop::fprop), wgmma(wgmma_loop::wgrad)}});
   add_fprop(all);
   add_wgrad(all);
   add_grouped(all);

@@ -44,12 +44,18 @@ void launch_fill(const void* pool, std::uint32_t pool_count, int element_bytes,
 void launch_compare(const void* a, const void* b, std::size_t bytes,
                     unsigned long long* differing, CUstream_st* stream);
 
-/// About `work` operations (a multiplication and an addition are two) by wgmma
-/// m64nNk32, n 128 or 256, on codes of e4m3 that lie in shared memory; they
-/// come from `codes`, wgmma_bytes of them. Returns how many operations it is.
+/// Loops of wgmma on codes of e4m3 that lie in shared memory, as do the scales:
+/// nothing is copied, nothing stored. Sums without an end, of 64 x n, by two
+/// warp groups; or of 64 x 128, by three, promoted every 128 elements of K
+/// under the scales of Fprop or of Wgrad.
+enum class wgmma_loop : std::uint8_t { n256, n128, fprop, wgrad };
+
+/// About `work` operations (a multiplication and an addition are two); the
+/// codes come from `codes`, wgmma_bytes of them. Returns how many operations it
+/// is.
 inline constexpr std::size_t wgmma_bytes = 256 << 10;
-double launch_wgmma(int n, const void* codes, double work, int multiprocessors,
-                    CUstream_st* stream);
+double launch_wgmma(wgmma_loop loop, const void* codes, double work,
+                    int multiprocessors, CUstream_st* stream);
 
 /// Throws cuda::error unless the status, a cudaError_t, is success.
 void require_cuda(int status);
