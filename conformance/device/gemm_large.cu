@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "conformance/device/gemm_large.cuh"
+#include "conformance/device/output_differences.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -99,30 +100,24 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                    scales_from(sb, r.b, p.first_b_scale, n)),
         addend, {right.data() + p.row * n, p.rows, n});
   }
-  const device_buffer<output_difference> found(1);
-  if (r.output == fp32) {
-    compare_outputs<<<132 * 16, 128>>>(size, d, right.data(), found.data());
-  } else {
-    compare_outputs<<<132 * 16, 128>>>(
-        size, reinterpret_cast<const std::uint16_t*>(d), right.data(),
-        found.data());
-  }
-  finish_kernel();
-  output_difference x{};
-  found.copy_to(&x, 1);
+  output_differences differences;
+  differences.add(d, r.output == fp32 ? 4 : 2, right.data(), d_rows, n);
+  const auto t = differences.found();
   verdict v;
   v.cases = size;
-  v.failures = x.count;
-  if (x.count != 0) {
-    gemm_trial t;
-    t.r = r, t.fa = fa, t.fb = fb, t.shape = s, t.table = table;
+  v.failures = t.differing;
+  if (t.differing != 0) {
+    gemm_trial trial;
+    trial.r = r, trial.fa = fa, trial.fb = fb;
+    trial.shape = s, trial.table = table;
     char text[160];
     std::snprintf(text, sizeof text,
-                  ": output %llu is %x, not %x (scales by blocks of K: %d, %d; "
-                  "C from word %d, D on the host: %d)",
-                  x.at, x.got, x.right, by_blocks[0], by_blocks[1],
-                  places.c_before, places.d_on_host);
-    v.first_failure = t.name() + text;
+                  ": output (%llu, %llu) differs (scales by blocks of K: %d, "
+                  "%d; C from word %d, D on the host: %d)",
+                  t.first / static_cast<unsigned long long>(n),
+                  t.first % static_cast<unsigned long long>(n), by_blocks[0],
+                  by_blocks[1], places.c_before, places.d_on_host);
+    v.first_failure = trial.name() + text;
   }
   return v;
 }

@@ -32,25 +32,6 @@ __global__ void fill_with(content what, format f, std::uint64_t seed,
   }
 }
 
-struct output_difference {
-  unsigned long long count, at;
-  std::uint32_t got, right;
-};
-
-/// `right`: a word for each output.
-template <class Code>
-__global__ void compare_outputs(std::uint64_t count, const Code* got,
-                                const std::uint32_t* right,
-                                output_difference* found) {
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
-  std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  for (; i < count; i += stride) {
-    if (got[i] == right[i]) continue;
-    if (atomicAdd(&found->count, 1) != 0) continue;
-    found->at = i, found->got = got[i], found->right = right[i];
-  }
-}
-
 /// A filled matrix; rows may start on multiples of 16.
 template <class Word>
 struct filled {

@@ -88,6 +88,7 @@ link_program() {
   g++ -s -o "$out/program" "$object" -Wl,--no-as-needed "$out"/lib/lib_*.so \
     -Wl,--start-group \
     "$build/conformance/libzeroulp_device.a" \
+    "$build/conformance/libzeroulp_peers.a" \
     "$build/conformance/libzeroulp_conformance.a" "$build/src/libzeroulp.a" \
     -Wl,--end-group -L"$cuda/lib64" -lcudart -lmpfr -lgmp -lgomp -lpthread
   copy_libraries

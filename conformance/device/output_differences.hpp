@@ -1,0 +1,40 @@
+// Defines `output_differences`: which outputs on the device have other bits
+// than they should.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
+
+#include "conformance/device/test.hpp"
+#include "conformance/peers/outputs.hpp"
+
+namespace zeroulp::conformance::device {
+
+class output_differences {
+ public:
+  output_differences() : tally_(1) {
+    require(cudaMemcpy(tally_.data(), &peers::empty_tally,
+                       sizeof peers::empty_tally, cudaMemcpyHostToDevice));
+  }
+
+  /// d (m x n, `bytes` 2 or 4 each, without gaps) against a word for each.
+  void add(const void* d, int bytes, const std::uint32_t* want,
+           std::ptrdiff_t m, std::ptrdiff_t n) {
+    require(static_cast<cudaError_t>(peers::compare_outputs(
+        d, bytes, n, want, m, n, tally_.data(), nullptr)));
+  }
+
+  /// Of all that were added.
+  peers::output_tally found() const {
+    finish_kernel();
+    peers::output_tally t{};
+    tally_.copy_to(&t, 1);
+    return t;
+  }
+
+ private:
+  device_buffer<peers::output_tally> tally_;
+};
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
