@@ -12,24 +12,6 @@
 
 namespace zeroulp::cuda::detail {
 
-/// Starts the products of 64 rows with the columns of a tile, `steps` times
-/// 32 elements of K from `first`, into p or added to it.
-template <class Shape, ptx::fp8_types Types, int Count>
-__device__ __forceinline__ void start_products(float (&p)[Count],
-                                               std::uint64_t a, std::uint64_t b,
-                                               int first, int steps,
-                                               bool adds) {
-  ptx::fence_registers(p);
-  ptx::begin_wgmma();
-#pragma unroll
-  for (int k = 0; k < 4; ++k) {
-    if (k < first || k >= first + steps) continue;
-    ptx::wgmma<Types, Shape::n>::run(p, a + 2 * k, b + 2 * k,
-                                     adds || k != first);
-  }
-  ptx::commit_wgmma();
-}
-
 /// `Later`: sums that were started after p and may still be unfinished.
 template <int Later = 0, int Count>
 __device__ __forceinline__ void finish_products(float (&p)[Count]) {
@@ -66,16 +48,27 @@ struct tile_products {
   __device__ __forceinline__ void wait() const {
     ptx::wait(shared.full()[at.stage], at.parity);
   }
-  /// Starts the products of a unit of the stage `in`.
+  /// Starts the products of a unit of the stage `in`, `steps` times 32 elements
+  /// of K from `step`, into p or added to it.
   template <int Unit>
-  __device__ __forceinline__ void start(float (&p)[Shape::n / 2],
-                                        int in) const {
+  __device__ __forceinline__ void start(float (&p)[Shape::n / 2], int in,
+                                        int step = 0, int steps = 4,
+                                        bool adds = false) const {
     const int of_a = in * Shape::a_bytes + Unit * 64 * Shape::k;
-    start_products<Shape, Types>(
-        p, ptx::descriptor_of(first.a + static_cast<unsigned>(of_a / 16)),
-        ptx::descriptor_of(first.b +
-                           static_cast<unsigned>(in * Shape::b_bytes / 16)),
-        0, 4, false);
+    const int of_b = in * Shape::b_bytes;
+    const auto a =
+        ptx::descriptor_of(first.a + static_cast<unsigned>(of_a / 16));
+    const auto b =
+        ptx::descriptor_of(first.b + static_cast<unsigned>(of_b / 16));
+    ptx::fence_registers(p);
+    ptx::begin_wgmma();
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      if (k < step || k >= step + steps) continue;
+      ptx::wgmma<Types, Shape::n>::run(p, a + 2 * k, b + 2 * k,
+                                       adds || k != step);
+    }
+    ptx::commit_wgmma();
   }
   /// Looks for the scales of A, of a unit of the stage `in`.
   template <class Scaling>
@@ -211,11 +204,12 @@ template <class Shape, ptx::fp8_types Types>
 __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
                                          int blocks,
                                          const gemm_shared<Shape>& shared,
-                                         int /*warp*/, gemm_operands first,
+                                         int warp, gemm_operands first,
                                          ring_place<Shape::stages>& at,
                                          tile_acc<Shape>& sums,
                                          matrix_scaling* /*which*/) {
   static_assert(Shape::rows == 1);
+  const tile_products<Shape, Types> products{shared, warp, first, at};
   auto& acc = sums[0];
   float p[Shape::n / 2] = {};
   const int interval = job.interval;
@@ -228,19 +222,15 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
     pending = 0;
   };
   for (int k = 0; k < blocks; ++k, at.advance()) {
-    ptx::wait(shared.full()[at.stage], at.parity);
-    const auto a = ptx::descriptor_of(
-        first.a + static_cast<unsigned>(at.stage * Shape::a_bytes / 16));
-    const auto b = ptx::descriptor_of(
-        first.b + static_cast<unsigned>(at.stage * Shape::b_bytes / 16));
+    products.wait();
     if (interval == 0 || interval >= Shape::k) {
-      start_products<Shape, Types>(p, a, b, 0, 4, pending > 0);
+      products.template start<0>(p, at.stage, 0, 4, pending > 0);
       finish_products(p);
       pending += Shape::k;
     } else {
 #pragma unroll
       for (int step = 0; step < 4; ++step) {
-        start_products<Shape, Types>(p, a, b, step, 1, pending > 0);
+        products.template start<0>(p, at.stage, step, 1, pending > 0);
         finish_products(p);
         pending += 32;
         if (step < 3 && pending == interval) promote();

@@ -620,9 +620,7 @@ MUTANTS = tuple(
            "row + line >= t.row_end || column + j > job.n",
            ("gemm_matrix.cu",), GEMM),
     mutant("gemm.operands_not_awaited", "missing barrier", "gemm_sums.cuh",
-           "ptx::wait(shared.full()[at.stage], at.parity);\n"
-           "    const auto a = ptx::descriptor_of(",
-           "const auto a = ptx::descriptor_of(",
+           "products.wait();", "",
            ("gemm_matrix.cu",), GEMM),
     mutant("gemm.next_block_not_awaited", "missing barrier", "gemm_sums.cuh",
            "if (more) this->wait(); }", "}",
