@@ -123,8 +123,7 @@ __global__ void __launch_bounds__(emulator::threads, 2) multiply_tile(job j) {
   const std::ptrdiff_t col0 = std::ptrdiff_t{blockIdx.x} * emulator::tile_cols;
   const std::ptrdiff_t k = j.a.cols;
   const std::ptrdiff_t interval = r.interval > 0 ? r.interval : k;
-  const std::ptrdiff_t grain = r.interval > 0 ? r.interval : Unit::length;
-  const std::ptrdiff_t span = ceil_div(ceil_div(k, grain), r.splits) * grain;
+  const std::ptrdiff_t span = split_span(r, k);
   const bool chained = r.interval == 0 && r.update == promotion::add;
   const auto scales = [&](std::ptrdiff_t row, std::ptrdiff_t col,
                           std::ptrdiff_t at) {

@@ -132,35 +132,33 @@ std::vector<scale_cover> covers_of(const operand_evidence& x) {
 /// Adds the plans of one accumulator and interval to the chains that they read.
 void add_plans(const gemm_evidence& e, std::size_t acc, std::int32_t interval,
                gemm_grid& grid, std::map<std::ptrdiff_t, gemm_chain>& chains) {
-  const auto& a = grid.accumulators[acc].value;
   const std::ptrdiff_t k = e.a.codes.cols;
-  const std::ptrdiff_t grain = interval > 0   ? interval
-                               : a.length > 0 ? a.length
-                                              : k;
   const auto at =
       std::find(grid.intervals.begin(), grid.intervals.end(), interval);
   const auto index = static_cast<std::size_t>(at - grid.intervals.begin());
   if (at == grid.intervals.end()) grid.intervals.push_back(interval);
 
-  std::map<std::ptrdiff_t, std::vector<std::size_t>> by_span;
-  for (std::size_t s = 0; s < std::size(grid_splits); ++s) {
-    by_span[ceil_div(ceil_div(k, grain), grid_splits[s]) * grain].push_back(s);
-  }
   const bool scaled = e.a.scales || e.b.scales;
   const std::size_t updates = scaled ? std::size(grid_updates) : 1;
-  for (const auto& [span, splits] : by_span) {
-    const auto width =
-        std::min<std::ptrdiff_t>(interval > 0 ? interval : span, k);
-    gemm_chain& chain = chains[width];
-    chain.acc = acc;
-    chain.width = width;
-    for (std::size_t u = 0; u < updates; ++u) {
-      for (std::size_t i = 0; i < grid.a.size(); ++i) {
-        for (std::size_t j = 0; j < grid.b.size(); ++j) {
-          const gemm_plan plan{index, splits, u, i, j};
-          if (is_valid(recipe_of(grid, e, chain, plan, epilogue::store))) {
-            chain.plans.push_back(plan);
-          }
+  const gemm_chain of_acc{acc, 0, {}};
+  for (std::size_t u = 0; u < updates; ++u) {
+    for (std::size_t i = 0; i < grid.a.size(); ++i) {
+      for (std::size_t j = 0; j < grid.b.size(); ++j) {
+        auto r =
+            recipe_of(grid, e, of_acc, {index, {0}, u, i, j}, epilogue::store);
+        if (!is_valid(r)) continue;
+        std::map<std::ptrdiff_t, std::vector<std::size_t>> by_span;
+        for (std::size_t s = 0; s < std::size(grid_splits); ++s) {
+          r.splits = grid_splits[s];
+          by_span[split_span(r, k)].push_back(s);
+        }
+        for (auto& [span, splits] : by_span) {
+          const auto width =
+              std::min<std::ptrdiff_t>(interval > 0 ? interval : span, k);
+          gemm_chain& chain = chains[width];
+          chain.acc = acc;
+          chain.width = width;
+          chain.plans.push_back({index, std::move(splits), u, i, j});
         }
       }
     }
@@ -190,9 +188,7 @@ gemm_grid make_gemm_grid(const gemm_evidence& e) {
     for (const auto interval : intervals_of(length, e.a.codes.cols)) {
       add_plans(e, acc, interval, grid, chains);
     }
-    for (auto& [width, chain] : chains) {
-      if (!chain.plans.empty()) grid.chains.push_back(std::move(chain));
-    }
+    for (auto& [width, chain] : chains) grid.chains.push_back(std::move(chain));
   }
   if (grid.chains.empty()) {
     throw input_error(fmt::format(

@@ -161,6 +161,15 @@ verdict check_combinations(const implementation& i, const effort& e) {
       how.r.splits = 1;
       how.r.a = how.r.b = {1, how.r.acc.length};
       if (!one(how, 1, 4, 0)) return v;
+      // Shared by rows: splits are of four intervals.
+      for (const std::int32_t splits : {2, 3}) {
+        how.r.splits = splits;
+        how.r.b = {2, how.r.acc.length};
+        if (!one(how, 1, 9, 0)) return v;
+        std::swap(how.r.a, how.r.b);
+        if (!one(how, 1, 9, 0)) return v;
+        how.r.a = {1, how.r.acc.length};
+      }
     }
   }
   return v;

@@ -80,11 +80,11 @@ template <bool Reversed, bool Up>
 void split(const recipe& r, const operand& a, const operand& b, codes_in c,
            codes_out d) {
   const std::ptrdiff_t k = a.codes.cols;
-  const std::ptrdiff_t grain = r.interval > 0 ? r.interval : r.acc.length;
-  if (r.splits < 2 || grain == 0 || r.output != fp32 ||
+  if (r.splits < 2 || k == 0 || r.output != fp32 ||
       r.update == promotion::add) {
     return gemm(r, a, b, c, d);
   }
+  const std::ptrdiff_t grain = split_grain(r, k);
   const std::ptrdiff_t grains = ceil_div(k, grain);
   const std::ptrdiff_t even =
       Up ? ceil_div(grains, r.splits)

@@ -105,13 +105,18 @@ struct output {
     return acc;
   }
 
-  // G7; an accumulator of any length is one step, so g is all of K.
+  // G7
+  std::ptrdiff_t grain() const {
+    const bool blocks =
+        (r.a.k != 0 && r.a.mn != 1) || (r.b.k != 0 && r.b.mn != 1);
+    if (r.interval != 0) return std::ptrdiff_t{r.interval} * (blocks ? 4 : 1);
+    // An accumulator of any length is one step, so g is all of K.
+    return r.acc.length != 0 ? 4 * r.acc.length : size();
+  }
   float sum() const {
     const std::ptrdiff_t k = size();
     if (k == 0) return 0;  // G1
-    const std::ptrdiff_t g = r.interval != 0     ? r.interval
-                             : r.acc.length != 0 ? r.acc.length
-                                                 : k;
+    const std::ptrdiff_t g = grain();
     const std::ptrdiff_t part = divided_up(divided_up(k, g), r.splits) * g;
     float total = range(0, std::min(part, k));
     for (std::ptrdiff_t begin = part; begin < k; begin += part) {

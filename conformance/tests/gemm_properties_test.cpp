@@ -55,7 +55,8 @@ RC_GTEST_PROP(Gemm, SplitsAreGemmsOfTheirOwn, ()) {
   g.r.output = fp32;
   g.sa = g.sb = {};
   if (g.r.acc.length == 0) g.r.acc.length = 32;
-  const std::ptrdiff_t grain = g.r.interval > 0 ? g.r.interval : g.r.acc.length;
+  const std::ptrdiff_t grain =
+      g.r.interval > 0 ? g.r.interval : 4 * g.r.acc.length;
   const std::ptrdiff_t part =
       ceil_div(ceil_div(g.k(), grain), g.r.splits) * grain;
   const auto whole = core_gemm(g);

@@ -65,14 +65,15 @@ std::vector<named_recipe> recipes_to_try() {
 TEST(IdentifyGemm, EveryNamedRecipeIsFound) {
   for (const auto& named : recipes_to_try()) {
     const bool scaled = named.value.update != promotion::add;
-    auto a = identify_gemm(
-        multiplied(named.value, e4m3, e5m2, {4, 130, 264}, scaled, 5));
+    const conformance::gemm_shape shape{4, 130, scaled ? 1032 : 264};
+    auto a =
+        identify_gemm(multiplied(named.value, e4m3, e5m2, shape, scaled, 5));
     EXPECT_TRUE(a.exact) << named.name;
     EXPECT_TRUE(has(a.found.names, named.name)) << named.name;
     // BF16 hides much; FP32 tells the rest.
     recipe r = named.value;
     r.output = fp32;
-    a = identify_gemm(multiplied(r, e4m3, e5m2, {4, 130, 264}, scaled, 5));
+    a = identify_gemm(multiplied(r, e4m3, e5m2, shape, scaled, 5));
     EXPECT_TRUE(a.exact) << named.name;
     if (r.acc == hopper_fp8_f32) {
       EXPECT_EQ(values(a.found, "accumulator").size(), 1u) << named.name;
@@ -123,7 +124,16 @@ TEST(IdentifyGemm, SplitsAndTheOrderOfScalesAreFound) {
   EXPECT_EQ(values(a.found, "scales of A"),
             std::vector<std::string>{"1x128, transposed"});
 
-  // The same with the operands swapped: D is its transpose.
+  // Of four intervals where scales are shared by rows.
+  recipe by_blocks = named_recipes[2].value;
+  by_blocks.splits = 2;
+  by_blocks.output = fp32;
+  a = identify_gemm(multiplied(by_blocks, e4m3, e4m3, {4, 130, 1032}, true, 9));
+  EXPECT_TRUE(a.exact);
+  EXPECT_EQ(a.how.splits, 2);
+  EXPECT_EQ(values(a.found, "splits of K"), (std::vector<std::string>{"2"}));
+
+  // The first with the operands swapped: D is its transpose.
   e = multiplied(r, e4m3, e4m3, {16, 20, 1024}, true, 8);
   std::swap(e.a, e.b);
   e.d = oracle::flipped(e.d);

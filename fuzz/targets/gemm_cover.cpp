@@ -72,8 +72,9 @@ std::uint32_t sum_of(const problem& p, std::ptrdiff_t i, std::ptrdiff_t j) {
 void cover_recipe(const problem& p, bin_counts counts) {
   const recipe r = recipe_of(p.with);
   const std::ptrdiff_t k = p.in[0].cols;
-  const std::ptrdiff_t grain = gemm_grain(r, std::max<std::ptrdiff_t>(k, 1));
-  const std::ptrdiff_t span = ceil_div(ceil_div(k, grain), r.splits) * grain;
+  const std::ptrdiff_t some = std::max<std::ptrdiff_t>(k, 1);
+  const std::ptrdiff_t grain = gemm_grain(r, some);
+  const std::ptrdiff_t span = split_span(r, some);
   table().hit(counts, updates, r.update, k > span ? 1 : 0, r.end,
               r.output == fp32 ? 0 : 1);
   const std::ptrdiff_t step = std::max<std::ptrdiff_t>(r.acc.length, 1);

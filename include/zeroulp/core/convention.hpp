@@ -172,7 +172,7 @@ struct recipe {
   promotion update;
   granularity a;
   granularity b;
-  std::int32_t splits;  ///< K is cut into this many ranges, summed in order
+  std::int32_t splits;  ///< K is cut into as many ranges at most, in order
   epilogue end;
   format output;  ///< fp32 or bf16, nearest-even
 };

@@ -90,13 +90,23 @@ ZEROULP_HD constexpr std::uint32_t promote(promotion update, std::uint32_t acc,
   return detail::fl_add(acc, p);
 }
 
-/// Returns the elements of K in a split of `r`: a whole number of intervals,
-/// without promotion of steps. k > 0.
+/// Returns what the ranges of a split K are multiples of: an interval; four if
+/// scales that change along K are shared by rows; without an interval four
+/// steps, on Hopper 128 bytes, or k if L is 0. k > 0. SPEC G7.
+ZEROULP_HD constexpr std::ptrdiff_t split_grain(const recipe& r,
+                                                std::ptrdiff_t k) {
+  const auto is_shared = [](granularity g) { return g.k > 0 && g.mn != 1; };
+  const std::ptrdiff_t interval = r.interval;
+  if (interval > 0) {
+    return is_shared(r.a) || is_shared(r.b) ? 4 * interval : interval;
+  }
+  return r.acc.length > 0 ? 4 * r.acc.length : k;
+}
+
+/// Returns the elements of K in a split of `r`. k > 0.
 ZEROULP_HD constexpr std::ptrdiff_t split_span(const recipe& r,
                                                std::ptrdiff_t k) {
-  const std::ptrdiff_t grain = r.interval > 0     ? r.interval
-                               : r.acc.length > 0 ? r.acc.length
-                                                  : k;
+  const std::ptrdiff_t grain = split_grain(r, k);
   return ceil_div(ceil_div(k, grain), r.splits) * grain;
 }
 
@@ -183,6 +193,23 @@ ZEROULP_HD constexpr void gemm(const recipe& r, const gemm_operand<CodeA>& a,
     }
   }
 }
+
+static_assert(split_grain(named_recipes[0].value, 7168) == 128);
+static_assert(split_grain(named_recipes[1].value, 7168) == 128);
+static_assert(split_grain(named_recipes[2].value, 7168) == 512);
+static_assert(split_grain(named_recipes[3].value, 7168) == 128);
+static_assert(split_grain({hopper_half_f32, 0, promotion::add, per_tensor,
+                           per_tensor, 2, epilogue::store, fp32},
+                          7168) == 64);
+static_assert(split_span({hopper_fp8_f32,
+                          1 << 30,
+                          promotion::one_then_other,
+                          {1, 1 << 30},
+                          {2, 1 << 30},
+                          2,
+                          epilogue::store,
+                          fp32},
+                         1) == std::ptrdiff_t{1} << 32);
 
 }  // namespace zeroulp
 
