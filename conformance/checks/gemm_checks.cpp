@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "conformance/checks/gemm_runs.hpp"
 #include "conformance/oracles/gemm_oracle.hpp"
@@ -158,17 +159,13 @@ verdict check_combinations(const implementation& i, const effort& e) {
     for (const auto update :
          {promotion::product_of_scales, promotion::one_then_other}) {
       how.r.update = update;
-      how.r.splits = 1;
-      how.r.a = how.r.b = {1, how.r.acc.length};
-      if (!one(how, 1, 4, 0)) return v;
-      // Shared by rows: splits are of four intervals.
-      for (const std::int32_t splits : {2, 3}) {
-        how.r.splits = splits;
-        how.r.b = {2, how.r.acc.length};
-        if (!one(how, 1, 9, 0)) return v;
-        std::swap(how.r.a, how.r.b);
-        if (!one(how, 1, 9, 0)) return v;
-        how.r.a = {1, how.r.acc.length};
+      // Ranges are of four intervals if rows of A or of B share scales.
+      for (const auto& [a, b] : {std::pair{1, 1}, {1, 2}, {2, 1}}) {
+        how.r.a = {a, how.r.acc.length};
+        how.r.b = {b, how.r.acc.length};
+        for (how.r.splits = 1; how.r.splits <= 3; ++how.r.splits) {
+          if (!one(how, 1, 9, 0)) return v;
+        }
       }
     }
   }
@@ -194,6 +191,25 @@ verdict check_generated(const implementation& i, const effort& e) {
   return v;
 }
 
+/// 1 x 1: a 1 in the first block of 128 elements of K is taken back in the
+/// fifth, and the sixth adds a little, which a sum of the last two loses.
+gemm_case make_cancelling_case(const recipe& r, format f, counter_rng& rng) {
+  auto g = make_gemm_case({r, f, f}, {1, 1, 641}, code_family::normal,
+                          scale_family::normal, rng);
+  const std::uint32_t one = static_cast<std::uint32_t>(f.bias) << f.man_bits;
+  const std::uint32_t minus = 1u << (f.bits() - 1);
+  for (auto& code : g.a.words) code = 0;
+  for (auto& code : g.b.words) code = one;
+  for (auto& c : g.c.words) c = 0;
+  for (auto* scales : {&g.sa, &g.sb}) {
+    for (auto& scale : scales->words) scale = 0x3f800000;
+  }
+  g.a(0, 0) = g.a(0, 640) = one;
+  g.a(0, 512) = one | minus;
+  if (g.sa.cols == 6) g.sa(0, 5) = 0x30800000;  // 2^-30
+  return g;
+}
+
 // Whole blocks of 128 x 128, and more than one of them.
 verdict check_blocks(const implementation& i, const effort& e) {
   verdict v;
@@ -204,6 +220,7 @@ verdict check_blocks(const implementation& i, const effort& e) {
     const bool wide = index % 2 == 0;
     const gemm_shape shape{wide ? 2 : 257, wide ? 257 : 2,
                            e.level == 0 ? 130 : 400};
+    if (!held(i, e, make_cancelling_case(named.value, f, rng), v)) return v;
     if (e.level == 0 && index % 3 != 0) continue;
     const auto g =
         make_gemm_case({named.value, f, f}, shape, code_family::normal,

@@ -37,7 +37,8 @@ words some_codes(format f, bool specials_too, std::uint64_t seed,
 gemm_problem make_problem(const recipe& r, format fa, format fb,
                           std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
                           std::uint64_t seed, bool scaled = true,
-                          bool specials_too = false, bool added = true) {
+                          bool specials_too = false, bool added = true,
+                          std::uint32_t least_scale = 0x3c000000) {
   gemm_problem x{r, fa, fb, m, n, k, scaled, added, {}, {}, {}, {}, {}, {}};
   const auto area = [](std::ptrdiff_t rows, std::ptrdiff_t cols) {
     return static_cast<std::size_t>(rows * cols);
@@ -47,7 +48,7 @@ gemm_problem make_problem(const recipe& r, format fa, format fb,
   const auto scales = [&](std::ptrdiff_t rows, granularity g, std::uint64_t s) {
     words all(area(x.groups(rows, g.mn), x.groups(k, g.k)));
     for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i] = 0x3c000000u + (counter_rng(s, i).next32() & 0x07ffffffu);
+      all[i] = least_scale + (counter_rng(s, i).next32() & 0x07ffffffu);
     }
     return all;
   };
@@ -279,6 +280,16 @@ engine_case_list gemm_cases() {
     }
   }
   all.push_back(case_of("gemm of odd ranges", std::move(few)));
+  // Negative sums so small that they are -0, also where a range ends with K.
+  few.clear();
+  for (const std::int32_t splits : {1, 2}) {
+    recipe r = named_recipes[3].value;
+    r.output = fp32;
+    r.splits = splits;
+    few.push_back(make_problem(r, e4m3, e4m3, 3, 4, 256, 12, true, false, false,
+                               0x05000000));
+  }
+  all.push_back(case_of("gemm of sums that are -0", std::move(few)));
   add_exact_products(all);
   return all;
 }
