@@ -110,14 +110,13 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
     gemm_trial trial;
     trial.r = r, trial.fa = fa, trial.fb = fb;
     trial.shape = s, trial.table = table;
-    char text[160];
+    char text[100];
     std::snprintf(text, sizeof text,
-                  ": output (%llu, %llu) differs (scales by blocks of K: %d, "
-                  "%d; C from word %d, D on the host: %d)",
-                  t.first / static_cast<unsigned long long>(n),
-                  t.first % static_cast<unsigned long long>(n), by_blocks[0],
-                  by_blocks[1], places.c_before, places.d_on_host);
-    v.first_failure = trial.name() + text;
+                  " (scales by blocks of K: %d, %d; C from word %d, D on the "
+                  "host: %d)",
+                  by_blocks[0], by_blocks[1], places.c_before,
+                  places.d_on_host);
+    v.first_failure = trial.name() + ": " + text_of(t, n) + text;
   }
   return v;
 }

@@ -316,8 +316,7 @@ verdict repeat(const recipe& r, size3 x, std::uint64_t runs) {
   v.failures = t.differing;
   if (t.differing != 0) {
     v.first_failure = std::to_string(x.m) + "x" + std::to_string(x.n) + "x" +
-                      std::to_string(x.k) + ": output " +
-                      std::to_string(t.first) + " changes";
+                      std::to_string(x.k) + ", again: " + text_of(t, x.n);
   }
   return v;
 }

@@ -4,6 +4,8 @@
 #ifndef ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
 
+#include <cstdio>
+
 #include "conformance/device/test.hpp"
 #include "conformance/peers/outputs.hpp"
 
@@ -11,11 +13,6 @@ namespace zeroulp::conformance::device {
 
 class output_differences {
  public:
-  output_differences() : tally_(1) {
-    require(cudaMemcpy(tally_.data(), &peers::empty_tally,
-                       sizeof peers::empty_tally, cudaMemcpyHostToDevice));
-  }
-
   /// d (m x n, `bytes` 2 or 4 each, without gaps) against a word for each.
   void add(const void* d, int bytes, const std::uint32_t* want,
            std::ptrdiff_t m, std::ptrdiff_t n) {
@@ -32,8 +29,17 @@ class output_differences {
   }
 
  private:
-  device_buffer<peers::output_tally> tally_;
+  device_buffer<peers::output_tally> tally_{1};
 };
+
+/// The output of `t`, of n columns, and its bits and those that it should have.
+inline std::string text_of(const peers::output_tally& t, std::ptrdiff_t n) {
+  const auto columns = static_cast<unsigned long long>(n);
+  char text[100];
+  std::snprintf(text, sizeof text, "output (%llu, %llu) is %x, not %x",
+                t.index / columns, t.index % columns, t.got, t.want);
+  return text;
+}
 
 }  // namespace zeroulp::conformance::device
 

@@ -203,10 +203,8 @@ void hold(const peer_row& row, const peer_shape& s, format output,
     if (t.differing == 0) continue;
     v.failures += t.differing;
     if (!v.first_failure.empty()) continue;
-    v.first_failure = problem + ", " + by.text() + ": differs from " + recipe +
-                      " at (" +
-                      text(static_cast<std::ptrdiff_t>(t.first) / s.n) + ", " +
-                      text(static_cast<std::ptrdiff_t>(t.first) % s.n) + ")";
+    v.first_failure =
+        problem + ", " + by.text() + ", by " + recipe + ": " + text_of(t, s.n);
   }
   found.append_to(v.notes, problem);
 }

@@ -9,17 +9,19 @@ template <class Code>
 __global__ void compare(const Code* d, std::ptrdiff_t stride,
                         const std::uint32_t* want, std::ptrdiff_t m,
                         std::ptrdiff_t n, output_tally* tally) {
-  unsigned long long differing = 0, first = ~0ull;
+  output_tally seen{};
   const std::ptrdiff_t step = std::ptrdiff_t{gridDim.x} * blockDim.x;
   std::ptrdiff_t i = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
   for (; i < m * n; i += step) {
-    if (d[i / n * stride + i % n] == want[i]) continue;
-    ++differing;
-    first = min(first, static_cast<unsigned long long>(i));
+    const std::uint32_t got = d[i / n * stride + i % n];
+    if (got == want[i]) continue;
+    if (seen.differing++ != 0) continue;
+    seen.index = static_cast<unsigned long long>(i);
+    seen.got = got, seen.want = want[i];
   }
-  if (differing == 0) return;
-  atomicAdd(&tally->differing, differing);
-  atomicMin(&tally->first, first);
+  if (seen.differing == 0) return;
+  if (atomicAdd(&tally->differing, seen.differing) != 0) return;
+  tally->index = seen.index, tally->got = seen.got, tally->want = seen.want;
 }
 
 }  // namespace

@@ -12,12 +12,13 @@ struct CUstream_st;
 
 namespace zeroulp::conformance::peers {
 
+/// What was compared so far; of no output: {}.
 struct output_tally {
   unsigned long long differing;
-  unsigned long long first;  ///< the lowest row * cols + col that differs
+  /// row * cols + col of any one that differs, and its bits.
+  unsigned long long index;
+  std::uint32_t got, want;
 };
-/// Of no output yet.
-inline constexpr output_tally empty_tally{0, ~0ull};
 
 /// Adds to *tally, in device memory, which elements of d (m x n, `bytes` 2 or 4
 /// each, row i at d + i * stride elements) differ from the words of `want`, as

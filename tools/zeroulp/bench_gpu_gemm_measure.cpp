@@ -133,7 +133,7 @@ void gemm_bench::state::hold(const gemm_row& row, const gemm_contestant& c,
     }
     cuda::emulate_gemm(c.by, sets.a(0, c.by, x), sets.b(0, c.by, x), added,
                        {words, x.rows, n}, lab.stream);
-    peers::output_tally t = peers::empty_tally;
+    peers::output_tally t{};
     require_cuda(cudaMemcpyAsync(tally.data(), &t, sizeof t,
                                  cudaMemcpyHostToDevice, lab.stream));
     require_cuda(peers::compare_outputs(
@@ -144,10 +144,12 @@ void gemm_bench::state::hold(const gemm_row& row, const gemm_contestant& c,
     require_cuda(
         cudaMemcpy(&t, tally.data(), sizeof t, cudaMemcpyDeviceToHost));
     if (t.differing == 0) continue;
-    const auto first = static_cast<std::ptrdiff_t>(t.first);
-    throw bench_mismatch(fmt::format(
-        "{}: {} outputs of {} differ from the emulator's, first ({}, {})",
-        c.name, t.differing, x.rows * n, x.d_row + first / n, first % n));
+    const auto at = static_cast<std::ptrdiff_t>(t.index);
+    throw bench_mismatch(
+        fmt::format("{}: {} outputs of {} differ from the emulator's, among "
+                    "them ({}, {}), which is {:x}, not {:x}",
+                    c.name, t.differing, x.rows * n, x.d_row + at / n, at % n,
+                    t.got, t.want));
   }
 }
 
