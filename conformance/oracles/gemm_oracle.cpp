@@ -113,6 +113,7 @@ struct output {
     // An accumulator of any length is one step, so g is all of K.
     return r.acc.length != 0 ? 4 * r.acc.length : size();
   }
+
   float sum() const {
     const std::ptrdiff_t k = size();
     if (k == 0) return 0;  // G1

@@ -92,7 +92,7 @@ ZEROULP_HD constexpr std::uint32_t promote(promotion update, std::uint32_t acc,
 
 /// Returns what the ranges of a split K are multiples of: an interval; four if
 /// scales that change along K are shared by rows; without an interval four
-/// steps, on Hopper 128 bytes, or k if L is 0. k > 0. SPEC G7.
+/// steps, on Hopper 128 bytes, or k if L is 0. SPEC G7.
 ZEROULP_HD constexpr std::ptrdiff_t split_grain(const recipe& r,
                                                 std::ptrdiff_t k) {
   const auto is_shared = [](granularity g) { return g.k > 0 && g.mn != 1; };
@@ -103,7 +103,8 @@ ZEROULP_HD constexpr std::ptrdiff_t split_grain(const recipe& r,
   return r.acc.length > 0 ? 4 * r.acc.length : k;
 }
 
-/// Returns the elements of K in a split of `r`. k > 0.
+/// Returns the elements of K in a split of `r`. Its grain must be > 0: k = 0
+/// needs an interval or steps.
 ZEROULP_HD constexpr std::ptrdiff_t split_span(const recipe& r,
                                                std::ptrdiff_t k) {
   const std::ptrdiff_t grain = split_grain(r, k);
