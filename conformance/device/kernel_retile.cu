@@ -190,13 +190,20 @@ void hold_alone(const retiling& r, int span, int step, verdict& v) {
       "alone, shifts to " + std::to_string(span), v);
 }
 
-verdict check_shifts(const effort& e) {
-  verdict v;
+/// Calls use(r, step) for every re-tiling, with every step-th code; at level 0
+/// for those within a format by powers of two. NaN, the last code, is in all.
+template <class Use>
+void for_each_shifted(const effort& e, Use use) {
   for_each_retiling([&](const retiling& r) {
     const bool wanted = r.scale == scale_kind::pow2 && r.from == r.to;
     if (e.level == 0 && !wanted) return;
-    // NaN, the last code, is among them.
-    const int step = e.level > 0 ? 1 : r.from == e5m6 ? 273 : 5;
+    use(r, e.level > 0 ? 1 : r.from == e5m6 ? 273 : 5);
+  });
+}
+
+verdict check_shifts(const effort& e) {
+  verdict v;
+  for_each_shifted(e, [&](const retiling& r, int step) {
     const auto most = static_cast<std::uint32_t>(r.from.max_code());
     const auto one = static_cast<std::uint32_t>(r.from.bias << r.from.man_bits);
     // Scales within what FP32 needs, and all there are; shifts within what FP16
@@ -211,10 +218,15 @@ verdict check_shifts(const effort& e) {
         hold_shifts(r, partner, partner == one ? -7 : -40, span, step, v);
       }
     }
-    const bool alone = r.from != e5m6 || e.level != 1;
-    for (const int span : {20, 21}) {
-      if (alone) hold_alone(r, span, step, v);
-    }
+  });
+  v.exhaustive = e.level > 0;
+  return v;
+}
+
+verdict check_alone(const effort& e) {
+  verdict v;
+  for_each_shifted(e, [&](const retiling& r, int step) {
+    for (const int span : {20, 21}) hold_alone(r, span, step, v);
   });
   v.exhaustive = e.level > 0;
   return v;
@@ -311,6 +323,8 @@ check_list kernel_retile_checks() {
                    check_matrices),
       device_check("kernel.retile.shifts", "W1 W2 W3 W4 W5 W7", "host",
                    check_shifts),
+      device_check("kernel.retile.alone", "W1 W2 W3 W4 W5 W7", "host",
+                   check_alone),
       device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties),
       device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many),
       device_check("kernel.retile.far_rows", "W1 W2 W3", "host",
