@@ -43,13 +43,16 @@ bool is_core(const implementation& i, target t) {
     case target::dispatch:
       return same(&table::dispatch);
     case target::combine:
+      return same(&table::combine);
+    case target::rms_norm:
       break;
   }
-  return same(&table::combine);
+  return same(&table::rms_norm);
 }
 
 bool has_convention(target t) {
-  return t == target::quantize || t == target::swiglu || t == target::dispatch;
+  return t == target::quantize || t == target::swiglu ||
+         t == target::rms_norm || t == target::dispatch;
 }
 
 opponent of(implementation i, std::string what) {

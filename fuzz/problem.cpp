@@ -34,7 +34,8 @@ const target_info& info_of(target t) {
   static const std::array<target_info, target_count> rows = {
       encode_info(),   decode_info(), arith_info(),    step_info(),
       quantize_info(), pack_info(),   retile_info(),   gemm_info(),
-      swiglu_info(),   adamw_info(),  dispatch_info(), combine_info()};
+      swiglu_info(),   adamw_info(),  dispatch_info(), combine_info(),
+      rms_norm_info()};
   return rows[static_cast<std::size_t>(t)];
 }
 

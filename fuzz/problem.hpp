@@ -45,8 +45,9 @@ enum class target : std::uint8_t {
   adamw,
   dispatch,
   combine,
+  rms_norm,  ///< with what is quantized of it
 };
-inline constexpr int target_count = 12;
+inline constexpr int target_count = 13;
 
 /// Everything about a case but its numbers. A target uses some of it: those of
 /// its `options` (options.hpp).
@@ -69,7 +70,8 @@ struct settings {
   std::int32_t tile = 128;
   /// Its accumulator is that of `unit`: see recipe_of.
   recipe gemm = named_recipes[4].value;
-  format value = bf16;     ///< of what swiglu computes, before it is quantized
+  format value = bf16;     ///< of what is computed, before it is quantized
+  format weight = bf16;    ///< of rms_norm's w
   format gradient = bf16;  ///< of dh
   format out_to = e4m3;    ///< of what swiglu quantizes of `value`
   scale_kind out_scale = scale_kind::float32;
@@ -212,6 +214,7 @@ target_info swiglu_info();
 target_info adamw_info();
 target_info dispatch_info();
 target_info combine_info();
+target_info rms_norm_info();
 
 // What implementations are asked, in run.cpp and run_training.cpp.
 outputs run_encode(const implementation&, const problem&);
@@ -226,6 +229,7 @@ outputs run_swiglu(const implementation&, const problem&);
 outputs run_adamw(const implementation&, const problem&);
 outputs run_dispatch(const implementation&, const problem&);
 outputs run_combine(const implementation&, const problem&);
+outputs run_rms_norm(const implementation&, const problem&);
 
 }  // namespace zeroulp::fuzz
 

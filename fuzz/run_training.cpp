@@ -87,6 +87,25 @@ outputs run_swiglu(const implementation& i, const problem& p) {
   return out;
 }
 
+outputs run_rms_norm(const implementation& i, const problem& p) {
+  const settings& s = p.with;
+  const auto eps = static_cast<std::uint32_t>(p.in[2].words[0]);
+  const rms_layer layer{
+      s.from, s.weight, eps, {s.value, s.to, s.how.value, s.scale, s.group}};
+  const auto m = p.in[0].rows;
+  const auto n = p.in[0].cols;
+  const buffer x(s.place, p.in[0]);
+  const buffer w(s.place, p.in[1]);
+  buffer y(s.place, m, n);
+  buffer rstd(s.place, m, 1);
+  quantized_buffer to(layer.out, s.place, m, n);
+  i.rms_norm(layer, x.input(), w.input(), y.view(), rstd.view(), to.view());
+  outputs out{rstd.read("rstd", fp32), y.read("y", s.value)};
+  to.read(out, "scales", "codes");
+  out.push_back(guards(y.holds() && rstd.holds() && to.holds()));
+  return out;
+}
+
 outputs run_adamw(const implementation& i, const problem& p) {
   const settings& s = p.with;
   const adamw_step step{factors_in(p), s.from,        s.to,

@@ -79,6 +79,10 @@ void set_training(implementation& i) {
     engine::swiglu_backward(layer, from, dh, to_engine(g), to_engine(u), h, dg,
                             du, to_engine(dg_out), to_engine(du_out));
   };
+  i.rms_norm = [](const rms_layer& layer, codes_in x, codes_in w, codes_out y,
+                  codes_out rstd, quantized_out out) {
+    engine::rms_norm(layer, x, w, y, rstd, to_engine(out));
+  };
   i.adamw = [](const adamw_step& step, codes_in g, codes_out m, codes_out v,
                codes_out w,
                codes_out copy) { engine::adamw(step, g, m, v, w, copy); };

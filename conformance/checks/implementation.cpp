@@ -84,6 +84,9 @@ implementation core_implementation() {
          quantized_out dg_out, quantized_out du_out) {
         swiglu_backward(layer, from, dh, g, u, h, dg, du, dg_out, du_out);
       },
+      [](const rms_layer& layer, codes_in x, codes_in w, codes_out y,
+         codes_out rstd,
+         quantized_out out) { rms_norm(layer, x, w, y, rstd, out); },
       [](const adamw_step& step, codes_in g, codes_out m, codes_out v,
          codes_out w, codes_out copy) { adamw(step, g, m, v, w, copy); },
       [](combine_rule rule, codes_in x, slots_in slots, codes_in weights,

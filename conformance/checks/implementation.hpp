@@ -77,6 +77,8 @@ struct implementation {
                           quantized_in g_cache, quantized_in u_cache,
                           codes_out h, codes_out dg, codes_out du,
                           quantized_out dg_out, quantized_out du_out);
+  void (*rms_norm)(const rms_layer&, codes_in x, codes_in w, codes_out y,
+                   codes_out rstd, quantized_out out);
   void (*adamw)(const adamw_step&, codes_in g, codes_out m, codes_out v,
                 codes_out w, codes_out copy);
   void (*combine)(combine_rule, codes_in x, slots_in slots, codes_in weights,

@@ -1,4 +1,4 @@
-// The training path by its oracle, over matrices: S1 to S3, S6, S8 to S11.
+// The training path by its oracle, over matrices: S1 to S6, S8 to S11.
 
 #include "conformance/checks/oracle_parts.hpp"
 #include "conformance/oracles/quantizer_oracle.hpp"
@@ -68,6 +68,25 @@ void swiglu_backward_by_oracle(const swiglu_layer& layer, format from,
   write_values(layer.out, of_u, du, du_out);
 }
 
+void rms_norm_by_oracle(const rms_layer& layer, codes_in x, codes_in w,
+                        codes_out y, codes_out rstd, quantized_out out) {
+  grid values(x.rows, x.cols);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    std::vector<float> row;
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      row.push_back(oracle::number_of(layer.from, x(i, j)));
+    }
+    const float factor = oracle::rms_factor(row, oracle::to_float(layer.eps));
+    if (rstd.data != nullptr) rstd(i, 0) = oracle::to_bits(factor);
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      const float scaled = row[static_cast<std::size_t>(j)] * factor;
+      values(i, j) = oracle::code_of(
+          layer.out.from, scaled * oracle::number_of(layer.weight, w(0, j)));
+    }
+  }
+  write_values(layer.out, values, y, out);
+}
+
 void adamw_by_oracle(const adamw_step& step, codes_in g, codes_out m,
                      codes_out v, codes_out w, codes_out copy) {
   std::uint64_t index = step.first;
@@ -128,6 +147,7 @@ void dispatch_by_oracle(const quantizer& q, codes_in x, slots_in rows,
 void set_oracle_training(implementation& i) {
   i.swiglu_forward = swiglu_forward_by_oracle;
   i.swiglu_backward = swiglu_backward_by_oracle;
+  i.rms_norm = rms_norm_by_oracle;
   i.adamw = adamw_by_oracle;
   i.combine = combine_by_oracle;
   i.dispatch = dispatch_by_oracle;

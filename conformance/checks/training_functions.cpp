@@ -18,9 +18,7 @@ training_functions training_of(const implementation& i) {
   };
   f.swiglu_forward = i.swiglu_forward;
   f.swiglu_backward = i.swiglu_backward;
-  f.rms_norm = [](const rms_layer& layer, codes_in x, codes_in w, codes_out y,
-                  codes_out rstd,
-                  quantized_out out) { rms_norm(layer, x, w, y, rstd, out); };
+  f.rms_norm = i.rms_norm;
   f.adamw = i.adamw;
   f.factors = [](const adamw_settings& s) { return make_adamw_factors(s); };
   f.combine = i.combine;
@@ -36,10 +34,6 @@ training_functions engine_training() {
   training_functions f = training_of(engine_implementation());
   f.apply = [](elementary which, codes_in x, codes_out out) {
     engine::apply(which, x, out);
-  };
-  f.rms_norm = [](const rms_layer& layer, codes_in x, codes_in w, codes_out y,
-                  codes_out rstd, quantized_out out) {
-    engine::rms_norm(layer, x, w, y, rstd, {out.codes, out.scales});
   };
   return f;
 }

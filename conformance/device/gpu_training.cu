@@ -183,13 +183,16 @@ void swiglu_backward_on_gpu(const swiglu_layer& layer, format from, codes_in dh,
 void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
                      codes_out y, codes_out rstd, quantized_out out) {
   const std::ptrdiff_t m = x.rows, n = x.cols;
-  if (m == 0 || n == 0) return;
+  if (m == 0) return;
   placing rng(ways_of(x));
   const placed_matrix in(x, bytes_of(layer.from), rng);
   const placed_matrix weights(w, bytes_of(layer.weight), rng);
-  const bool fused = layer.from == bf16 && is_fused(layer.out);
+  const bool fused =
+      layer.from == bf16 && layer.weight != fp16 && is_fused(layer.out);
   constexpr unsigned values = 1, factors = 2, codes = 4;
-  const unsigned outputs = values | factors | (fused ? codes : 0);
+  // A row of nothing has a factor.
+  const unsigned outputs =
+      n == 0 ? factors : values | factors | (fused ? codes : 0);
   in_parts(outputs, rng, [&](unsigned wanted) {
     number_output to_y(layer.out.from, m, n, wanted & values, rng);
     number_output to_rstd(fp32, m, 1, wanted & factors, rng);
@@ -203,7 +206,7 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
       engine::rms_norm(layer, x, w, {}, {}, {right.codes, right.scales});
     });
   });
-  if (!fused) quantize_values(layer.out, y, out, rng);
+  if (!fused && n > 0) quantize_values(layer.out, y, out, rng);
 }
 
 }  // namespace
@@ -211,13 +214,13 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
 void set_gpu_training(implementation& i) {
   i.swiglu_forward = swiglu_forward_on_gpu;
   i.swiglu_backward = swiglu_backward_on_gpu;
+  i.rms_norm = rms_norm_on_gpu;
   set_gpu_state(i);
 }
 
 training_functions gpu_training() {
   training_functions f = training_of(gpu_implementation());
   f.apply = apply_on_gpu;
-  f.rms_norm = rms_norm_on_gpu;
   f.factors = factors_on_gpu;
   return f;
 }

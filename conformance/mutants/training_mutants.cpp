@@ -83,6 +83,64 @@ number slope_by_silu(number g, number u, number dh) {
   return A::multiply(A::multiply(dh, u), slope);
 }
 
+/// RMSNorm by another sum of the squares of a row.
+template <number (*sum)(const std::vector<number>&)>
+void norm_by(const rms_layer& layer, codes_in x, codes_in w, codes_out y,
+             codes_out rstd, quantized_out out) {
+  const number count{count_as_fp32(x.cols)};
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    std::vector<number> row;
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      row.push_back(number_of(layer.from, x(i, j)));
+    }
+    const number factor = rms_rstd<A>(sum(row), count, {layer.eps});
+    if (rstd.data != nullptr) rstd(i, 0) = factor.value;
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      const number value =
+          rms_value<A>(row[static_cast<std::size_t>(j)], factor,
+                       number_of(layer.weight, w(0, j)));
+      y(i, j) = code_of(layer.out.from, value);
+    }
+  }
+  if (out.codes.data == nullptr) return;
+  quantize(layer.out, codes_in(y), out.codes, out.scales);
+}
+
+number squares_in_order(const std::vector<number>& row) {
+  number sum{0};
+  for (const number x : row) sum = A::fma(x, x, sum);
+  return sum;
+}
+/// Lanes of `run` elements, added as a tree whose halves are `far` apart, or
+/// neighbours.
+template <std::size_t run, bool far>
+number squares_in_lanes(const std::vector<number>& row) {
+  number p[rms_lanes]{};
+  for (std::size_t j = 0; j < row.size(); ++j) {
+    number& lane = p[j / run % rms_lanes];
+    lane = A::fma(row[j], row[j], lane);
+  }
+  for (std::size_t count = rms_lanes / 2; count > 0; count /= 2) {
+    for (std::size_t t = 0; t < count; ++t) {
+      p[t] = far ? A::add(p[t], p[t + count]) : A::add(p[2 * t], p[2 * t + 1]);
+    }
+  }
+  return p[0];
+}
+
+/// y by x w rstd.
+void norm_rstd_last(const rms_layer& layer, codes_in x, codes_in w, codes_out y,
+                    codes_out rstd, quantized_out out) {
+  rms_norm(layer, x, w, y, rstd, quantized_out{});
+  for_each(x, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const number weighted = A::multiply(number_of(layer.from, x(i, j)),
+                                        number_of(layer.weight, w(0, j)));
+    y(i, j) = code_of(layer.out.from, A::multiply(weighted, {rstd(i, 0)}));
+  });
+  if (out.codes.data == nullptr) return;
+  quantize(layer.out, codes_in(y), out.codes, out.scales);
+}
+
 /// The weights by another expression.
 template <number (*update)(const adamw_factors&, const adamw_state<A>&,
                            number g)>
@@ -192,6 +250,15 @@ mutant_list training_mutants() {
       core_but("swiglu_slope_by_silu",
                "as if the slope were s + silu(g) (1 - s)", &i::swiglu_backward,
                backward_by<slope_by_silu>),
+      core_but("rms_norm_in_order", "as if squares were summed in order",
+               &i::rms_norm, norm_by<squares_in_order>),
+      core_but("rms_norm_lanes_of_four", "as if lanes had four elements",
+               &i::rms_norm, norm_by<squares_in_lanes<4, false>>),
+      core_but("rms_norm_tree_of_halves",
+               "as if lanes were added to those 128, 64, ... away",
+               &i::rms_norm, norm_by<squares_in_lanes<rms_run, true>>),
+      core_but("rms_norm_rstd_last", "as if y were (x w) rstd", &i::rms_norm,
+               norm_rstd_last),
       core_but("adamw_eps_under_fma",
                "as if eps were added before the denominator is rounded",
                &i::adamw, weights_by<eps_under_fma>),

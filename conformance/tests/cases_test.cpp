@@ -96,7 +96,8 @@ RC_GTEST_PROP(Cases, PassThroughTokens, ()) {
 RC_GTEST_PROP(Cases, DoNotDependOnHowMatricesLie, ()) {
   const auto t = *rc::gen::element(
       target::quantize, target::pack, target::retile, target::gemm,
-      target::swiglu, target::adamw, target::dispatch, target::combine);
+      target::swiglu, target::rms_norm, target::adamw, target::dispatch,
+      target::combine);
   auto p = *any_case(t);
   const auto core = core_opponent();
   p.with.place = placement::dense;

@@ -1,5 +1,6 @@
-// The training path's checks see each of these faults: an operation more or
-// less, an order changed, a special case forgotten.
+// The training path's checks see each of these faults of elementary functions
+// and factors, and every mutant: an operation more or less, an order changed, a
+// special case forgotten.
 
 #include <gtest/gtest.h>
 
@@ -64,48 +65,7 @@ struct fault {
 
 core_fp32::number number(std::uint32_t bits) { return {bits}; }
 
-/// RMSNorm's factors alone, from another sum of squares.
-template <class Sum>
-void replace_rms(training_functions& t, Sum sum) {
-  t.rms_norm = [sum](const rms_layer& layer, codes_in x, codes_in w,
-                     codes_out y, codes_out rstd, quantized_out out) {
-    rms_norm(layer, x, w, y, rstd, out);
-    for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-      std::vector<core_fp32::number> row;
-      for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-        row.push_back(number(as_fp32(layer.from, x(i, j))));
-      }
-      rstd(i, 0) =
-          rms_rstd<core_fp32>(sum(row), {count_as_fp32(x.cols)}, {layer.eps})
-              .value;
-    }
-  };
-}
-
 using A = core_fp32;
-
-A::number in_order(const std::vector<A::number>& row) {
-  A::number sum{0};
-  for (const auto& x : row) sum = A::fma(x, x, sum);
-  return sum;
-}
-
-/// Lanes of `run` elements, added as a tree whose halves are `far` apart, or
-/// neighbours.
-A::number in_lanes(const std::vector<A::number>& row, std::size_t run,
-                   bool far) {
-  A::number p[256]{};
-  for (std::size_t j = 0; j < row.size(); ++j) {
-    auto& lane = p[j / run % 256];
-    lane = A::fma(row[j], row[j], lane);
-  }
-  for (std::size_t count = 128; count > 0; count /= 2) {
-    for (std::size_t t = 0; t < count; ++t) {
-      p[t] = far ? A::add(p[t], p[t + count]) : A::add(p[2 * t], p[2 * t + 1]);
-    }
-  }
-  return p[0];
-}
 
 A::number one() { return {fp32_one}; }
 
@@ -152,20 +112,6 @@ const std::vector<fault>& faults() {
            const auto y = apply_one<A>(f, x);
            return f == elementary::exp && x == 0x42af0000 ? y - 0x100 : y;
          });
-       }},
-      {"squares are summed in order",
-       {"RmsNorm"},
-       [](auto& t) { replace_rms(t, in_order); }},
-      {"lanes of four elements",
-       {"RmsNorm"},
-       [](auto& t) {
-         replace_rms(t,
-                     [](const auto& row) { return in_lanes(row, 4, false); });
-       }},
-      {"a tree of halves",
-       {"RmsNorm"},
-       [](auto& t) {
-         replace_rms(t, [](const auto& row) { return in_lanes(row, 8, true); });
        }},
       {"beta^t without squaring",
        {"AdamwFactors"},

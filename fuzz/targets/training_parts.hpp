@@ -1,5 +1,5 @@
-// Defines what the rows of swiglu, adamw, dispatch and combine share: formats
-// and numbers of training, how numbers are called.
+// Defines what the rows of swiglu, adamw, dispatch, combine and rms_norm share:
+// formats and numbers of training, how numbers are called.
 
 #ifndef ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_

@@ -102,7 +102,7 @@ fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
     if (!has_kernels(t)) {
       throw input_error(
           "gpu answers what kernels do alone: zeroulp fuzz quantize, pack, "
-          "retile, gemm, swiglu, adamw, dispatch, combine");
+          "retile, gemm, swiglu, adamw, dispatch, combine, rms_norm");
     }
     return kernel_opponent();
   }

@@ -15,7 +15,7 @@ shows fuzz_prints_bins 'coverage: [0-9]+ of [0-9]+ bins' \
 shows fuzz_engine '^held' fuzz gemm --cases 100 --against engine
 
 for target in encode decode arith step quantize pack retile gemm swiglu \
-  adamw dispatch combine; do
+  adamw dispatch combine rms_norm; do
   run 0 fuzz $target --cases 20
   is "fuzz_${target}_holds" '' "$reason"
   run 0 fuzz $target --help
