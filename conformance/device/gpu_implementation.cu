@@ -1,7 +1,8 @@
 // The kernels as one more implementation: what has no kernel is the core's. A
 // call tries one of the ways in which the same may be asked, by the numbers:
-// direct or through the transpose, by given amaxes, any layout of scales, any
-// alignment. What the caller does not see, such as padding, is held here.
+// direct or through the transpose, which is quantized or, of blocks, made of
+// codes, by given amaxes, any layout of scales, any alignment. What the caller
+// does not see, such as padding, is held here.
 
 #include <cstdio>
 #include <utility>
@@ -78,6 +79,8 @@ void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
   const bool by_amax = is_tensor || rng.one_in(4);
   const bool is_transposed = rng.one_in(3);
   const bool both = !by_amax && rng.one_in(3);
+  const bool by_transpose = q.group == group_shape{128, 128} && is_transposed &&
+                            !both && rng.one_in(2);
   const word_matrix turned = transpose_of(x);
   const codes_in in =
       is_transposed ? codes_in(turned.words.data(), turned.rows, turned.cols)
@@ -85,15 +88,26 @@ void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
   guarded_matrix source(in.rows, in.cols, bytes_of(q.from),
                         draw_margins(in.cols, rng));
   source.upload(in);
-  quantized_memory y(q, in.rows, in.cols, both || !is_transposed, rng);
+  quantized_memory y(q, in.rows, in.cols,
+                     both || !is_transposed || by_transpose, rng);
   quantized_memory yt(q, in.cols, in.rows, both || is_transposed, rng);
-  run_quantize(q, source, y.view(), yt.view(), by_amax, is_transposed);
+  run_quantize(q, source, y.view(),
+               by_transpose ? cuda::quantized{} : yt.view(), by_amax,
+               is_transposed);
 
   const auto quantize_with_engine = [&q](codes_in of) {
     return [&q, of](const quantized_out& to) {
       engine::quantize(q, of, to.codes, to.scales);
     };
   };
+  if (by_transpose) {
+    quantized_words blocks(q, in.rows, in.cols);
+    y.download(blocks.view(), quantize_with_engine(in));
+    const quantized_memory given(
+        q.to, {blocks.codes.view(), blocks.scales.view()}, rng);
+    cuda::transpose(q.to, given.input().codes, given.input().scales, yt.view());
+    finish_kernel();
+  }
   (is_transposed ? yt : y).download({codes, scales}, quantize_with_engine(x));
   if (!both) return;
   const word_matrix other = is_transposed ? turned : transpose_of(x);
@@ -147,7 +161,7 @@ void keep_to_gemm(fuzz::settings& s) {
 }
 
 void keep_to_training(fuzz::target t, fuzz::settings& s) {
-  if (t == fuzz::target::swiglu) {
+  if (t == fuzz::target::swiglu || t == fuzz::target::rms_norm) {
     s.to = kernel_format(s.to);
     s.out_to = kernel_format(s.out_to);
     s.group = kernel_group(s.group);

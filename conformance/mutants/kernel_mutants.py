@@ -30,16 +30,20 @@ QUANTIZE = ("kernel.quantize.matrices", "kernel.quantize.cases",
 ROWS = ("kernel.quantize.pairs.zeroulp", "kernel.quantize.cases")
 MULTIPLIED = ("kernel.quantize.pairs.vllm", "kernel.quantize.cases")
 RETILE = ("kernel.retile.matrices", "kernel.retile.cases",
-          "kernel.retile.ties", "kernel.retile.shifts", "kernel.retile.many")
+          "kernel.retile.ties", "kernel.retile.shifts", "kernel.retile.alone",
+          "kernel.retile.many")
 SWIGLU = ("kernel.training.SwigluForwardElements",
           "kernel.training.SwigluBackwardElements", "kernel.whole.swiglu",
-          "kernel.whole.swiglu_of_any_cache")
+          "kernel.whole.swiglu_of_any_cache", "kernel.swiglu.cases")
 ANY_CACHE = ("kernel.whole.swiglu_of_any_cache",)
 MANY_ROWS = ("kernel.whole.swiglu_of_many_rows",)
-RMS = ("kernel.training.RmsNormRows", "kernel.whole.rms_norm")
-ADAMW = ("kernel.training.AdamwSteps",)
-COMBINE = ("kernel.training.CombinedTokens", "kernel.combine.strange_slots")
-DISPATCH = ("kernel.training.DispatchedRows", "kernel.dispatch.strange_rows")
+RMS = ("kernel.training.RmsNormRows", "kernel.whole.rms_norm",
+       "kernel.rms_norm.cases")
+ADAMW = ("kernel.training.AdamwSteps", "kernel.adamw.cases")
+COMBINE = ("kernel.training.CombinedTokens", "kernel.combine.strange_slots",
+           "kernel.combine.cases")
+DISPATCH = ("kernel.training.DispatchedRows", "kernel.dispatch.strange_rows",
+            "kernel.dispatch.cases")
 GEMM = ("kernel.gemm.cases", "kernel.gemm.shapes", "kernel.gemm.large.timed",
         "kernel.gemm.large.random", "kernel.gemm.large.sums")
 WIDE = ("kernel.gemm.large.wide",)
