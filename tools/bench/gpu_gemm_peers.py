@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+r"""Times DeepGEMM beside zeroulp's GEMM, in one process, and compares the bits.
+
+    c++ -shared -o gpu.so -Wl,--whole-archive build/cuda/libzeroulp_cuda.a \
+      build/src/libzeroulp.a -Wl,--no-whole-archive -L/usr/local/cuda/lib64 \
+      -lcudart_static -lfmt -lz -lhwy -fopenmp
+    gpu_gemm_peers.py ./gpu.so [--quick] [--json]
+
+D = A B^T, E4M3, A scaled by 1x128, B by 128x128, D of BF16: recipe
+deepgemm.1d2d, the same memory for both. The method is that of `zeroulp bench
+gpu`: rounds of ours, DeepGEMM, DeepGEMM, ours, twenty launches each, memory
+rotated through more than twice the L2, random-normal data, medians of the
+rounds' ratios. Ours begin while the launch before ends, and so do DeepGEMM's,
+where it can be told to, unless --no-pdl. Any bit that differs ends it. A quick
+run holds bits; its times are Python's.
+"""
+
+import argparse
+import ctypes
+import json
+import statistics
+import sys
+
+import deep_gemm
+import torch
+
+BLOCK = 128
+SHAPES = [(4096, 2048, 7168), (4096, 24576, 1536), (4096, 32768, 512),
+          (4096, 7168, 16384), (4096, 4096, 7168), (4096, 7168, 2048),
+          (8192, 8192, 8192)]
+
+
+class Matrix(ctypes.Structure):
+    """zeroulp_cuda_matrix"""
+    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64),
+                ("cols", ctypes.c_int64), ("stride", ctypes.c_int64)]
+
+
+class Scales(ctypes.Structure):
+    """zeroulp_const_matrix"""
+    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64),
+                ("cols", ctypes.c_int64), ("row_stride", ctypes.c_int64),
+                ("col_stride", ctypes.c_int64),
+                ("element_bytes", ctypes.c_int64)]
+
+
+class Operand(ctypes.Structure):
+    """zeroulp_cuda_operand"""
+    _fields_ = [("format", ctypes.c_int32 * 4), ("codes", Matrix),
+                ("scales", Scales)]
+
+
+def matrix_of(x):
+    return Matrix(x.data_ptr(), *x.shape, x.stride(0))
+
+
+class Ours:
+    def __init__(self, path):
+        self.library = ctypes.CDLL(path)
+        self.library.zeroulp_last_error.restype = ctypes.c_char_p
+        # Larger than zeroulp_recipe is.
+        self.recipe = ctypes.create_string_buffer(1024)
+        self.e4m3 = (ctypes.c_int32 * 4)()
+        self.need(self.library.zeroulp_recipe_from_name(b"deepgemm.1d2d",
+                                                        self.recipe))
+        self.need(self.library.zeroulp_format_from_name(b"e4m3", self.e4m3))
+
+    def need(self, status):
+        if status:
+            sys.exit("gpu_gemm_peers: "
+                     + self.library.zeroulp_last_error().decode())
+
+    def operand(self, codes, scales):
+        return Operand(self.e4m3, matrix_of(codes),
+                       Scales(scales.data_ptr(), *scales.shape,
+                              *scales.stride(), 4))
+
+    def prepare(self, a, sa, b, sb, d):
+        """What launches D = A B^T."""
+        refer = ctypes.byref
+        operands = self.operand(a, sa), self.operand(b, sb), matrix_of(d)
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        x, y, z = map(refer, operands)
+        return lambda: self.need(self.library.zeroulp_cuda_gemm(
+            self.recipe, None, x, y, None, z, stream))
+
+
+def make_set(m, n, k):
+    """Codes of about N(0, 1), scales of about 1, and two outputs."""
+    normal = lambda *s: torch.randn(s, device="cuda").to(torch.float8_e4m3fn)
+    scales = lambda *s: torch.rand(s, device="cuda") + 0.5
+    blocks = -(-k // BLOCK)
+    sa = deep_gemm.get_mn_major_tma_aligned_tensor(scales(m, blocks))
+    outputs = torch.empty(2, m, n, device="cuda", dtype=torch.bfloat16)
+    return (normal(m, k), sa, normal(n, k), scales(-(-n // BLOCK), blocks),
+            *outputs)
+
+
+def launches_of(ours, one):
+    a, sa, b, sb, d, theirs = one
+    peer = lambda: deep_gemm.fp8_gemm_nt((a, sa), (b, sb), theirs,
+                                         disable_ue8m0_cast=True)
+    return ours.prepare(a, sa, b, sb, d), peer
+
+
+def hold_bits(ours, one, name):
+    for launch in launches_of(ours, one):
+        launch()
+    d, theirs = one[4:]
+    wrong = (d.view(torch.int16) != theirs.view(torch.int16)).sum().item()
+    if wrong:
+        sys.exit(f"gpu_gemm_peers: {name}: {wrong} outputs differ")
+
+
+def measure(ours, shape, rounds, launches):
+    m, n, k = shape
+    name = "x".join(map(str, shape))
+    l2 = torch.cuda.get_device_properties(0).L2_cache_size
+    count = 2 * l2 // (m * k + n * k + 2 * m * n) + 2
+    sets = [make_set(*shape) for _ in range(count)]
+    for one in sets:
+        hold_bits(ours, one, name)
+    mine, peer = zip(*(launches_of(ours, one) for one in sets))
+    turn = 0
+
+    def run(players):
+        nonlocal turn
+        for _ in range(launches):
+            turn += 1
+            players[turn % count]()
+
+    times = []
+    for _ in range(rounds):
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(5)]
+        run(mine)  # not counted: the queue is full from here on
+        marks[0].record()
+        for mark, players in zip(marks[1:], (mine, peer, peer, mine)):
+            run(players)
+            mark.record()
+        marks[-1].synchronize()
+        t = [x.elapsed_time(y) for x, y in zip(marks, marks[1:])]
+        times.append((t[0] + t[3], t[1] + t[2]))
+    ratios = [theirs / own for own, theirs in times]
+    tflops = [4e-9 * m * n * k * launches / statistics.median(t)
+              for t in zip(*times)]
+    return {"size": name, "sets": count, "ours_tflops": tflops[0],
+            "deepgemm_tflops": tflops[1], "ratio": statistics.median(ratios),
+            "min": min(ratios), "max": max(ratios), "rounds": rounds}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("library", help="what was linked above")
+    parser.add_argument("--quick", action="store_true", help="small, once")
+    parser.add_argument("--no-pdl", action="store_true",
+                        help="DeepGEMM's launches do not overlap")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("gpu_gemm_peers: no GPU that PyTorch can use")
+    ours = Ours(options.library)
+    set_pdl = getattr(deep_gemm, "set_pdl", None)
+    set_pdl = set_pdl or getattr(deep_gemm._C, "set_pdl", None)
+    if set_pdl and not options.no_pdl:
+        set_pdl(True)
+    shapes, effort = (SHAPES, (10, 20))
+    if options.quick:
+        shapes, effort = ([(256, 256, 512)], (1, 2))
+    rows = [measure(ours, shape, *effort) for shape in shapes]
+    if options.json:
+        return print(json.dumps(rows, indent=2))
+    for row in rows:
+        print("{size}: {ours_tflops:.0f} TFLOP/s, DeepGEMM "
+              "{deepgemm_tflops:.0f}, ratio {ratio:.3f} ({min:.3f} to "
+              "{max:.3f}), same bits".format(**row))
+
+
+if __name__ == "__main__":
+    main()
