@@ -4,8 +4,9 @@
   table.py            rewrites what stands between the two marker comments
   table.py --check    changes nothing; exit status 1 if it would
 
-A row is a section of SPEC.md, a pair of columns a record with checks. A check
-counts in each row whose clauses it cites.
+A row is a section of SPEC.md, a pair of columns a record of all checks of a
+level. A check counts in each row whose clauses it cites. Below stands a line
+for each record, also of those of some checks (--only).
 """
 
 import json
@@ -25,11 +26,13 @@ def sections():
     return re.findall(r"^## ([A-Z])\. (.*)$", SPEC.read_text(), re.MULTILINE)
 
 
+def is_whole(record):
+    """Returns whether all checks of the level were run."""
+    return "--only" not in record["command"]
+
+
 def title(record):
-    """Returns the device and, if not all was run, what was."""
-    device = record["platform"].get("device", "CPU")
-    only = re.search(r"--only (\S+)", record["command"])
-    return f"{device}, {only[1].strip('.')}" if only else device
+    return record["platform"].get("device", "CPU")
 
 
 def number(n):
@@ -37,11 +40,11 @@ def number(n):
     return re.sub(r"e\+0*", "e", f"{n:.2g}") if n >= 100000 else str(n)
 
 
-def cells(record, letter):
-    """Returns what was checked of a section, and against what."""
+def cells(record, letters):
+    """Returns what was checked of these sections, and against what."""
     checks = [
         c for c in record["checks"]
-        if any(clause[0] == letter for clause in c["clauses"].split())
+        if any(clause[0] in letters for clause in c["clauses"].split())
         and c["verdict"] != "skipped"
     ]
     if not checks:
@@ -64,18 +67,28 @@ def row(texts):
 
 
 def table(records):
+    whole = [r for r in records if is_whole(r)]
     heads = ["of the SPEC"]
-    notes = []
-    for r in records:
+    for r in whole:
         heads += [f"checks, {title(r)}", "against"]
-        on = ", ".join(f"{k} {v}" for k, v in r["platform"].items())
-        notes.append(f"- {title(r)}: `{r['command']}`; {on}.\n")
     text = row(heads) + "|" + "---|" * len(heads) + "\n"
     for letter, name in sections():
-        columns = [cell for r in records for cell in cells(r, letter)]
+        columns = [cell for r in whole for cell in cells(r, letter)]
         if any(columns):
             text += row([f"{letter}. {name}"] + columns)
-    return text + "\n" + "".join(notes)
+    text += "\n"
+    all_letters = "".join(letter for letter, _ in sections())
+    said = set()
+    for r in whole + [r for r in records if not is_whole(r)]:
+        on = ", ".join(f"{k} {v}" for k, v in r["platform"].items())
+        what = ""
+        if not is_whole(r):
+            checks, against = cells(r, all_letters)
+            what = f": {checks}, against {against}"
+        text += f"- {title(r)}: `{r['command']}`{what}"
+        text += ".\n" if on in said else f"; {on}.\n"
+        said.add(on)
+    return text
 
 
 def main():
