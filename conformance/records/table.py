@@ -32,7 +32,9 @@ def is_whole(record):
 
 
 def title(record):
-    return record["platform"].get("device", "CPU")
+    device = record["platform"].get("device", "CPU")
+    level = re.search(r"--level (\d)", record["command"])[1]
+    return device if level == "1" else f"{device}, level {level}"
 
 
 def number(n):
@@ -40,13 +42,13 @@ def number(n):
     return re.sub(r"e\+0*", "e", f"{n:.2g}") if n >= 100000 else str(n)
 
 
-def cells(record, letters):
-    """Returns what was checked of these sections, and against what."""
-    checks = [
-        c for c in record["checks"]
-        if any(clause[0] in letters for clause in c["clauses"].split())
-        and c["verdict"] != "skipped"
-    ]
+def letters_of(check):
+    return {clause[0] for clause in check["clauses"].split()}
+
+
+def cells(checks):
+    """Returns how many there are, and against what they were held."""
+    checks = [c for c in checks if c["verdict"] != "skipped"]
     if not checks:
         return ["", ""]
     proved = sum(c["verdict"] == "proved" for c in checks)
@@ -73,18 +75,22 @@ def table(records):
         heads += [f"checks, {title(r)}", "against"]
     text = row(heads) + "|" + "---|" * len(heads) + "\n"
     for letter, name in sections():
-        columns = [cell for r in whole for cell in cells(r, letter)]
+        columns = [
+            cell for r in whole for cell in cells(
+                [c for c in r["checks"] if letter in letters_of(c)])
+        ]
         if any(columns):
             text += row([f"{letter}. {name}"] + columns)
     text += "\n"
-    all_letters = "".join(letter for letter, _ in sections())
     said = set()
     for r in whole + [r for r in records if not is_whole(r)]:
         on = ", ".join(f"{k} {v}" for k, v in r["platform"].items())
         what = ""
         if not is_whole(r):
-            checks, against = cells(r, all_letters)
-            what = f": {checks}, against {against}"
+            count, against = cells(r["checks"])
+            of = ", ".join(sorted(set().union(*map(letters_of, r["checks"]))))
+            what = f": checks of {of}: {count or 'all skipped'}"
+            what += f", against {against}" if against else ""
         text += f"- {title(r)}: `{r['command']}`{what}"
         text += ".\n" if on in said else f"; {on}.\n"
         said.add(on)
@@ -92,12 +98,14 @@ def table(records):
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
     records = [json.loads(p.read_text()) for p in sorted(HERE.glob("*.json"))]
     records = [r for r in records if "checks" in r]
     old = README.read_text()
     begin = old.index(BEGIN) + len(BEGIN)
     new = old[:begin] + "\n" + table(records) + "\n" + old[old.index(END):]
-    if "--check" not in sys.argv[1:]:
+    if not sys.argv[1:]:
         README.write_text(new)
     elif new != old:
         sys.exit("README.md: run conformance/records/table.py")

@@ -159,16 +159,20 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("gpu_gemm_peers: no GPU that PyTorch can use")
     ours = Ours(options.library)
-    set_pdl = getattr(deep_gemm, "set_pdl", None)
-    set_pdl = set_pdl or getattr(deep_gemm._C, "set_pdl", None)
-    if set_pdl and not options.no_pdl:
+    inner = getattr(deep_gemm, "_C", None)
+    set_pdl = getattr(deep_gemm, "set_pdl", getattr(inner, "set_pdl", None))
+    overlaps = bool(set_pdl) and not options.no_pdl
+    if overlaps:
         set_pdl(True)
+    about = {"device": torch.cuda.get_device_name(),
+             "deepgemm": deep_gemm.__version__, "deepgemm_overlaps": overlaps}
     shapes, effort = (SHAPES, (10, 20))
     if options.quick:
         shapes, effort = ([(256, 256, 512)], (1, 2))
-    rows = [measure(ours, shape, *effort) for shape in shapes]
+    rows = [measure(ours, shape, *effort) | about for shape in shapes]
     if options.json:
         return print(json.dumps(rows, indent=2))
+    print(", ".join(f"{name}: {value}" for name, value in about.items()))
     for row in rows:
         print("{size}: {ours_tflops:.0f} TFLOP/s, DeepGEMM "
               "{deepgemm_tflops:.0f}, ratio {ratio:.3f} ({min:.3f} to "
