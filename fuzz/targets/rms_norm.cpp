@@ -143,7 +143,7 @@ void cover(const problem& p, const outputs& right, bin_counts counts) {
   const matrix& w = p.in[1];
   if (x.rows == 0) return;
   const std::ptrdiff_t run = rms_run, all = rms_run * rms_lanes;
-  table().hit(counts, lengths, 0,
+  table().hit(counts, lengths,
               x.cols == 0           ? 0
               : x.cols <= run       ? 1
               : x.cols <= all - run ? 2
