@@ -172,6 +172,9 @@ void bin_table::add(const std::vector<bin_axis>& axes, const filter& possible) {
 
 int bin_table::index(int which, std::initializer_list<int> values) const {
   const family& f = families_[static_cast<std::size_t>(which)];
+  if (values.size() != f.sizes.size()) {
+    throw std::logic_error("a bin is named by a value for each of its axes");
+  }
   int at = 0;
   auto size = f.sizes.begin();
   for (const int value : values) at = at * *size++ + value;
