@@ -119,7 +119,7 @@ const bin_table& table() {
     });
     bin_axis at = position_axis(5);
     t.add({{"moment", {"m", "v"}}, at});
-    t.add({{"denominator", {"zero", "number", "inf", "nan"}}});
+    t.add({sort_axis("denominator")});
     return t;
   }();
   return all;
@@ -157,8 +157,7 @@ void cover(const problem& p, const outputs& right, bin_counts counts) {
     }
     const auto d = A::add(
         A::multiply(A::square_root(next.v), {f.inverse_sqrt_bias2}), {f.eps});
-    const int sort = plain_kind(fp32, d.value);
-    table().hit(counts, denominators, sort == 0 ? 0 : sort <= 2 ? 1 : sort - 1);
+    table().hit(counts, denominators, sort_of(d.value));
   });
 }
 

@@ -20,15 +20,13 @@ enum class profile : std::uint8_t {
 constexpr std::uint32_t usual_eps = 0x358637bd;  // 1e-6
 
 void draw(settings& s, counter_rng& rng) {
-  constexpr group_shape groups[] = {{1, 128}, {1, 128},   {1, 128}, {1, 32},
-                                    {128, 1}, {128, 128}, {0, 0},   {2, 3}};
   s.from = draw_number_format(rng);
   s.weight = draw_number_format(rng);
   s.value = draw_number_format(rng);
   s.to = draw_code_format(rng);
   s.how = rng.one_in(6) ? named_conventions[0] : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
-  s.group = one_of(groups, rng);
+  s.group = draw_group(rng);
   s.place = draw_placement(rng);
 }
 
@@ -102,8 +100,7 @@ enum family { factors, inputs, formats, values, codes, lengths, groups };
 const bin_table& table() {
   static const bin_table all = [] {
     bin_table t;
-    t.add({{"rstd", {"zero", "number", "inf", "nan"}},
-           {"eps", {"zero", "number", "inf", "nan"}}},
+    t.add({sort_axis("rstd"), sort_axis("eps")},
           [](const bin_table::combination& at) {
             // Nothing negative is added to eps.
             constexpr bool possible[4][4] = {{true, true, true, true},
@@ -120,22 +117,13 @@ const bin_table& table() {
           });
     t.add({scale_kind_axis(), code_axis()});
     t.add({{"lanes", {"none", "one", "some", "all", "again"}}});
-    t.add({group_axis("group_rows"), group_axis("group_cols")},
-          [](const bin_table::combination& at) {
-            return (at[0] == 2) == (at[1] == 2);
-          });
+    add_groups(t);
     return t;
   }();
   return all;
 }
 
 std::vector<std::string> bins() { return table().names(); }
-
-/// zero, number, inf, nan
-int sort_of(std::uint64_t fp32_bits) {
-  const int kind = plain_kind(fp32, fp32_bits);
-  return kind == 0 ? 0 : kind <= 2 ? 1 : kind - 1;
-}
 
 void cover(const problem& p, const outputs& right, bin_counts counts) {
   const settings& s = p.with;

@@ -19,8 +19,6 @@ enum class profile : std::uint8_t {
 };
 
 void draw(settings& s, counter_rng& rng) {
-  constexpr group_shape groups[] = {{1, 128}, {1, 128},   {1, 128}, {1, 32},
-                                    {128, 1}, {128, 128}, {0, 0},   {2, 3}};
   s.from = draw_number_format(rng);
   s.value = draw_number_format(rng);
   s.gradient = draw_number_format(rng);
@@ -29,7 +27,7 @@ void draw(settings& s, counter_rng& rng) {
   s.how = rng.one_in(6) ? named_conventions[0] : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
   s.out_scale = one_of(named_scale_kinds, rng).value;
-  s.group = one_of(groups, rng);
+  s.group = draw_group(rng);
   s.place = draw_placement(rng);
 }
 
@@ -137,10 +135,7 @@ const bin_table& table() {
     t.add({plain_axis("dg"), sign_axis()}, is_possible);
     t.add({plain_axis("du"), sign_axis()}, is_possible);
     t.add({{"of", {"h", "dg", "du"}}, code_axis()});
-    t.add({group_axis("group_rows"), group_axis("group_cols")},
-          [](const bin_table::combination& at) {
-            return (at[0] == 2) == (at[1] == 2);
-          });
+    add_groups(t);
     bin_axis stored = scale_kind_axis();
     stored.name = "out_scale";
     t.add({scale_kind_axis(), stored});

@@ -119,6 +119,22 @@ inline position position_in(format f, std::uint32_t x) {
   return position_of(f, fine, (x & 0x7fffffff) != 0);
 }
 
+/// zero, number, inf, nan: subnormal numbers are numbers.
+inline int sort_of(std::uint64_t fp32_bits) {
+  const int kind = plain_kind(fp32, fp32_bits);
+  return kind == 0 ? 0 : kind <= 2 ? 1 : kind - 1;
+}
+inline bin_axis sort_axis(const char* name) {
+  return {name, {"zero", "number", "inf", "nan"}};
+}
+
+/// Returns a group that shares a scale; 1x128 mostly.
+inline group_shape draw_group(counter_rng& rng) {
+  constexpr group_shape all[] = {{1, 128}, {1, 128},   {1, 128}, {1, 32},
+                                 {128, 1}, {128, 128}, {0, 0},   {2, 3}};
+  return one_of(all, rng);
+}
+
 /// A dimension of groups: whole, cut short, or all of it.
 inline int group_edge(std::int32_t group, std::ptrdiff_t length) {
   if (group == 0 || group > length) return 2;
@@ -126,6 +142,13 @@ inline int group_edge(std::int32_t group, std::ptrdiff_t length) {
 }
 inline bin_axis group_axis(const char* name) {
   return {name, {"whole", "partial", "all"}};
+}
+/// Both dimensions of what draw_group gives.
+inline void add_groups(bin_table& t) {
+  t.add({group_axis("group_rows"), group_axis("group_cols")},
+        [](const bin_table::combination& at) {
+          return (at[0] == 2) == (at[1] == 2);
+        });
 }
 
 inline bin_axis convention_axis() {
