@@ -11,6 +11,9 @@ namespace {
 
 using oracle::grid;
 
+codes_in view_of(const grid& g) { return {g.words.data(), g.rows, g.cols}; }
+codes_out view_of(grid& g) { return {g.words.data(), g.rows, g.cols}; }
+
 /// Words in a guarded buffer.
 using guarded = placed<std::uint32_t>;
 constexpr std::uint32_t guard = 0x5ca1e5ca;
@@ -98,11 +101,8 @@ verdict swiglu_forward_checks(const training_functions& t, const effort& e) {
     const grid g = any_activations(from, m, n, rng);
     const grid u = any_activations(from, m, n, rng);
     grid h(m, n);
-    for (std::size_t i = 0; i < h.words.size(); ++i) {
-      h.words[i] = oracle::code_of(
-          layer.out.from, oracle::swiglu(oracle::number_of(from, g.words[i]),
-                                         oracle::number_of(from, u.words[i])));
-    }
+    oracle_implementation().swiglu_forward(layer, view_of(g), view_of(u),
+                                           view_of(h), {}, {}, {});
     const placement in = any_placement(rng);
     const placement out = any_placement(rng);
     guarded in_g(in, m, n, guard), in_u(in, m, n, guard);
@@ -135,22 +135,11 @@ verdict swiglu_backward_checks(const training_functions& t, const effort& e) {
     const auto u =
         oracle::quantize(layer.cache, any_activations(input, m, n, rng));
     const grid dh = any_activations(from, m, n, rng);
-    const auto number = [&](const oracle::quantized& q) {
-      return oracle::dequantize(layer.cache.to, layer.cache.group, q.codes,
-                                q.scales);
-    };
-    const grid g_numbers = number(g);
-    const grid u_numbers = number(u);
     grid h(m, n), dg(m, n), du(m, n);
-    for (std::size_t i = 0; i < h.words.size(); ++i) {
-      const auto value =
-          oracle::swiglu_gradients(oracle::to_float(g_numbers.words[i]),
-                                   oracle::to_float(u_numbers.words[i]),
-                                   oracle::number_of(from, dh.words[i]));
-      h.words[i] = oracle::code_of(layer.out.from, value.h);
-      dg.words[i] = oracle::code_of(layer.out.from, value.dg);
-      du.words[i] = oracle::code_of(layer.out.from, value.du);
-    }
+    oracle_implementation().swiglu_backward(
+        layer, from, view_of(dh), {view_of(g.codes), view_of(g.scales)},
+        {view_of(u.codes), view_of(u.scales)}, view_of(h), view_of(dg),
+        view_of(du), {}, {});
     const placement in = any_placement(rng);
     const placement out = any_placement(rng);
     const auto load = [](guarded& to, const grid& x) {
@@ -192,19 +181,8 @@ verdict rms_norm_checks(const training_functions& t, const effort& e) {
     const grid x = any_activations(layer.from, m, n, rng);
     const grid w = any_activations(layer.weight, 1, n, rng);
     grid y(m, n), rstd(m, 1);
-    for (int i = 0; i < m; ++i) {
-      std::vector<float> row;
-      for (int j = 0; j < n; ++j) {
-        row.push_back(oracle::number_of(layer.from, x(i, j)));
-      }
-      const float factor = oracle::rms_factor(row, bit_cast<float>(layer.eps));
-      rstd(i, 0) = oracle::to_bits(factor);
-      for (int j = 0; j < n; ++j) {
-        const float scaled = row[static_cast<std::size_t>(j)] * factor;
-        y(i, j) = oracle::code_of(
-            layer.out.from, scaled * oracle::number_of(layer.weight, w(0, j)));
-      }
-    }
+    oracle_implementation().rms_norm(layer, view_of(x), view_of(w), view_of(y),
+                                     view_of(rstd), {});
     const placement in = any_placement(rng);
     const placement out = any_placement(rng);
     guarded in_x(in, m, n, guard), in_w(out, 1, n, guard);
