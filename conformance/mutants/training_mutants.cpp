@@ -26,6 +26,11 @@ void for_each(codes_in x, Use use) {
   }
 }
 
+void quantize_if_asked(const quantizer& q, codes_in values,
+                       const quantized_out& to) {
+  if (to.codes.data != nullptr) quantize(q, values, to.codes, to.scales);
+}
+
 /// SwiGLU's values by another expression of g and u.
 template <number (*value)(number g, number u)>
 void forward_by(const swiglu_layer& layer, codes_in g, codes_in u, codes_out h,
@@ -37,8 +42,7 @@ void forward_by(const swiglu_layer& layer, codes_in g, codes_in u, codes_out h,
     h(i, j) = code_of(layer.out.from, value(number_of(from, g(i, j)),
                                             number_of(from, u(i, j))));
   });
-  if (h_out.codes.data == nullptr) return;
-  quantize(layer.out, codes_in(h), h_out.codes, h_out.scales);
+  quantize_if_asked(layer.out, h, h_out);
 }
 
 number gate_last(number g, number u) {
@@ -68,8 +72,7 @@ void backward_by(const swiglu_layer& layer, format from, codes_in dh,
         value(cached(g, i, j), cached(u, i, j), number_of(from, dh(i, j)));
     dg(i, j) = code_of(layer.out.from, x);
   });
-  if (dg_out.codes.data == nullptr) return;
-  quantize(layer.out, codes_in(dg), dg_out.codes, dg_out.scales);
+  quantize_if_asked(layer.out, dg, dg_out);
 }
 
 number slope_last(number g, number u, number dh) {
@@ -102,8 +105,7 @@ void norm_by(const rms_layer& layer, codes_in x, codes_in w, codes_out y,
       y(i, j) = code_of(layer.out.from, value);
     }
   }
-  if (out.codes.data == nullptr) return;
-  quantize(layer.out, codes_in(y), out.codes, out.scales);
+  quantize_if_asked(layer.out, y, out);
 }
 
 number squares_in_order(const std::vector<number>& row) {
@@ -137,8 +139,7 @@ void norm_rstd_last(const rms_layer& layer, codes_in x, codes_in w, codes_out y,
                                         number_of(layer.weight, w(0, j)));
     y(i, j) = code_of(layer.out.from, A::multiply(weighted, {rstd(i, 0)}));
   });
-  if (out.codes.data == nullptr) return;
-  quantize(layer.out, codes_in(y), out.codes, out.scales);
+  quantize_if_asked(layer.out, y, out);
 }
 
 /// The weights by another expression.
