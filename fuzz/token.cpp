@@ -11,7 +11,8 @@
 namespace zeroulp::fuzz {
 namespace {
 
-constexpr std::string_view version = "1";
+constexpr std::string_view version = "2";
+constexpr std::string_view last = "end";
 /// Bounds what a short token can make anybody allocate: elements of an operand.
 constexpr std::uint64_t most = std::uint64_t{1} << 20;
 
@@ -38,7 +39,9 @@ T parse_count(std::string_view text, int base, std::string_view what) {
 }
 
 void parse_settings(problem& p, std::string_view text) {
+  bool more = true;
   for (const char* name : info_of(p.what).options) {
+    more = text.find(',') != std::string_view::npos;
     const auto field = take(text, ',');
     const auto equals = field.find('=');
     if (field.substr(0, equals) != name || equals == std::string_view::npos) {
@@ -51,7 +54,7 @@ void parse_settings(problem& p, std::string_view text) {
       fail(e.what());
     }
   }
-  if (!text.empty()) {
+  if (more) {
     fail(fmt::format("'{}' after the last setting", text.substr(0, 40)));
   }
   const std::string why = info_of(p.what).refuse(p.with);
@@ -78,10 +81,11 @@ matrix parse_operand(const operand_spec& spec, std::string_view text) {
   std::size_t filled = 0;
   while (!rest.empty()) {
     auto field = take(rest, '.');
+    const bool repeats = field.find('r') != std::string_view::npos;
     const auto code =
         parse_count<std::uint64_t>(take(field, 'r'), 16, "the code");
     const auto times =
-        field.empty() ? 1 : parse_count<std::uint32_t>(field, 10, "a count");
+        repeats ? parse_count<std::uint32_t>(field, 10, "a count") : 1;
     if (times > x.words.size() - filled) {
       fail(fmt::format("{} is {}x{} but has more codes", spec.name, m, n));
     }
@@ -115,7 +119,7 @@ std::string to_token(const problem& p) {
       i += times;
     }
   }
-  return text;
+  return fmt::format("{}/{}", text, last);
 }
 
 problem parse_token(std::string_view token) {
@@ -128,7 +132,10 @@ problem parse_token(std::string_view token) {
   for (const operand_spec& spec : info_of(p.what).operands(p.with)) {
     p.in.push_back(parse_operand(spec, take(token, '/')));
   }
-  if (!token.empty()) fail("text after the last operand");
+  if (token != last) {
+    fail(fmt::format("'{}' stands where {} should, after the last operand",
+                     token.substr(0, 40), last));
+  }
   const std::string why = refuse_operands(p);
   if (!why.empty()) fail(why);
   return p;

@@ -89,6 +89,8 @@ RC_GTEST_PROP(Cases, PassThroughTokens, ()) {
   const auto q = parse_token(text);
   RC_ASSERT(to_token(q) == text);
   RC_ASSERT(p.in == q.in);
+  const auto cut = *rc::gen::inRange<std::size_t>(0, text.size());
+  RC_ASSERT_THROWS_AS(parse_token(text.substr(0, cut)), input_error);
   const auto core = core_opponent();
   RC_ASSERT(same(run(core, p), run(core, q)));
 }

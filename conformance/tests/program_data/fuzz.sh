@@ -35,7 +35,7 @@ run 1 fuzz step --against mutant:step.c_last
 is fuzz_finds_a_mutant '' "$reason"
 holds fuzz_names_the_cause grep -q 'likely *as if c were added last' .out
 holds fuzz_shows_the_replay_command \
-  grep -q 'zeroulp fuzz step --against mutant:step.c_last --replay 1/step/' .out
+  grep -q 'zeroulp fuzz step --against mutant:step.c_last --replay 2/step/' .out
 shows fuzz_fixes_settings '^held' fuzz quantize --cases 50 --to e5m6 \
   --from bf16 --convention deepseek_v3 --group 1x32 --scale pow2
 shows fuzz_fixes_a_recipe '^held' fuzz gemm --cases 50 --recipe deepgemm.1d2d
@@ -59,16 +59,30 @@ refuses fuzz_a_token_of_another_target 'this token is of quantize' \
 refuses fuzz_an_empty_token 'version' fuzz encode --replay x
 refuses fuzz_a_cut_token 'replay token' \
   fuzz quantize --replay "${token%.*}"
-refuses fuzz_a_token_with_wide_codes 'beyond' fuzz decode \
-  --replay 1/decode/from=e4m3/x=1x1.fff
-refuses fuzz_a_token_of_another_shape 'fewer codes' fuzz decode \
-  --replay 1/decode/from=e4m3/x=9x9.1
-shows fuzz_replays_by_hand 'same bits' fuzz decode \
+refuses fuzz_a_token_without_its_end 'where end should' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7f
+refuses fuzz_a_token_cut_in_its_end 'where end should' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7f/en
+refuses fuzz_a_token_that_goes_on 'where end should' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7f/end/
+refuses fuzz_a_code_repeated_without_a_count 'a count' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7fr/end
+refuses fuzz_a_setting_too_many "'' after the last setting" fuzz decode \
+  --replay 2/decode/from=e4m3,/x=1x1.7f/end
+refuses fuzz_a_token_of_version_1 'begin with 2/' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f
+refuses fuzz_a_format_that_weights_lack 'weight is fp32, bf16 or fp16' \
+  fuzz rms_norm --weight e4m3
+refuses fuzz_a_token_with_wide_codes 'beyond' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.fff/end
+refuses fuzz_a_token_of_another_shape 'fewer codes' fuzz decode \
+  --replay 2/decode/from=e4m3/x=9x9.1/end
+shows fuzz_replays_by_hand 'same bits' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7f/end
 refuses fuzz_an_empty_replay '^zeroulp: --replay .*: give a value' \
   fuzz decode --replay ''
 refuses fuzz_a_replay_of_other_settings 'excludes' fuzz decode \
-  --replay 1/decode/from=e4m3/x=1x1.7f --from e5m2
+  --replay 2/decode/from=e4m3/x=1x1.7f/end --from e5m2
 refuses fuzz_no_time 'seconds' fuzz decode --seconds 0
 refuses fuzz_a_time_that_is_none 'seconds' fuzz decode --seconds nan
 refuses fuzz_a_time_without_end '--seconds 1e\+300: .*, up to 1e9' \
