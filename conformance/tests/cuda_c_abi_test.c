@@ -1,9 +1,10 @@
 // The C ABI of the kernels from C, without a GPU: what is asked rightly fails
-// with CUDA's name for that, what is asked wrongly is refused before CUDA is
-// asked.
+// with CUDA's name for that, or, where CUDA seems to have another GPU, with
+// words about that; what is asked wrongly is refused before CUDA is asked.
 
 #define _POSIX_C_SOURCE 200112L
 
+#include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,38 @@
 #include "zeroulp/zeroulp_cuda.h"
 
 static int failures = 0;
+
+/// The compute capability of the GPU that CUDA seems to have; 0: of none.
+static int major = 0, minor = 0;
+/// What is said of a call that is right.
+static const char* reason = "cudaError";
+
+// The linker binds the library to these (--wrap).
+cudaError_t __wrap_cudaGetDevice(int* device);
+cudaError_t __wrap_cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr what,
+                                          int device);
+cudaError_t __real_cudaGetDevice(int* device);
+cudaError_t __real_cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr what,
+                                          int device);
+
+cudaError_t __wrap_cudaGetDevice(int* device) {
+  if (major == 0) return __real_cudaGetDevice(device);
+  *device = 0;
+  return cudaSuccess;
+}
+
+cudaError_t __wrap_cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr what,
+                                          int device) {
+  if (major != 0 && what == cudaDevAttrComputeCapabilityMajor) {
+    *value = major;
+    return cudaSuccess;
+  }
+  if (major != 0 && what == cudaDevAttrComputeCapabilityMinor) {
+    *value = minor;
+    return cudaSuccess;
+  }
+  return __real_cudaDeviceGetAttribute(value, what, device);
+}
 
 /// `what` is the text of a call: the error must begin with its function.
 static void hold(const char* what, zeroulp_status status, zeroulp_status right,
@@ -26,7 +59,7 @@ static void hold(const char* what, zeroulp_status status, zeroulp_status right,
   ++failures;
 }
 
-#define FAILS(CALL) hold(#CALL, CALL, ZEROULP_CUDA_ERROR, "cudaError")
+#define FAILS(CALL) hold(#CALL, CALL, ZEROULP_CUDA_ERROR, reason)
 #define REFUSES(CALL, WORDS) hold(#CALL, CALL, ZEROULP_INVALID_ARGUMENT, WORDS)
 
 enum { m = 64, n = 256 };
@@ -294,8 +327,7 @@ static void test_emulator(void) {
   REFUSES(zeroulp_cuda_emulate_gemm(&r, &a, &b, NULL, &d, NULL), "B has no");
 }
 
-int main(void) {
-  if (setenv("CUDA_VISIBLE_DEVICES", "", 1) != 0) abort();
+static void test_all(void) {
   test_quantize();
   test_codes();
   test_swiglu();
@@ -305,6 +337,25 @@ int main(void) {
   test_gemm();
   test_grouped_gemm();
   test_emulator();
+}
+
+int main(void) {
+  static const int others[][2] = {{8, 0}, {8, 9}, {9, 1}, {10, 0}, {12, 0}};
+  char text[80];
+  if (setenv("CUDA_VISIBLE_DEVICES", "", 1) != 0) abort();
+  test_all();
+  major = 9;  // gets further, to what is not there
+  reason = "CUDA: ";
+  test_all();
+  reason = text;
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    major = others[i][0];
+    minor = others[i][1];
+    snprintf(text, sizeof text,
+             "needs a GPU of compute capability 9.0 (Hopper), not %d.%d", major,
+             minor);
+    test_all();
+  }
   printf("%d failed\n", failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
