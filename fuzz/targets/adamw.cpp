@@ -23,11 +23,11 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (!is_number_format(s.from)) {
-    return "the gradient is of fp32, bf16 or fp16, not " + name_of(s.from);
-  }
+  const auto why = refuse_number("from", s.from);
+  if (!why.empty()) return why;
   if (index_in(moment_formats, s.to) >= 0) return "";
-  return "moments are of bf16, fp32, fp16, e4m3 or e5m2, not " + name_of(s.to);
+  return "to, of moments, is bf16, fp32, fp16, e4m3 or e5m2, not " +
+         name_of(s.to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

@@ -25,7 +25,8 @@ std::string refuse(const settings& s) {
   if (s.group.rows != 1 || s.group.cols <= 0) {
     return "groups of dispatch are one row high";
   }
-  return refuse_quantizer(s.from, s.to);
+  const auto why = refuse_number("from", s.from);
+  return why.empty() ? refuse_quantizing(s.to) : why;
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

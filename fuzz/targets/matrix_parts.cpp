@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string_view>
+
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -144,6 +147,31 @@ bin_axis scale_kind_axis() {
 
 bin_axis sign_axis() { return {"sign", {"+", "-"}}; }
 
+std::string refuse_quantizing(format to) {
+  if (is_quantizable(to)) return "";
+  return "no quantizing to " + name_of(to) +
+         ": it needs a sign, at most 32 bits, and a largest number within FP32";
+}
+
+bin_axis convention_axis() {
+  bin_axis axis{"convention", {}};
+  for (const auto& row : named_conventions) axis.values.push_back(row.name);
+  return axis;
+}
+
+int convention_index(const settings& s) {
+  int index = 0;
+  for (const auto& row : named_conventions) {
+    if (std::string_view(row.name) == s.how.name) break;
+    ++index;
+  }
+  return index;
+}
+
+bin_axis group_axis(const char* name) {
+  return {name, {"whole", "partial", "all"}};
+}
+
 void bin_table::add(const std::vector<bin_axis>& axes, const filter& possible) {
   family f;
   std::size_t count = 1;
@@ -179,6 +207,13 @@ int bin_table::index(int which, std::initializer_list<int> values) const {
   auto size = f.sizes.begin();
   for (const int value : values) at = at * *size++ + value;
   return f.bins[static_cast<std::size_t>(at)];
+}
+
+void add_groups(bin_table& t) {
+  t.add({group_axis("group_rows"), group_axis("group_cols")},
+        [](const bin_table::combination& at) {
+          return (at[0] == 2) == (at[1] == 2);
+        });
 }
 
 }  // namespace zeroulp::fuzz

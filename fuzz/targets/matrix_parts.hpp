@@ -104,6 +104,15 @@ bin_axis scale_class_axis(const char* name);
 bin_axis scale_kind_axis();
 bin_axis sign_axis();
 
+/// Why nothing is quantized to `to`, or "".
+std::string refuse_quantizing(format to);
+
+bin_axis convention_axis();
+int convention_index(const settings& s);
+
+/// A dimension of groups: whole, cut short, or all of the matrix.
+bin_axis group_axis(const char* name);
+
 /// Families of bins: in each, one bin for every combination of the values of
 /// its axes, such as "amax=zero scale=pow2", that is possible.
 class bin_table {
@@ -134,6 +143,9 @@ class bin_table {
   std::vector<family> families_;
   std::vector<std::string> names_;
 };
+
+/// Adds a family of both dimensions of groups.
+void add_groups(bin_table& t);
 
 }  // namespace zeroulp::fuzz
 

@@ -32,13 +32,8 @@ std::string refuse(const settings& s) {
   if (s.from != fp32 && s.from != bf16 && s.from != fp16) {
     return "quantize takes fp32, bf16 and fp16, not " + name_of(s.from);
   }
-  if (!is_quantizable(s.to)) {
-    return "no quantizing to " + name_of(s.to) +
-           ": it needs a sign, at most 32 bits, and a largest number within "
-           "FP32";
-  }
   if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
-  return "";
+  return refuse_quantizing(s.to);
 }
 
 std::string clauses(const problem& p, std::string_view output) {

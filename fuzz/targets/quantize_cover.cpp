@@ -69,29 +69,14 @@ const bin_table& table() {
             return is_possible(static_cast<position>(at[0]),
                                static_cast<code_kind>(at[2]));
           });
-    t.add({{"group_rows", {"whole", "partial", "all"}},
-           {"group_cols", {"whole", "partial", "all"}}},
-          [](const bin_table::combination& at) {
-            return (at[0] == 2) == (at[1] == 2);  // all: of the tensor
-          });
-    bin_axis names{"convention", {}};
-    for (const auto& row : named_conventions) names.values.push_back(row.name);
-    t.add({names, {"from", {"fp32", "bf16", "fp16"}}});
+    add_groups(t);
+    t.add({convention_axis(), {"from", {"fp32", "bf16", "fp16"}}});
     t.add({{"history", {"maximum", "moving_average"}},
            {"length", {"0", "1", "more"}},
            {"amax", {"finite", "inf", "nan"}}});
     return t;
   }();
   return all;
-}
-
-int convention_index(const settings& s) {
-  int index = 0;
-  for (const auto& row : named_conventions) {
-    if (std::string_view(row.name) == s.how.name) break;
-    ++index;
-  }
-  return index;
 }
 
 /// Counts one group: its amax, and some of its elements.

@@ -32,11 +32,12 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings& s) {
   if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
-  for (const format f : {s.from, s.weight}) {
-    if (is_number_format(f)) continue;
-    return "x and w are of fp32, bf16 or fp16, not " + name_of(f);
+  for (const auto& why :
+       {refuse_number("from", s.from), refuse_number("weight", s.weight),
+        refuse_number("value", s.value)}) {
+    if (!why.empty()) return why;
   }
-  return refuse_quantizer(s.value, s.to);
+  return refuse_quantizing(s.to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {
@@ -95,7 +96,16 @@ std::string clauses(const problem&, std::string_view output) {
   return output == "codes" ? "S1 Q6 Q7 R1 C3 C4 C5" : "Q1 S5";
 }
 
-enum family { factors, inputs, formats, values, codes, lengths, groups };
+enum family {
+  factors,
+  inputs,
+  formats,
+  values,
+  codes,
+  lengths,
+  groups,
+  conventions
+};
 
 const bin_table& table() {
   static const bin_table all = [] {
@@ -118,6 +128,7 @@ const bin_table& table() {
     t.add({scale_kind_axis(), code_axis()});
     t.add({{"lanes", {"none", "one", "some", "all", "again"}}});
     add_groups(t);
+    t.add({convention_axis(), scale_kind_axis()});
     return t;
   }();
   return all;
@@ -145,6 +156,7 @@ void cover(const problem& p, const outputs& right, bin_counts counts) {
   table().hit(counts, formats, number_index(s.from), number_index(s.weight));
   table().hit(counts, groups, group_edge(s.group.rows, x.rows),
               group_edge(s.group.cols, x.cols));
+  table().hit(counts, conventions, convention_index(s), s.scale);
   const matrix& y = output_of(right, "y");
   const matrix& out = output_of(right, "codes");
   const auto size = static_cast<std::ptrdiff_t>(x.words.size());

@@ -33,11 +33,12 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings& s) {
   if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
-  if (!is_number_format(s.gradient)) {
-    return "dh is of fp32, bf16 or fp16, not " + name_of(s.gradient);
+  for (const auto& why :
+       {refuse_number("from", s.from), refuse_number("value", s.value),
+        refuse_number("gradient", s.gradient), refuse_quantizing(s.to)}) {
+    if (!why.empty()) return why;
   }
-  const auto why = refuse_quantizer(s.from, s.to);
-  return why.empty() ? refuse_quantizer(s.value, s.out_to) : why;
+  return refuse_quantizing(s.out_to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {
@@ -104,7 +105,17 @@ std::string clauses(const problem&, std::string_view output) {
   return output == "guards" ? "Q1 S2 S3" : "S1 S3 E1 E2 E3 Q10";
 }
 
-enum family { of_g, of_u, values, of_dg, of_du, codes, groups, scales };
+enum family {
+  of_g,
+  of_u,
+  values,
+  of_dg,
+  of_du,
+  codes,
+  groups,
+  scales,
+  conventions
+};
 
 /// What g is to exp and sigmoid.
 int zone_of(std::uint32_t g) {
@@ -139,6 +150,7 @@ const bin_table& table() {
     bin_axis stored = scale_kind_axis();
     stored.name = "out_scale";
     t.add({scale_kind_axis(), stored});
+    t.add({convention_axis(), scale_kind_axis()});
     return t;
   }();
   return all;
@@ -153,6 +165,7 @@ void cover(const problem& p, const outputs& right, bin_counts counts) {
   if (g.words.empty()) return;
   table().hit(counts, groups, group_edge(s.group.rows, g.rows),
               group_edge(s.group.cols, g.cols));
+  table().hit(counts, conventions, convention_index(s), s.scale);
   const matrix* quantized[] = {&output_of(right, "h_codes"),
                                &output_of(right, "dg_codes"),
                                &output_of(right, "du_codes")};

@@ -44,8 +44,10 @@ inline format draw_number_format(counter_rng& rng) {
   constexpr format all[] = {bf16, bf16, bf16, fp32, fp32, fp16};
   return one_of(all, rng);
 }
-inline bool is_number_format(format f) {
-  return index_in(number_formats, f) >= 0;
+/// Why the setting called so is none of them, or "".
+inline std::string refuse_number(const char* setting, format f) {
+  if (index_in(number_formats, f) >= 0) return "";
+  return std::string(setting) + " is fp32, bf16 or fp16, not " + name_of(f);
 }
 inline int number_index(format f) { return index_in(number_formats, f); }
 inline bin_axis number_axis(const char* name) {
@@ -135,44 +137,10 @@ inline group_shape draw_group(counter_rng& rng) {
   return one_of(all, rng);
 }
 
-/// A dimension of groups: whole, cut short, or all of it.
+/// The index in group_axis.
 inline int group_edge(std::int32_t group, std::ptrdiff_t length) {
   if (group == 0 || group > length) return 2;
   return length % group != 0 ? 1 : 0;
-}
-inline bin_axis group_axis(const char* name) {
-  return {name, {"whole", "partial", "all"}};
-}
-/// Both dimensions of what draw_group gives.
-inline void add_groups(bin_table& t) {
-  t.add({group_axis("group_rows"), group_axis("group_cols")},
-        [](const bin_table::combination& at) {
-          return (at[0] == 2) == (at[1] == 2);
-        });
-}
-
-inline bin_axis convention_axis() {
-  bin_axis names{"convention", {}};
-  for (const auto& row : named_conventions) names.values.push_back(row.name);
-  return names;
-}
-inline int convention_index(const settings& s) {
-  int index = 0;
-  for (const auto& row : named_conventions) {
-    if (std::string_view(row.name) == s.how.name) break;
-    ++index;
-  }
-  return index;
-}
-
-/// Why nothing is quantized so, or "".
-inline std::string refuse_quantizer(format from, format to) {
-  if (!is_number_format(from)) {
-    return "numbers are of fp32, bf16 or fp16, not " + name_of(from);
-  }
-  if (is_quantizable(to)) return "";
-  return "no quantizing to " + name_of(to) +
-         ": it needs a sign, at most 32 bits, and a largest number within FP32";
 }
 
 }  // namespace zeroulp::fuzz
