@@ -32,10 +32,10 @@ CUtensorMap make_map(const request& r, const boxes& x) {
                             static_cast<cuuint32_t>(x.box_rows), 1};
   const cuuint32_t steps[] = {1, 1, 1};
   CUtensorMap map;
-  const CUresult status = encode(
-      &map, x.type, 3, const_cast<void*>(x.data), sizes, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, x.swizzle,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const CUresult status =
+      encode(&map, x.type, 3, const_cast<void*>(x.data), sizes, strides, box,
+             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, x.swizzle, x.l2,
+             CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (status != CUDA_SUCCESS) {
     r.refuse("cuTensorMapEncodeTiled refused a matrix: error " +
              std::to_string(static_cast<int>(status)));

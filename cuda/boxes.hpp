@@ -21,6 +21,8 @@ struct boxes {
   std::ptrdiff_t matrices, rows, cols, stride;
   int box_rows, box_cols;
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+  /// Bytes of memory that the L2 brings at a time, at least.
+  CUtensorMapL2promotion l2 = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 };
 
 /// Rows must start on multiples of 16 bytes.

@@ -207,10 +207,15 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));
   job.a_box_bytes = static_cast<unsigned>(a_rows) * 128;
   if (s.k > 0) {
-    job.a_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a.codes,
-                             s.a_matrices, s.m, s.k, a.stride, a_rows, 128});
-    job.b_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes,
-                             s.b_matrices, s.n, s.k, b.stride, x.n, 128});
+    // TUNING.md, eleventh round.
+    const auto l2 = job.b_once ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+                               : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+    job.a_map = make_map(
+        q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a.codes, s.a_matrices, s.m, s.k,
+            a.stride, a_rows, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
+    job.b_map = make_map(
+        q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes, s.b_matrices, s.n, s.k,
+            b.stride, x.n, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
   }
   if (kind != scaling::matrix) {
     const std::ptrdiff_t k_groups = ceil_div(s.k, 128);
