@@ -131,7 +131,7 @@ for target in swiglu adamw combine; do
   esac
   run 1 conform --plugin "$liar" --only Claim
   holds "plugin_that_does_not_conform_in_$target" \
-    grep -q "replay  *zeroulp fuzz $target --against .* --replay 1/" .out
+    grep -q "replay  *zeroulp fuzz $target --against .* --replay 2/" .out
   [ $target != adamw ] || holds plugin_that_does_not_conform_is_named_in_adamw \
     grep -q 'likely .*mutant:training.adamw_next_bits' .out
   refuses "plugin_that_claims_$target" 'claims nothing of quantize' \
@@ -150,7 +150,7 @@ holds plugin_that_does_not_conform_is_shrunk grep -q ' x  *1x2 ' .out
 holds plugin_that_does_not_conform_is_named \
   grep -q 'likely .*mutant:quantizer.reciprocal_for_division' .out
 holds plugin_that_does_not_conform_can_be_replayed \
-  grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 1/' .out
+  grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 2/' .out
 holds plugin_command_is_repeated grep -q -- '--plugin .*wrong.so --level 0' .out
 holds plugin_report_is_written test -s plugged/conform.xml
 lie crash
