@@ -201,7 +201,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       processors);
 
   job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
-  job.b_once = groups.kind == gemm_groups::none && s.m <= x.m;
+  job.b_once = groups.kind == gemm_groups::none && s.m <= 64;
   // Rows of a tile that no matrix has need not be copied.
   const int a_rows =
       static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));

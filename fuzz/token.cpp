@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "fuzz/options.hpp"
 #include "src/whole_number.hpp"
@@ -28,20 +29,22 @@ std::string_view take(std::string_view& rest, char separator) {
   throw input_error(fmt::format("replay token: {}", what));
 }
 
+/// `what` of the operand called `of`.
 template <class T>
-T parse_count(std::string_view text, int base, std::string_view what) {
+T parse_count(std::string_view text, int base, std::string_view of,
+              std::string_view what) {
   const auto value = whole_number<T>(text, base);
   if (!value) {
-    fail(fmt::format("{} '{}' is no{} number", what, text.substr(0, 40),
-                     base == 16 ? " hexadecimal" : ""));
+    fail(fmt::format("{}: {} '{}' is no{} number of {} bits", of, what,
+                     text.substr(0, 40), base == 16 ? " hexadecimal" : "",
+                     std::numeric_limits<T>::digits));
   }
   return *value;
 }
 
 void parse_settings(problem& p, std::string_view text) {
-  bool more = true;
+  const bool has_more = text.ends_with(',');
   for (const char* name : info_of(p.what).options) {
-    more = text.find(',') != std::string_view::npos;
     const auto field = take(text, ',');
     const auto equals = field.find('=');
     if (field.substr(0, equals) != name || equals == std::string_view::npos) {
@@ -54,7 +57,7 @@ void parse_settings(problem& p, std::string_view text) {
       fail(e.what());
     }
   }
-  if (more) {
+  if (has_more || !text.empty()) {
     fail(fmt::format("'{}' after the last setting", text.substr(0, 40)));
   }
   const std::string why = info_of(p.what).refuse(p.with);
@@ -68,10 +71,13 @@ matrix parse_operand(const operand_spec& spec, std::string_view text) {
                      text.substr(0, 40), spec.name));
   }
   auto rest = text.substr(equals + 1);
+  if (rest.ends_with('.')) fail(fmt::format("{} ends in a dot", spec.name));
   auto shape = take(rest, '.');
   const auto rows = take(shape, 'x');
-  const auto m = parse_count<std::uint32_t>(rows, 10, "a number of rows");
-  const auto n = parse_count<std::uint32_t>(shape, 10, "a number of columns");
+  const std::string_view of = spec.name;
+  const auto m = parse_count<std::uint32_t>(rows, 10, of, "a count of rows");
+  const auto n =
+      parse_count<std::uint32_t>(shape, 10, of, "a count of columns");
   if (m > most || n > most || std::uint64_t{m} * n > most) {
     fail(
         fmt::format("{} is {}x{}: at most {} elements", spec.name, m, n, most));
@@ -83,9 +89,9 @@ matrix parse_operand(const operand_spec& spec, std::string_view text) {
     auto field = take(rest, '.');
     const bool repeats = field.find('r') != std::string_view::npos;
     const auto code =
-        parse_count<std::uint64_t>(take(field, 'r'), 16, "the code");
+        parse_count<std::uint64_t>(take(field, 'r'), 16, of, "a code");
     const auto times =
-        repeats ? parse_count<std::uint32_t>(field, 10, "a count") : 1;
+        repeats ? parse_count<std::uint32_t>(field, 10, of, "a count") : 1;
     if (times > x.words.size() - filled) {
       fail(fmt::format("{} is {}x{} but has more codes", spec.name, m, n));
     }
@@ -127,7 +133,12 @@ problem parse_token(std::string_view token) {
     fail(fmt::format("it must begin with {}/, the version", version));
   }
   problem p;
-  p.what = parse_target(take(token, '/'));
+  const auto name = take(token, '/');
+  try {
+    p.what = parse_target(name);
+  } catch (const input_error& e) {
+    fail(e.what());
+  }
   parse_settings(p, take(token, '/'));
   for (const operand_spec& spec : info_of(p.what).operands(p.with)) {
     p.in.push_back(parse_operand(spec, take(token, '/')));

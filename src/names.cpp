@@ -182,7 +182,7 @@ group_shape parse_group(std::string_view text) {
     }
   }
   throw input_error(fmt::format(
-      "group '{}': use RxC, such as 1x128, 128x1, 128x128, each 1 to 1048576, "
+      "unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, each 1 to 1048576, "
       "or tensor",
       text));
 }

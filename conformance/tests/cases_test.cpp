@@ -89,8 +89,11 @@ RC_GTEST_PROP(Cases, PassThroughTokens, ()) {
   const auto q = parse_token(text);
   RC_ASSERT(to_token(q) == text);
   RC_ASSERT(p.in == q.in);
-  const auto cut = *rc::gen::inRange<std::size_t>(0, text.size());
-  RC_ASSERT_THROWS_AS(parse_token(text.substr(0, cut)), input_error);
+  const auto refuses = [&](std::size_t length) {
+    RC_ASSERT_THROWS_AS(parse_token(text.substr(0, length)), input_error);
+  };
+  refuses(*rc::gen::inRange<std::size_t>(0, text.size()));
+  for (std::size_t cut = 1; cut <= 16; ++cut) refuses(text.size() - cut);
   const auto core = core_opponent();
   RC_ASSERT(same(run(core, p), run(core, q)));
 }

@@ -187,7 +187,14 @@ static void test_rms_norm(void) {
                                    quantizer_of("1x128")};
   const zeroulp_cuda_const_matrix w = {memory, 1, n, n};
   const zeroulp_cuda_matrix rstd = MATRIX(1);
+  // Rows that are whole, that are not, and of other formats.
+  const zeroulp_cuda_const_matrix cut = {memory, m, n - 1, n};
+  const zeroulp_cuda_const_matrix cut_w = {memory, 1, n - 1, n};
+  const zeroulp_rms_layer other = {format_of("fp32"), bf16, 0x358637bd,
+                                   layer.out};
   FAILS(zeroulp_cuda_rms_norm(&layer, &in, &w, &out, &rstd, &to, NULL));
+  FAILS(zeroulp_cuda_rms_norm(&layer, &cut, &cut_w, NULL, &rstd, NULL, NULL));
+  FAILS(zeroulp_cuda_rms_norm(&other, &in, &w, NULL, &rstd, NULL, NULL));
   REFUSES(zeroulp_cuda_rms_norm(&layer, &in, NULL, &out, &rstd, &to, NULL),
           "w is NULL");
   REFUSES(zeroulp_cuda_rms_norm(&layer, &in, &in, &out, &rstd, &to, NULL),
@@ -344,7 +351,7 @@ int main(void) {
   char text[80];
   if (setenv("CUDA_VISIBLE_DEVICES", "", 1) != 0) abort();
   test_all();
-  major = 9;  // gets further, to what is not there
+  major = 9;  // the right GPU: what CUDA is asked next fails
   reason = "CUDA: ";
   test_all();
   reason = text;

@@ -23,10 +23,10 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings& s) {
   if (s.group.rows != 1 || s.group.cols <= 0) {
-    return "groups of dispatch are one row high";
+    return "group is 1xC, not " + name_of(s.group);
   }
   const auto why = refuse_number("from", s.from);
-  return why.empty() ? refuse_quantizing(s.to) : why;
+  return why.empty() ? refuse_quantizing("to", s.to) : why;
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

@@ -147,9 +147,14 @@ bin_axis scale_kind_axis() {
 
 bin_axis sign_axis() { return {"sign", {"+", "-"}}; }
 
-std::string refuse_quantizing(format to) {
-  if (is_quantizable(to)) return "";
-  return "no quantizing to " + name_of(to) +
+std::string refuse_number(const char* setting, format f) {
+  if (f == fp32 || f == bf16 || f == fp16) return "";
+  return std::string(setting) + " is fp32, bf16 or fp16, not " + name_of(f);
+}
+
+std::string refuse_quantizing(const char* setting, format f) {
+  if (is_quantizable(f)) return "";
+  return std::string(setting) + ": no quantizing to " + name_of(f) +
          ": it needs a sign, at most 32 bits, and a largest number within FP32";
 }
 
@@ -207,13 +212,6 @@ int bin_table::index(int which, std::initializer_list<int> values) const {
   auto size = f.sizes.begin();
   for (const int value : values) at = at * *size++ + value;
   return f.bins[static_cast<std::size_t>(at)];
-}
-
-void add_groups(bin_table& t) {
-  t.add({group_axis("group_rows"), group_axis("group_cols")},
-        [](const bin_table::combination& at) {
-          return (at[0] == 2) == (at[1] == 2);
-        });
 }
 
 }  // namespace zeroulp::fuzz

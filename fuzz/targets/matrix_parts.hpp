@@ -104,8 +104,9 @@ bin_axis scale_class_axis(const char* name);
 bin_axis scale_kind_axis();
 bin_axis sign_axis();
 
-/// Why nothing is quantized to `to`, or "".
-std::string refuse_quantizing(format to);
+/// Why a setting is no format of numbers, or none to quantize to; or "".
+std::string refuse_number(const char* setting, format f);
+std::string refuse_quantizing(const char* setting, format f);
 
 bin_axis convention_axis();
 int convention_index(const settings& s);
@@ -143,9 +144,6 @@ class bin_table {
   std::vector<family> families_;
   std::vector<std::string> names_;
 };
-
-/// Adds a family of both dimensions of groups.
-void add_groups(bin_table& t);
 
 }  // namespace zeroulp::fuzz
 

@@ -29,11 +29,8 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (s.from != fp32 && s.from != bf16 && s.from != fp16) {
-    return "quantize takes fp32, bf16 and fp16, not " + name_of(s.from);
-  }
-  if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
-  return refuse_quantizing(s.to);
+  const auto why = refuse_number("from", s.from);
+  return why.empty() ? refuse_quantizing("to", s.to) : why;
 }
 
 std::string clauses(const problem& p, std::string_view output) {

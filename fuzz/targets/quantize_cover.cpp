@@ -69,7 +69,10 @@ const bin_table& table() {
             return is_possible(static_cast<position>(at[0]),
                                static_cast<code_kind>(at[2]));
           });
-    add_groups(t);
+    t.add({group_axis("group_rows"), group_axis("group_cols")},
+          [](const bin_table::combination& at) {
+            return (at[0] == 2) == (at[1] == 2);  // all: of the tensor
+          });
     t.add({convention_axis(), {"from", {"fp32", "bf16", "fp16"}}});
     t.add({{"history", {"maximum", "moving_average"}},
            {"length", {"0", "1", "more"}},

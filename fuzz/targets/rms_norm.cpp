@@ -31,13 +31,12 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
   for (const auto& why :
        {refuse_number("from", s.from), refuse_number("weight", s.weight),
         refuse_number("value", s.value)}) {
     if (!why.empty()) return why;
   }
-  return refuse_quantizing(s.to);
+  return refuse_quantizing("to", s.to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {
@@ -127,7 +126,7 @@ const bin_table& table() {
           });
     t.add({scale_kind_axis(), code_axis()});
     t.add({{"lanes", {"none", "one", "some", "all", "again"}}});
-    add_groups(t);
+    t.add({group_axis("group_rows"), group_axis("group_cols")});
     t.add({convention_axis(), scale_kind_axis()});
     return t;
   }();

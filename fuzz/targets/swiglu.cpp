@@ -32,13 +32,12 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (s.group.rows < 0 || s.group.cols < 0) return "a group of negative size";
   for (const auto& why :
        {refuse_number("from", s.from), refuse_number("value", s.value),
-        refuse_number("gradient", s.gradient), refuse_quantizing(s.to)}) {
+        refuse_number("gradient", s.gradient), refuse_quantizing("to", s.to)}) {
     if (!why.empty()) return why;
   }
-  return refuse_quantizing(s.out_to);
+  return refuse_quantizing("out_to", s.out_to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {
@@ -146,7 +145,7 @@ const bin_table& table() {
     t.add({plain_axis("dg"), sign_axis()}, is_possible);
     t.add({plain_axis("du"), sign_axis()}, is_possible);
     t.add({{"of", {"h", "dg", "du"}}, code_axis()});
-    add_groups(t);
+    t.add({group_axis("group_rows"), group_axis("group_cols")});
     bin_axis stored = scale_kind_axis();
     stored.name = "out_scale";
     t.add({scale_kind_axis(), stored});

@@ -44,11 +44,6 @@ inline format draw_number_format(counter_rng& rng) {
   constexpr format all[] = {bf16, bf16, bf16, fp32, fp32, fp16};
   return one_of(all, rng);
 }
-/// Why the setting called so is none of them, or "".
-inline std::string refuse_number(const char* setting, format f) {
-  if (index_in(number_formats, f) >= 0) return "";
-  return std::string(setting) + " is fp32, bf16 or fp16, not " + name_of(f);
-}
 inline int number_index(format f) { return index_in(number_formats, f); }
 inline bin_axis number_axis(const char* name) {
   return axis_of(name, number_formats);

@@ -65,12 +65,20 @@ refuses fuzz_a_token_cut_in_its_end 'where end should' fuzz decode \
   --replay 2/decode/from=e4m3/x=1x1.7f/en
 refuses fuzz_a_token_that_goes_on 'where end should' fuzz decode \
   --replay 2/decode/from=e4m3/x=1x1.7f/end/
-refuses fuzz_a_code_repeated_without_a_count 'a count' fuzz decode \
+refuses fuzz_a_dot_too_many 'x ends in a dot' fuzz decode \
+  --replay 2/decode/from=e4m3/x=1x1.7f./end
+refuses fuzz_a_token_cut_in_its_target 'replay token: unknown target' \
+  fuzz decode --replay 2/dec
+refuses fuzz_a_code_repeated_without_a_count "x: a count ''" fuzz decode \
   --replay 2/decode/from=e4m3/x=1x1.7fr/end
 refuses fuzz_a_setting_too_many "'' after the last setting" fuzz decode \
   --replay 2/decode/from=e4m3,/x=1x1.7f/end
 refuses fuzz_a_token_of_version_1 'begin with 2/' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f
+refuses fuzz_a_format_that_outputs_lack 'out_to: no quantizing' \
+  fuzz swiglu --out-to ue8m0
+refuses fuzz_a_group_that_dispatch_lacks 'group is 1xC, not 2x128' \
+  fuzz dispatch --group 2x128
 refuses fuzz_a_format_that_weights_lack 'weight is fp32, bf16 or fp16' \
   fuzz rms_norm --weight e4m3
 refuses fuzz_a_token_with_wide_codes 'beyond' fuzz decode \
