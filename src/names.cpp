@@ -181,10 +181,11 @@ group_shape parse_group(std::string_view text) {
       return {*rows, *cols};
     }
   }
-  throw input_error(fmt::format(
-      "unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, each 1 to 1048576, "
-      "or tensor",
-      text));
+  throw input_error(
+      fmt::format("unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, "
+                  "each 1 to 1048576, "
+                  "or tensor",
+                  text));
 }
 
 std::string name_of(format f) {
