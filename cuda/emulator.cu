@@ -230,19 +230,21 @@ void check(const request& q, const recipe& r, const operand& a,
       return by == 0 ? 1 : ceil_div(length, by);
     };
     if (x.scales.data == nullptr) return;
+    const std::string scales = std::string("the scales of ") + name;
     q.need_shape({x.scales.data, x.scales.rows, x.scales.cols},
-                 groups(x.rows, g.mn), groups(x.cols, g.k),
-                 (std::string("the scales of ") + name).c_str());
+                 groups(x.rows, g.mn), groups(x.cols, g.k), scales.c_str());
+    q.need_words(x.scales, scales.c_str());
   };
   check_operand(a, r.a, "A");
   check_operand(b, r.b, "B");
   q.need(a.cols == b.cols, "A and B must have the same K");
   q.need_shape({d.data, d.rows, d.cols}, a.rows, b.rows, "D");
-  q.need(d.data != nullptr || d.rows == 0 || d.cols == 0, "D has no data");
+  q.need_words(d, "D");
   const bool reads_c = r.end == epilogue::accumulate;
   q.need(!reads_c || c.data != nullptr, "this recipe adds to C: give one");
   if (c.data != nullptr) {
     q.need_shape({c.data, c.rows, c.cols}, d.rows, d.cols, "C");
+    q.need_words(c, "C");
   }
   constexpr std::ptrdiff_t most_rows = 65535 * emulator::tile_rows;
   q.need(d.rows <= most_rows, "M is beyond 4194240 rows: cut it");

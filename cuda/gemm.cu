@@ -75,18 +75,13 @@ gemm_scales scales_of(const request& r, const operand& x, granularity g,
     if (g.k != 0 && x.rows > 0 && x.cols > 0) r.refuse(name + " have no data");
     return {};
   }
-  if (reinterpret_cast<std::uintptr_t>(s.data) % 4 != 0) {
-    r.refuse(name + " are not aligned to 4 bytes");
-  }
   const auto groups = [](std::ptrdiff_t length, std::ptrdiff_t by) {
     return by == 0 ? 1 : ceil_div(length, by);
   };
   const std::ptrdiff_t each = groups(rows, g.mn);
   r.need_shape({s.data, s.rows, s.cols}, matrices * each, groups(x.cols, g.k),
                name.c_str());
-  if (s.row_stride < 0 || s.col_stride < 0) {
-    r.refuse(name + " have a negative stride");
-  }
+  r.need_words(s, name.c_str());
   return {reinterpret_cast<const float*>(s.data), s.row_stride, s.col_stride,
           each * s.row_stride};
 }

@@ -81,15 +81,10 @@ void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
                   matrix_view<const std::uint32_t> amax) {
   r.need(is_tile(q.group) || is_tensor(q.group),
          "groups must be 1x128, 128x1, 128x128 or the whole matrix");
-  r.need(amax.data != nullptr || amax.rows == 0 || amax.cols == 0,
-         "amax has no data");
-  r.need(amax.row_stride >= 0 && amax.col_stride >= 0,
-         "amax has a negative stride");
-  r.need(reinterpret_cast<std::uintptr_t>(amax.data) % 4 == 0,
-         "amax is not aligned to 4 bytes");
   r.need(amax.rows == ceil_div(x.rows, q.group.height(x.rows)) &&
              amax.cols == ceil_div(x.cols, q.group.width(x.cols)),
          "amax must be one for each group");
+  r.need_words(amax, "amax");
 }
 
 void run(const request& r, const quantizer& q, const const_matrix& x,

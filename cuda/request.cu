@@ -55,6 +55,20 @@ void request::need_matrix(const const_matrix& x, int bytes,
   }
 }
 
+void request::need_words(matrix_view<const std::uint32_t> x,
+                         const char* what) const {
+  const std::string name = what;
+  if (x.rows == 0 || x.cols == 0) return;
+  if (x.data == nullptr) refuse(name + ": no data");
+  if (!is_aligned(x.data, 4)) refuse(name + ": not aligned to 4 bytes");
+  if (x.row_stride < 0 || x.col_stride < 0) {
+    refuse(name + ": a negative stride");
+  }
+  if (!fits(x.rows, x.row_stride, 4) || !fits(x.cols, x.col_stride, 4)) {
+    refuse(name + ": larger than an address space");
+  }
+}
+
 void request::need_shape(const const_matrix& x, std::ptrdiff_t rows,
                          std::ptrdiff_t cols, const char* what) const {
   if (x.rows == rows && x.cols == cols) return;

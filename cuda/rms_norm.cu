@@ -67,8 +67,7 @@ void check_rstd(const request& r, matrix_view<std::uint32_t> rstd,
                 std::ptrdiff_t m) {
   if (rstd.data == nullptr) return;
   r.need(rstd.rows == m && rstd.cols == 1, "rstd must be one for each row");
-  r.need(reinterpret_cast<std::uintptr_t>(rstd.data) % 4 == 0,
-         "rstd is not aligned to 4 bytes");
+  r.need_words(rstd, "rstd");
   r.need(m <= 1 || rstd.row_stride > 0, "the rows of rstd overlap");
 }
 

@@ -121,6 +121,15 @@ static void test_quantize(void) {
           "amaxes is NULL");
   REFUSES(zeroulp_cuda_quantize_by_amax(&q, &in, &odd, &to, NULL, NULL),
           "aligned");
+  const zeroulp_cuda_const_matrix far = {memory, m, 2, PTRDIFF_MAX};
+  const zeroulp_cuda_matrix far_out = {memory, m, 2, PTRDIFF_MAX / 16};
+  const zeroulp_cuda_const_matrix back = {memory, m, 2, -2};
+  REFUSES(zeroulp_cuda_quantize_by_amax(&q, &in, &far, &to, NULL, NULL),
+          "amax: larger than an address space");
+  REFUSES(zeroulp_cuda_quantize_by_amax(&q, &in, &back, &to, NULL, NULL),
+          "amax: a negative stride");
+  REFUSES(zeroulp_cuda_group_amaxes(&q, &in, &far_out, NULL),
+          "amax: larger than an address space");
   FAILS(zeroulp_cuda_group_amaxes(&q, &in, &amaxes_out, NULL));
   REFUSES(zeroulp_cuda_group_amaxes(&q, &in, &out, NULL), "amax");
 }
@@ -195,6 +204,9 @@ static void test_rms_norm(void) {
   FAILS(zeroulp_cuda_rms_norm(&layer, &in, &w, &out, &rstd, &to, NULL));
   FAILS(zeroulp_cuda_rms_norm(&layer, &cut, &cut_w, NULL, &rstd, NULL, NULL));
   FAILS(zeroulp_cuda_rms_norm(&other, &in, &w, NULL, &rstd, NULL, NULL));
+  const zeroulp_cuda_matrix far_rstd = {memory, m, 1, PTRDIFF_MAX / 2};
+  REFUSES(zeroulp_cuda_rms_norm(&layer, &in, &w, &out, &far_rstd, &to, NULL),
+          "rstd: larger than an address space");
   REFUSES(zeroulp_cuda_rms_norm(&layer, &in, NULL, &out, &rstd, &to, NULL),
           "w is NULL");
   REFUSES(zeroulp_cuda_rms_norm(&layer, &in, &in, &out, &rstd, &to, NULL),
@@ -261,6 +273,8 @@ static void test_gemm(void) {
   const zeroulp_cuda_operand none_of_b = {a.format, none, block};
   const zeroulp_cuda_operand unscaled = {a.format, a.codes, {0}};
   const zeroulp_cuda_operand wide = {format_of("bf16"), a.codes, {0}};
+  const zeroulp_const_matrix far_scales = {memory, m, 2, 2, PTRDIFF_MAX, 4};
+  const zeroulp_cuda_operand far = {a.format, a.codes, far_scales};
   const zeroulp_cuda_operand turned = {a.format, a.codes, backward};
   const zeroulp_cuda_operand halves = {a.format, a.codes, narrow_scales};
   const zeroulp_cuda_const_matrix c = MATRIX(m);
@@ -281,6 +295,10 @@ static void test_gemm(void) {
           "scales of A have no data");
   REFUSES(zeroulp_cuda_gemm(&fprop, NULL, &turned, &b, NULL, &d, NULL),
           "negative stride");
+  REFUSES(zeroulp_cuda_gemm(&fprop, NULL, &far, &b, NULL, &d, NULL),
+          "exceed the memory");
+  REFUSES(zeroulp_cuda_emulate_gemm(&fprop, &far, &b, NULL, &d, NULL),
+          "exceed the memory");
   REFUSES(zeroulp_cuda_gemm(&fprop, NULL, &halves, &b, NULL, &d, NULL),
           "bytes");
   REFUSES(zeroulp_cuda_gemm(&sums, NULL, &wide, &unscaled, NULL, &d, NULL),
