@@ -205,12 +205,14 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
     // TUNING.md, eleventh round.
     const auto l2 = job.b_once ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
                                : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
-    job.a_map = make_map(
-        q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, a.codes, s.a_matrices, s.m, s.k,
-            a.stride, a_rows, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
-    job.b_map = make_map(
-        q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, b.codes, s.b_matrices, s.n, s.k,
-            b.stride, x.n, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
+    const auto map_codes = [&](const operand& of, std::ptrdiff_t matrices,
+                               std::ptrdiff_t rows, int box_rows) {
+      return make_map(
+          q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, of.codes, matrices, rows, s.k,
+              of.stride, box_rows, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
+    };
+    job.a_map = map_codes(a, s.a_matrices, s.m, a_rows);
+    job.b_map = map_codes(b, s.b_matrices, s.n, x.n);
   }
   if (kind != scaling::matrix) {
     const std::ptrdiff_t k_groups = ceil_div(s.k, 128);

@@ -38,7 +38,7 @@ struct gemm_job {
   std::int32_t count;         ///< of groups
   std::int32_t interval;      ///< elements of K between promotions; 0: none
   gemm_groups groups;
-  bool b_once;           ///< all of M is in one row of tiles
+  bool b_once;           ///< no groups, and at most 64 rows
   unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
   bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;

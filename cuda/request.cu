@@ -58,8 +58,9 @@ void request::need_matrix(const const_matrix& x, int bytes,
 void request::need_words(matrix_view<const std::uint32_t> x,
                          const char* what) const {
   const std::string name = what;
-  if (x.rows == 0 || x.cols == 0) return;
-  if (x.data == nullptr) refuse(name + ": no data");
+  if (x.data == nullptr && x.rows != 0 && x.cols != 0) {
+    refuse(name + ": no data");
+  }
   if (!is_aligned(x.data, 4)) refuse(name + ": not aligned to 4 bytes");
   if (x.row_stride < 0 || x.col_stride < 0) {
     refuse(name + ": a negative stride");

@@ -40,8 +40,8 @@ class request {
   /// A matrix with elements has aligned data and rows that do not overlap, all
   /// within an address space.
   void need_matrix(const const_matrix& x, int bytes, const char* what) const;
-  /// The same of a matrix of words, but that its rows may overlap; no stride is
-  /// negative.
+  /// A matrix of words, if it has elements, has data; it is aligned, within an
+  /// address space, and no stride is negative. Rows may overlap.
   void need_words(matrix_view<const std::uint32_t> x, const char* what) const;
   void need_shape(const const_matrix& x, std::ptrdiff_t rows,
                   std::ptrdiff_t cols, const char* what) const;

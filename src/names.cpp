@@ -170,12 +170,12 @@ named_path parse_path(std::string_view text) {
 }
 
 group_shape parse_group(std::string_view text) {
+  constexpr int most = 1 << 20;
   if (text == "tensor") return {0, 0};
   const auto x = text.find('x');
   if (x != std::string_view::npos) {
     const auto rows = whole_number<int>(text.substr(0, x));
     const auto cols = whole_number<int>(text.substr(x + 1));
-    constexpr int most = 1 << 20;
     if (rows && cols && *rows > 0 && *cols > 0 && *rows <= most &&
         *cols <= most) {
       return {*rows, *cols};
@@ -183,9 +183,8 @@ group_shape parse_group(std::string_view text) {
   }
   throw input_error(
       fmt::format("unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, "
-                  "each 1 to 1048576, "
-                  "or tensor",
-                  text));
+                  "each 1 to {}, or tensor",
+                  text, most));
 }
 
 std::string name_of(format f) {

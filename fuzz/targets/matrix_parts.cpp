@@ -148,7 +148,7 @@ bin_axis scale_kind_axis() {
 bin_axis sign_axis() { return {"sign", {"+", "-"}}; }
 
 std::string refuse_number(const char* setting, format f) {
-  if (f == fp32 || f == bf16 || f == fp16) return "";
+  if (number_index(f) >= 0) return "";
   return std::string(setting) + " is fp32, bf16 or fp16, not " + name_of(f);
 }
 

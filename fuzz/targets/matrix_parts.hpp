@@ -104,6 +104,33 @@ bin_axis scale_class_axis(const char* name);
 bin_axis scale_kind_axis();
 bin_axis sign_axis();
 
+/// Formats that numbers have, in the order of the bins.
+struct named_number_format {
+  const char* name;
+  format value;
+};
+inline constexpr named_number_format number_formats[] = {
+    {"fp32", fp32}, {"bf16", bf16}, {"fp16", fp16}};
+
+/// The index of a format in such a table; -1: it is none of them.
+template <std::size_t N>
+int index_in(const named_number_format (&table)[N], format f) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (table[i].value == f) return static_cast<int>(i);
+  }
+  return -1;
+}
+template <std::size_t N>
+bin_axis axis_of(const char* name, const named_number_format (&table)[N]) {
+  bin_axis axis{name, {}};
+  for (const auto& row : table) axis.values.push_back(row.name);
+  return axis;
+}
+inline int number_index(format f) { return index_in(number_formats, f); }
+inline bin_axis number_axis(const char* name) {
+  return axis_of(name, number_formats);
+}
+
 /// Why a setting is no format of numbers, or none to quantize to; or "".
 std::string refuse_number(const char* setting, format f);
 std::string refuse_quantizing(const char* setting, format f);

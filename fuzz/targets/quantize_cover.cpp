@@ -73,7 +73,7 @@ const bin_table& table() {
           [](const bin_table::combination& at) {
             return (at[0] == 2) == (at[1] == 2);  // all: of the tensor
           });
-    t.add({convention_axis(), {"from", {"fp32", "bf16", "fp16"}}});
+    t.add({convention_axis(), number_axis("from")});
     t.add({{"history", {"maximum", "moving_average"}},
            {"length", {"0", "1", "more"}},
            {"amax", {"finite", "inf", "nan"}}});
@@ -111,8 +111,7 @@ void cover_quantize(const problem& p, const outputs& right, bin_counts counts) {
   const quantizer q = quantizer_of(s);
   const matrix& x = p.in[0];
   const matrix& codes = output_of(right, "codes");
-  const auto from = s.from == fp32 ? 0 : s.from == bf16 ? 1 : 2;
-  table().hit(counts, conventions, convention_index(s), from);
+  table().hit(counts, conventions, convention_index(s), number_index(s.from));
   const auto amax = output_of(right, "amax").words[0];
   const auto length = p.in[1].words.size();
   table().hit(counts, histories, s.history, length > 1 ? 2 : length,

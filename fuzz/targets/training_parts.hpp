@@ -11,42 +11,17 @@
 
 namespace zeroulp::fuzz {
 
-/// Formats that numbers of training have, in the order of the bins.
-struct named_number_format {
-  const char* name;
-  format value;
-};
-inline constexpr named_number_format number_formats[] = {
-    {"fp32", fp32}, {"bf16", bf16}, {"fp16", fp16}};
+/// Formats that moments have, in the order of the bins.
 inline constexpr named_number_format moment_formats[] = {{"bf16", bf16},
                                                          {"fp32", fp32},
                                                          {"fp16", fp16},
                                                          {"e4m3", e4m3},
                                                          {"e5m2", e5m2}};
 
-/// The index of a format in such a table; -1: it is none of them.
-template <std::size_t N>
-int index_in(const named_number_format (&table)[N], format f) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (table[i].value == f) return static_cast<int>(i);
-  }
-  return -1;
-}
-template <std::size_t N>
-bin_axis axis_of(const char* name, const named_number_format (&table)[N]) {
-  bin_axis axis{name, {}};
-  for (const auto& row : table) axis.values.push_back(row.name);
-  return axis;
-}
-
 /// Returns fp32, bf16 or fp16; bf16 mostly.
 inline format draw_number_format(counter_rng& rng) {
   constexpr format all[] = {bf16, bf16, bf16, fp32, fp32, fp16};
   return one_of(all, rng);
-}
-inline int number_index(format f) { return index_in(number_formats, f); }
-inline bin_axis number_axis(const char* name) {
-  return axis_of(name, number_formats);
 }
 
 /// Lengths beside those of a tile.
