@@ -277,44 +277,6 @@ verdict check_many(const effort& e) {
   return v;
 }
 
-/// Rows of one-byte codes so far apart that the last ones lie more than 2^32
-/// bytes from the first; FP32 scales.
-verdict check_far_rows(const effort& e) {
-  verdict v;
-  counter_rng rng(e.seed, 11);
-  const placed_shape s{400, tile, {}, {}};
-  constexpr std::size_t in_stride = 1 << 24, out_stride = 1 << 26;
-  const retiling r{e4m3, e4m3, scale_kind::float32, tile, retile_rule::amax};
-  const word_matrix codes = random_codes(r.from, s, numbers::plain, rng);
-  const word_matrix scales = random_scales(r.scale, s, numbers::plain, rng);
-  word_matrix right(s.cols, s.rows),
-      right_scales(s.cols, ceil_div(s.rows, tile));
-  engine::retile(r, codes.view(), scales.view(), right.view(),
-                 right_scales.view());
-
-  const auto rows = static_cast<std::size_t>(s.rows),
-             cols = static_cast<std::size_t>(s.cols);
-  const device_buffer<std::uint8_t> in(rows * in_stride),
-      out(cols * out_stride);
-  guarded_scales in_scales(scale_layout::row_major, s.rows, 1);
-  guarded_scales out_scales(scale_layout::row_major, s.cols, right_scales.cols);
-  in_scales.upload(scales.view());
-  std::vector<std::uint8_t> bytes(codes.words.begin(), codes.words.end());
-  require(cudaMemcpy2D(in.data(), in_stride, bytes.data(), cols, cols, rows,
-                       cudaMemcpyHostToDevice));
-  cuda::retile(r, {in.data(), s.rows, s.cols, in_stride}, in_scales.view(),
-               {{out.data(), s.cols, s.rows, out_stride}, out_scales.view()});
-  finish_kernel();
-  require(cudaMemcpy2D(bytes.data(), rows, out.data(), out_stride, rows, cols,
-                       cudaMemcpyDeviceToHost));
-  word_matrix got(s.cols, s.rows);
-  std::copy(bytes.begin(), bytes.end(), got.words.begin());
-  compare_codes("rows far apart", got.view(), right.view(), v);
-  v.count(out_scales.differences(right_scales.view()) == 0,
-          [] { return std::string("rows far apart: scales"); });
-  return v;
-}
-
 }  // namespace
 
 check_list kernel_retile_checks() {
@@ -326,9 +288,7 @@ check_list kernel_retile_checks() {
       device_check("kernel.retile.alone", "W1 W2 W3 W4 W5 W7", "host",
                    check_alone),
       device_check("kernel.retile.ties", "W1 W2 W3 W4", "host", check_ties),
-      device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many),
-      device_check("kernel.retile.far_rows", "W1 W2 W3", "host",
-                   check_far_rows)};
+      device_check("kernel.retile.many", "W1 W2 W3 W4 W7", "host", check_many)};
 }
 
 }  // namespace zeroulp::conformance::device

@@ -1,0 +1,174 @@
+// Defines kernels each of which reads what that before it writes: `chain`, made
+// of `chain_matrix`es. One at least of every kernel but the GEMM's
+// (kernel_gemm.cu) is in one of the chains.
+
+#ifndef ZEROULP_CONFORMANCE_DEVICE_CHAINS_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_CHAINS_HPP_
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "conformance/device/test.hpp"
+#include "zeroulp/cuda_training.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::conformance::device {
+
+/// Where the matrices of a chain lie: each in memory of its own without gaps
+/// or, with a pitch, beside one another in rows so many bytes apart.
+class chain_room {
+ public:
+  explicit chain_room(std::ptrdiff_t rows = 0, std::ptrdiff_t pitch = 0)
+      : pitch_(pitch) {
+    if (pitch != 0) add(rows * pitch);
+  }
+  /// Bytes from one row to the next.
+  std::ptrdiff_t pitch_of(std::ptrdiff_t width) const {
+    return pitch_ == 0 ? width : pitch_;
+  }
+  char* take(std::ptrdiff_t rows, std::ptrdiff_t width) {
+    if (pitch_ == 0) return add(rows * width);
+    char* const first = buffers_[0]->data() + used_;
+    used_ += ceil_div(width, 256) * 256;
+    if (used_ > pitch_) throw std::logic_error("no room for a chain");
+    return first;
+  }
+
+ private:
+  char* add(std::ptrdiff_t bytes) {
+    buffers_.push_back(
+        std::make_unique<device_buffer<char>>(static_cast<std::size_t>(bytes)));
+    return buffers_.back()->data();
+  }
+
+  std::ptrdiff_t pitch_, used_ = 0;
+  std::vector<std::unique_ptr<device_buffer<char>>> buffers_;
+};
+
+/// Rows of bytes on the device.
+struct chain_rows {
+  std::ptrdiff_t rows, width, pitch;  // the latter two in bytes
+  char* first;
+
+  chain_rows(chain_room& room, std::ptrdiff_t m, std::ptrdiff_t bytes)
+      : rows(m),
+        width(bytes),
+        pitch(room.pitch_of(bytes)),
+        first(room.take(m, bytes)) {}
+
+  std::uint32_t* words() const {
+    return reinterpret_cast<std::uint32_t*>(first);
+  }
+  std::size_t size() const { return static_cast<std::size_t>(rows * width); }
+  void fill(int byte) const {
+    require(cudaMemset2D(first, to_size(pitch), byte, to_size(width),
+                         to_size(rows)));
+  }
+  void upload(const void* dense) const {
+    require(cudaMemcpy2D(first, to_size(pitch), dense, to_size(width),
+                         to_size(width), to_size(rows),
+                         cudaMemcpyHostToDevice));
+  }
+  std::vector<unsigned char> content() const {
+    std::vector<unsigned char> dense(size());
+    require(cudaMemcpy2D(dense.data(), to_size(width), first, to_size(pitch),
+                         to_size(width), to_size(rows),
+                         cudaMemcpyDeviceToHost));
+    return dense;
+  }
+
+ private:
+  static std::size_t to_size(std::ptrdiff_t x) {
+    return static_cast<std::size_t>(x);
+  }
+};
+
+/// A matrix, and the scales of its codes: of groups of 1x128 or more, row by
+/// row.
+struct chain_matrix {
+  std::ptrdiff_t cols, bytes;  // bytes: of an element
+  chain_rows data, scales;
+
+  chain_matrix(chain_room& room, std::ptrdiff_t m, std::ptrdiff_t n,
+               std::ptrdiff_t element_bytes)
+      : cols(n),
+        bytes(element_bytes),
+        data(room, m, n * bytes),
+        scales(room, m, 4 * ceil_div(n, 128)) {}
+
+  cuda::matrix view() const {
+    return {data.first, data.rows, cols, data.pitch / bytes};
+  }
+  cuda::scales scale_view() const { return {scales.words(), scales.pitch / 4}; }
+  cuda::quantized quantized() const { return {view(), scale_view()}; }
+  cuda::const_quantized input() const { return {view(), scale_view()}; }
+  /// Elements of four bytes: as scales, words, row numbers.
+  cuda::scales as_scales() const { return {data.words(), data.pitch / 4}; }
+  matrix_view<std::uint32_t> words() const {
+    return {data.words(), data.rows, cols, data.pitch / 4, 1};
+  }
+  cuda::row_numbers numbers() const {
+    return {reinterpret_cast<const std::int32_t*>(data.first), data.rows, cols,
+            data.pitch / 4};
+  }
+};
+
+class chain {
+ public:
+  /// Called after each kernel but the last, with what the next one reads.
+  using next_step = std::function<void(const chain_matrix&)>;
+
+  virtual ~chain() = default;
+  virtual void run(cudaStream_t stream, const next_step& next) const = 0;
+
+  /// Sets what is updated to zeros, what is computed to ones throughout.
+  void spoil() const;
+  /// Returns all that was updated and computed.
+  std::vector<unsigned char> image() const;
+  /// Returns how many matrices of some size hold NaN or zeros alone, in which
+  /// nothing wrong would show.
+  int vacuous() const;
+
+ protected:
+  enum class role { given, updated, computed };
+
+  explicit chain(chain_room room) : room_(std::move(room)) {}
+  const chain_matrix& make(role of, std::ptrdiff_t m, std::ptrdiff_t n,
+                           std::ptrdiff_t bytes) {
+    return all_.emplace_back(of, chain_matrix(room_, m, n, bytes)).second;
+  }
+  const chain_matrix& make(std::ptrdiff_t m, std::ptrdiff_t n,
+                           std::ptrdiff_t bytes) {
+    return make(role::computed, m, n, bytes);
+  }
+  /// BF16 numbers of some binades.
+  const chain_matrix& make_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
+                                   counter_rng& rng);
+  /// Numbers of `below` rows.
+  const chain_matrix& make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
+                                       std::ptrdiff_t below, counter_rng& rng);
+
+ private:
+  chain_room room_;
+  std::deque<std::pair<role, chain_matrix>> all_;
+};
+
+/// What a chain is made with.
+struct chain_setting {
+  std::ptrdiff_t m, n;
+  scale_kind scale;
+  std::uint64_t seed;
+  std::ptrdiff_t pitch = 0;  ///< of the rows of all its matrices; 0: none
+};
+
+/// BF16 throughout, in whole octets of aligned rows where m and n are of 128:
+/// the fastest kernels.
+std::unique_ptr<chain> make_aligned_chain(const chain_setting& s);
+/// BF16, then FP32: kernels of rows that are not aligned where n is odd, of
+/// other numbers and groups, with all that they write.
+std::unique_ptr<chain> make_odd_chain(const chain_setting& s);
+
+}  // namespace zeroulp::conformance::device
+
+#endif  // ZEROULP_CONFORMANCE_DEVICE_CHAINS_HPP_
