@@ -3,6 +3,7 @@
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_parts.hpp"
+#include "zeroulp/arrays.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
@@ -32,35 +33,22 @@ word_matrix words_of(bytes_in x) {
 void retile_on_gpu(const retiling& r, codes_in codes, codes_in scales,
                    codes_out out, codes_out out_scales) {
   placing rng(ways_of(codes));
-  guarded_matrix from(codes.rows, codes.cols, bytes_of(r.from),
-                      draw_margins(codes.cols, rng));
-  guarded_matrix to(out.rows, out.cols, bytes_of(r.to),
-                    draw_margins(out.cols, rng));
-  guarded_scales from_scales(draw_layout(scale_kind::float32, rng), scales.rows,
-                             scales.cols, {0, rng.between(0, 3)});
-  guarded_scales to_scales(draw_layout(scale_kind::float32, rng),
-                           out_scales.rows, out_scales.cols,
-                           {0, rng.between(0, 3)});
-  from.upload(codes);
-  from_scales.upload(scales);
-  cuda::retile(r, from.view(), from_scales.view(),
-               {to.view(), to_scales.view()});
+  const quantized_memory from(r.from, {codes, scales}, rng);
+  const quantizer by{fp32, r.to, zeroulp_convention, r.scale, {1, r.tile}};
+  quantized_memory to(by, out.rows, out.cols, true, rng);
+  cuda::retile(r, from.input().codes, from.input().scales, to.view());
   finish_kernel();
-  to.download(out);
-  to_scales.download(out_scales);
+  to.download({out, out_scales}, [&](const quantized_out& right) {
+    engine::retile(r, codes, scales, right.codes, right.scales);
+  });
 }
 
 void dequantize_on_gpu(format from, group_shape group, codes_in codes,
                        codes_in scales, codes_out out) {
   placing rng(ways_of(codes));
-  guarded_matrix in(codes.rows, codes.cols, bytes_of(from),
-                    draw_margins(codes.cols, rng));
+  const quantized_memory in(from, {codes, scales}, rng);
   guarded_matrix values(out.rows, out.cols, 4, draw_margins(out.cols, rng));
-  guarded_scales in_scales(draw_layout(scale_kind::float32, rng), scales.rows,
-                           scales.cols, {0, rng.between(0, 3)});
-  in.upload(codes);
-  in_scales.upload(scales);
-  cuda::dequantize(from, group, in.view(), in_scales.view(), fp32,
+  cuda::dequantize(from, group, in.input().codes, in.input().scales, fp32,
                    values.view());
   finish_kernel();
   values.download(out);

@@ -84,6 +84,33 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
   }
 }
 
+/// Codes of the transpose, whose groups are 128 rows of one column: a block a
+/// column, a thread a row.
+template <class Code>
+__global__ void compare_turned(const __grid_constant__ pairs p,
+                               const Code* codes, const std::uint32_t* scales,
+                               pair_difference* found) {
+  constexpr int groups = chunk / tile;
+  __shared__ std::uint32_t amax[groups];
+  const std::uint32_t col = blockIdx.x, row = threadIdx.x, group = row / tile;
+  if (row < groups) amax[row] = 0;
+  __syncthreads();
+  const std::uint32_t x = as_fp32(bf16, p.element(row, col));
+  atomicMax(&amax[group], x & 0x7fffffff);
+  __syncthreads();
+  const group_scale s = make_scale(p.q.how, p.q.scale, p.q.to, amax[group]);
+  const auto differs = [&](std::uint32_t got, std::uint32_t right) {
+    if (got == right || atomicAdd(&found->count, 1) != 0) return;
+    found->amax = amax[group], found->x = x;
+    found->got = got, found->right = right;
+  };
+  differs(codes[std::size_t{col} * chunk + row],
+          static_cast<std::uint32_t>(quantize_element(p.q, s, x)));
+  if (row % tile == 0) {
+    differs(scales[std::size_t{col} * groups + group], s.scale);
+  }
+}
+
 template <class Code>
 verdict check_pairs(const quantizer& q, way how, std::uint32_t step) {
   const bool is_online = how != way::given;
@@ -113,6 +140,10 @@ verdict check_pairs(const quantizer& q, way how, std::uint32_t step) {
       cuda::quantize(q, in, out, how == way::both ? out_t : cuda::quantized{});
     }
     compare_pairs<<<chunk, 256>>>(p, codes.data(), scales.data(), found.data());
+    if (how == way::both) {
+      compare_turned<<<columns, chunk>>>(
+          p, turned.data(), scales_of_columns.data(), found.data());
+    }
     finish_kernel();
     v.cases += size;
   }
@@ -197,8 +228,16 @@ verdict check_given(const effort& e) {
     word_matrix got(m, n), turned(n, m), right(m, n);
     y.download(got.view());
     yt.download(turned.view());
-    word_matrix scales(amax.rows, amax.cols);
+    word_matrix got_scales(amax.rows, amax.cols),
+        turned_scales(amax.cols, amax.rows), scales(amax.rows, amax.cols);
+    s.download(got_scales.view());
+    st.download(turned_scales.view());
     engine::quantize(q, x.view(), amax.view(), right.view(), scales.view());
+    const std::string what =
+        std::string(how.name) + " " + name_of(q.from) + ", scales";
+    compare_codes(what, got_scales.view(), scales.view(), v);
+    compare_codes(what + " transposed", turned_scales.view(),
+                  scales.view().transposed(), v);
     for (std::ptrdiff_t i = 0; i < m; ++i) {
       for (std::ptrdiff_t j = 0; j < n; ++j) {
         const std::uint32_t want = right.view()(i, j);

@@ -34,9 +34,16 @@ verdict refused_quantization(const effort&) {
   no("null x", good, {nullptr, 100, 200}, y);
   no("misaligned x", good, {nowhere() + 1, 100, 200}, y);
   no("negative rows", good, codes(-1, 200), y);
+  no("negative columns", good, codes(100, -1), y);
   no("a short stride", good, {nowhere(), 100, 200, 199}, y);
   no("nothing to write", good, x, {});
   no("null scales", good, x, {codes(100, 200), {}});
+  no("misaligned scales", good, x,
+     {codes(100, 200), {reinterpret_cast<std::uint32_t*>(nowhere() + 2), 2}});
+  no("no layout", good, x,
+     {codes(100, 200), scales_of(100, static_cast<scale_layout>(4))});
+  q = good, q.to = e5m6;
+  no("misaligned codes", q, x, {{nowhere() + 1, 100, 200}, scales_of(2)});
   no("a short stride of scales", good, x, {codes(100, 200), scales_of(1)});
   no("another shape", good, x, {codes(200, 100), scales_of(2)});
   no("yt not transposed", good, x, y, y);
