@@ -8,6 +8,7 @@
 
 #include "conformance/tests/any_case.hpp"
 #include "fuzz/finding.hpp"
+#include "fuzz/grow.hpp"
 #include "fuzz/shard.hpp"
 #include "zeroulp/io.hpp"
 
@@ -99,10 +100,10 @@ RC_GTEST_PROP(Cases, PassThroughTokens, ()) {
 }
 
 RC_GTEST_PROP(Cases, DoNotDependOnHowMatricesLie, ()) {
-  const auto t = *rc::gen::element(
-      target::quantize, target::pack, target::retile, target::gemm,
-      target::swiglu, target::rms_norm, target::adamw, target::dispatch,
-      target::combine);
+  const auto t =
+      *rc::gen::element(target::quantize, target::pack, target::retile,
+                        target::gemm, target::swiglu, target::rms_norm,
+                        target::adamw, target::dispatch, target::combine);
   auto p = *any_case(t);
   const auto core = core_opponent();
   p.with.place = placement::dense;
@@ -165,6 +166,43 @@ TEST(Shrink, CutKeepsTheScalesOfWhatIsLeft) {
   const auto q = cut(p, 'n', 1, 2);  // 1 4 5: groups of 1 and of 5
   EXPECT_EQ(q.in[0].words, (std::vector<std::uint64_t>{1, 4, 5}));
   EXPECT_EQ(q.in[1].words, (std::vector<std::uint64_t>{10, 30}));
+}
+
+RC_GTEST_PROP(Grow, RepeatsWhatIsThere, ()) {
+  const auto t = *any_target();
+  const auto p = *any_case(t);
+  const auto m = length_of(p, 'm'), n = length_of(p, 'n');
+  const auto q =
+      repeated(p, m + *rc::gen::inRange(0, 300), n + *rc::gen::inRange(0, 300));
+  RC_ASSERT(refuse_operands(q) == "");
+  RC_ASSERT(
+      cut(cut(q, 'm', m, length_of(q, 'm') - m), 'n', n, length_of(q, 'n') - n)
+          .in == p.in);
+  for (std::size_t i = 0; i < p.in.size(); ++i) {
+    const auto spec = info_of(t).operands(p.with)[i];
+    const bool plain = spec.rows.group == 1 && spec.cols.group == 1 &&
+                       spec.rows.name == 'm' && spec.cols.name == 'n';
+    const matrix& x = q.in[i];
+    for (std::ptrdiff_t r = 0; plain && r < x.rows; ++r) {
+      for (std::ptrdiff_t c = 0; c < x.cols; ++c) {
+        RC_ASSERT(x(r, c) == p.in[i](r % m, c % n));
+      }
+    }
+  }
+}
+
+TEST(Grow, MakesTilesOfACase) {
+  const auto p = generate(target::retile, -1, 1, 3);
+  counter_rng rng(1, 2);
+  int tall = 0, wide = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto q = grown(p, rng);
+    EXPECT_EQ(refuse_operands(q), "");
+    if (length_of(q, 'm') > 128) ++tall;
+    if (length_of(q, 'n') > 256) ++wide;
+  }
+  EXPECT_GT(tall, 5);
+  EXPECT_GT(wide, 5);
 }
 
 // Each hand-written mutant is found, shrunk to a group or a step, and named.

@@ -1,0 +1,21 @@
+// Defines how a case becomes large: its elements again and again.
+
+#ifndef ZEROULP_FUZZ_GROW_HPP_
+#define ZEROULP_FUZZ_GROW_HPP_
+
+#include "fuzz/problem.hpp"
+
+namespace zeroulp::fuzz {
+
+/// Returns `p` with its elements repeated up to these lengths; dimensions that
+/// are empty, or longer already, stay. What stands for groups has the value
+/// that the group of its first element had.
+problem repeated(const problem& p, std::ptrdiff_t m, std::ptrdiff_t n);
+
+/// Returns `p` repeated up to some ten thousand elements: several tiles of
+/// 128x128, whole octets and aligned rows mostly, tall or wide.
+problem grown(const problem& p, counter_rng& rng);
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_GROW_HPP_
