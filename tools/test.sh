@@ -564,6 +564,12 @@ stage_gpu() {
     echo "GPU checks: $held held, $bad failed, $skips skipped"
     [[ $bad -eq 0 ]] || grep -B 6 '"first_failure":' "$log" | tail -n 100
   fi
+  if [[ -x $build/bin/zeroulp_gpu_tests ]]; then
+    RC_PARAMS="$RC_PARAMS max_success=1000" googletest "GPU: RapidCheck" \
+      "$build/bin/zeroulp_gpu_tests"
+  else
+    skip "GPU: RapidCheck" "no nvcc here"
+  fi
 }
 
 # Results of other machines, and whether the sources are still those.
