@@ -26,7 +26,7 @@ std::string refuse(const settings& s) {
     return "group is 1xC, not " + name_of(s.group);
   }
   const auto why = refuse_number("from", s.from);
-  return why.empty() ? refuse_quantizing("to", s.to) : why;
+  return why.empty() ? refuse_codes("to", s.to) : why;
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

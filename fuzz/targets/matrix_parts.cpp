@@ -152,9 +152,9 @@ std::string refuse_number(const char* setting, format f) {
   return std::string(setting) + " is fp32, bf16 or fp16, not " + name_of(f);
 }
 
-std::string refuse_quantizing(const char* setting, format f) {
+std::string refuse_codes(const char* setting, format f) {
   if (is_quantizable(f)) return "";
-  return std::string(setting) + ": no quantizing to " + name_of(f) +
+  return std::string(setting) + ": no codes with scales of " + name_of(f) +
          ": it needs a sign, at most 32 bits, and a largest number within FP32";
 }
 

@@ -131,9 +131,9 @@ inline bin_axis number_axis(const char* name) {
   return axis_of(name, number_formats);
 }
 
-/// Why a setting is no format of numbers, or none to quantize to; or "".
+/// Why a setting is no format of numbers, or none of codes with scales; or "".
 std::string refuse_number(const char* setting, format f);
-std::string refuse_quantizing(const char* setting, format f);
+std::string refuse_codes(const char* setting, format f);
 
 bin_axis convention_axis();
 int convention_index(const settings& s);

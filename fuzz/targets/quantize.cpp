@@ -30,7 +30,7 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings& s) {
   const auto why = refuse_number("from", s.from);
-  return why.empty() ? refuse_quantizing("to", s.to) : why;
+  return why.empty() ? refuse_codes("to", s.to) : why;
 }
 
 std::string clauses(const problem& p, std::string_view output) {

@@ -22,12 +22,9 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  for (const format f : {s.from, s.to}) {
-    if (!is_quantizable(f)) {
-      return "no re-tiling of " + name_of(f) +
-             ": it needs a sign, at most 32 bits, and a largest number within "
-             "FP32";
-    }
+  for (const auto& why :
+       {refuse_codes("from", s.from), refuse_codes("to", s.to)}) {
+    if (!why.empty()) return why;
   }
   return s.tile < 0 ? "a tile of negative length" : "";
 }

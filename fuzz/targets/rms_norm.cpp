@@ -36,7 +36,7 @@ std::string refuse(const settings& s) {
         refuse_number("value", s.value)}) {
     if (!why.empty()) return why;
   }
-  return refuse_quantizing("to", s.to);
+  return refuse_codes("to", s.to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

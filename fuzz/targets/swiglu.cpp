@@ -34,10 +34,10 @@ void draw(settings& s, counter_rng& rng) {
 std::string refuse(const settings& s) {
   for (const auto& why :
        {refuse_number("from", s.from), refuse_number("value", s.value),
-        refuse_number("gradient", s.gradient), refuse_quantizing("to", s.to)}) {
+        refuse_number("gradient", s.gradient), refuse_codes("to", s.to)}) {
     if (!why.empty()) return why;
   }
-  return refuse_quantizing("out_to", s.out_to);
+  return refuse_codes("out_to", s.out_to);
 }
 
 std::vector<operand_spec> operands_of(const settings& s) {

@@ -75,7 +75,7 @@ refuses fuzz_a_setting_too_many "'' after the last setting" fuzz decode \
   --replay 2/decode/from=e4m3,/x=1x1.7f/end
 refuses fuzz_a_token_of_version_1 'begin with 2/' fuzz decode \
   --replay 1/decode/from=e4m3/x=1x1.7f
-refuses fuzz_a_format_that_outputs_lack 'out_to: no quantizing' \
+refuses fuzz_a_format_that_outputs_lack 'out_to: no codes with scales' \
   fuzz swiglu --out-to ue8m0
 refuses fuzz_a_group_that_dispatch_lacks 'group is 1xC, not 2x128' \
   fuzz dispatch --group 2x128
