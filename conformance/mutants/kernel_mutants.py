@@ -50,16 +50,61 @@ WIDE = ("kernel.gemm.large.wide",)
 # Of the sizes at which each kernel for groups is chosen.
 GROUPS = ("kernel.gemm.large.groups",)
 
-# Kernels that do not wait for the one before, unit by unit.
-HASTY = ("adamw.cu", "combine.cu", "dequantize.cu", "dispatch.cu", "pack.cu",
-         "quantize.cu", "quantize_block.cu", "quantize_both.cu",
-         "quantize_tile.cu", "retile.cu", "rms_norm.cu", "swiglu.cu",
-         "transpose.cu")
+# Kernels that do not wait for the one before: name, unit, file, and the wait
+# with enough of what stands around it.
+WAIT = "ptx::wait_for_kernels_before();"
+HASTY = (
+    ("adamw", "adamw.cu", "adamw.cuh", WAIT),
+    ("combine", "combine.cu", "combine.cuh", WAIT),
+    ("dequantize_rows", "dequantize.cu", "dequantize.cuh",
+     WAIT + " constexpr int width"),
+    ("dequantize_tile", "dequantize.cu", "dequantize.cuh",
+     WAIT + " constexpr int warps"),
+    ("dispatch", "dispatch.cu", "dispatch.cuh", WAIT),
+    ("pack", "pack.cu", "pack.cuh",
+     "__launch_bounds__(pack_threads) pack_rows("
+     "const __grid_constant__ pack_job job) { " + WAIT),
+    ("unpack", "pack.cu", "pack.cuh",
+     "unpack_rows(const __grid_constant__ pack_job job) { " + WAIT),
+    ("quantize", "quantize.cu", "quantize_rows.cuh", WAIT),
+    ("quantize_block", "quantize_block.cu", "quantize_block.cuh", WAIT),
+    ("quantize_both", "quantize_both.cu", "quantize_both.cuh", WAIT),
+    ("quantize_tile", "quantize_tile.cu", "quantize_tile.cuh", WAIT),
+    ("retile", "retile.cu", "retile.cuh", WAIT),
+    ("retile_strips", "retile.cu", "retile_strips.cuh", WAIT),
+    ("rms_norm_rows", "rms_norm.cu", "rms_norm.cuh",
+     WAIT + " __shared__ float rstd[Rows];"),
+    ("rms_norm_values", "rms_norm.cu", "rms_norm.cuh",
+     WAIT + " __shared__ float rstd[1];"),
+    ("rms_norm_whole", "rms_norm.cu", "rms_norm_whole.cuh", WAIT),
+    ("swiglu_forward", "swiglu.cu", "swiglu.cuh", WAIT),
+    ("swiglu_backward", "swiglu.cu", "swiglu_backward.cuh", WAIT),
+    ("swiglu_forward_staged", "swiglu.cu", "swiglu_staged.cuh",
+     WAIT + " inputs.bring"),
+    ("swiglu_backward_staged", "swiglu.cu", "swiglu_staged.cuh",
+     WAIT + " // A lane has the scale"),
+    ("swiglu_forward_values", "swiglu.cu", "swiglu_values.cuh",
+     WAIT + " detail::for_elements(job.g.rows,"),
+    ("swiglu_backward_values", "swiglu.cu", "swiglu_values.cuh",
+     WAIT + " detail::for_elements(job.dh.rows,"),
+    ("transpose", "transpose.cu", "transpose.cuh", WAIT),
+)
+
+# Those whose rows are found by device_rows.
+ROW_UNITS = ("combine.cu", "dequantize.cu", "dispatch.cu", "pack.cu",
+             "quantize.cu", "quantize_block.cu", "quantize_both.cu",
+             "quantize_tile.cu", "retile.cu", "rms_norm.cu", "swiglu.cu",
+             "transpose.cu")
 
 MUTANTS = tuple(
-    mutant("hasty." + unit.removesuffix(".cu"), "missing barrier", "ptx.cuh",
-           'asm volatile("griddepcontrol.wait;" ::: "memory");', "",
-           (unit,), ("kernel.in_turn",)) for unit in HASTY
+    mutant("hasty." + name, "missing barrier", file, old, old.replace(WAIT, ""),
+           (unit,), ("kernel.in_turn",)) for name, unit, file, old in HASTY
+) + tuple(
+    mutant("near." + unit.removesuffix(".cu"), "wrong address", "tile.cuh",
+           "static_cast<char*>(data) + i * stride * Bytes",
+           "static_cast<char*>(data) + "
+           "static_cast<std::uint32_t>(i * stride * Bytes)",
+           (unit,), ("kernel.far_rows",)) for unit in ROW_UNITS
 ) + (
     # Groups of 1x128.
     mutant("rows.amax_of_half_the_lanes", "wrong lane in a reduction",
@@ -138,6 +183,10 @@ MUTANTS = tuple(
            "plan.rounds_once && given.data == nullptr;",
            "given.data == nullptr;",
            ("quantize.cu",), ROWS),
+    mutant("rows.specials_by_factors", "dropped NaN", "quantize_rows.cuh",
+           "(is_inside && !ordinary) || largest >= plan.special;",
+           "is_inside && !ordinary;",
+           ("quantize.cu",), ROWS),
     # Any groups, tile by tile.
     mutant("tile.columns_of_the_wrong_lane", "wrong lane in a reduction",
            "quantize_tile.cuh",
@@ -181,11 +230,25 @@ MUTANTS = tuple(
            "amaxes[threadIdx.x / 32] = key;\n  __syncthreads();",
            "amaxes[threadIdx.x / 32] = key;",
            ("quantize_block.cu",), QUANTIZE),
+    mutant("block.specials_are_nothing", "dropped NaN", "quantize_block.cuh",
+           "if (largest >= job.plan.special) return false;",
+           "if (largest >= job.plan.special) amax = 0;",
+           ("quantize_block.cu",), QUANTIZE),
+    mutant("block.scale_of_the_next_tile", "neighbour's scale",
+           "quantize_block.cuh",
+           ": to.scales.put(i, j, scale);", ": to.scales.put(i, j ^ 1, scale);",
+           ("quantize_block.cu",), QUANTIZE),
     mutant("pair.without_the_correction", "wrong rounding",
            "quantize_pair.cuh",
            ": __fmaf_rn(x, f.high, __fmul_rn(x, f.low));",
            ": __fmul_rn(x, f.high);",
            ("quantize_block.cu", "quantize_both.cu"), QUANTIZE),
+    mutant("pair.rest_of_the_factor_above", "neighbour's factor",
+           "quantize_pair.cuh",
+           "__float_as_uint(pair.high) - 1);\n"
+           "rest = __fmaf_rn(f.high, pair.high, 1);",
+           "__float_as_uint(pair.high) - 1);",
+           ("quantize_both.cu",), ROWS + ("kernel.quantize.matrices",)),
     # Both orientations.
     mutant("both.amax_of_half_the_row", "wrong lane in a reduction",
            "quantize_job.cuh",
@@ -209,6 +272,16 @@ MUTANTS = tuple(
            "__syncthreads();\n  store_transposed(tile.transposed,",
            "store_transposed(tile.transposed,",
            ("quantize_both.cu",), ("kernel.quantize.crowded",)),
+    mutant("both.core_for_whole_tiles_alone", "dropped NaN",
+           "quantize_both.cuh",
+           "if (__syncthreads_or(!found)) {",
+           "if (__syncthreads_and(!found)) {",
+           ("quantize_both.cu",), ("kernel.quantize.crowded",) + QUANTIZE),
+    mutant("both.scale_beyond_the_last", "edge off by one",
+           "quantize_both.cuh",
+           "mn < (is_row ? job.x.rows : job.x.cols);",
+           "mn <= (is_row ? job.x.rows : job.x.cols);",
+           ("quantize_both.cu",), QUANTIZE),
     # Transposes, scales and their layouts.
     mutant("tile.without_the_swizzle", "wrong swizzle", "tile.cuh",
            "octets[8 * t.c + j][t.a ^ t.c] = rows;",
@@ -351,12 +424,12 @@ MUTANTS = tuple(
            ("retile.cu",), RETILE),
     mutant("strips.rows_within_32_bits", "wrong address", "retile_strips.cuh",
            "std::uint64_t{row0} * job.stride", "row0 * job.stride",
-           ("retile.cu",), ("kernel.retile.far_rows",)),
+           ("retile.cu",), ("kernel.far_rows",)),
     mutant("strips.outputs_within_32_bits", "wrong address",
            "retile_strips.cuh",
            "to.row<1>(col0 + column), place.row0 + 8 * r",
            "to.row<1>(0) + (col0 + column) * job.to_stride, place.row0 + 8 * r",
-           ("retile.cu",), ("kernel.retile.far_rows",)),
+           ("retile.cu",), ("kernel.far_rows",)),
     mutant("strips.columns_of_any_width", "edge off by one", "retile.cu",
            "job.codes.cols % strip_width == 0", "job.codes.cols % 8 == 0",
            ("retile.cu",), RETILE),
@@ -373,6 +446,10 @@ MUTANTS = tuple(
            "dequantize.cuh",
            "if (row0 + i > last) return;",
            "if (row0 + i > last + 1) return;",
+           ("dequantize.cu",), ("kernel.dequantize",)),
+    mutant("dequantize.codes_kept_in_range", "dropped NaN", "dequantize.cuh",
+           "__fmul_rn(decoded<From>(x[i], j), scale(i, j));",
+           "__fmul_rn(fmaxf(decoded<From>(x[i], j), -0x1p16f), scale(i, j));",
            ("dequantize.cu",), ("kernel.dequantize",)),
     mutant("pack.octet_of_the_next_lane", "wrong lane", "pack.cuh",
            "packed.words[3 * (32 * i + lane) + w] = three[w];",
@@ -561,6 +638,16 @@ MUTANTS = tuple(
            "p[0] = __fmaf_rn(value, value, p[0]);",
            "p[0] = __fadd_rn(__fmul_rn(value, value), p[0]);",
            ("rms_norm.cu",), RMS),
+    mutant("rms_norm.whole_sums_toward_zero", "wrong rounding",
+           "rms_norm_whole.cuh",
+           "p[i] = __fadd_rn(p[i], __shfl_xor_sync(all_lanes, p[i], lanes));",
+           "p[i] = __fadd_rz(p[i], __shfl_xor_sync(all_lanes, p[i], lanes));",
+           ("rms_norm.cu",), RMS),
+    mutant("rms_norm.whole_squares_of_nan_left_out", "dropped NaN",
+           "rms_norm_whole.cuh",
+           "p[c % 2] = __fmaf_rn(v, v, p[c % 2]);",
+           "if (!isnan(v)) p[c % 2] = __fmaf_rn(v, v, p[c % 2]);",
+           ("rms_norm.cu",), RMS),
     mutant("adamw.root_without_the_correction", "wrong rounding",
            "adamw.cuh",
            "const float root = __fmaf_rn(__fmaf_rn(-r, r, x), half, r);",
@@ -575,6 +662,11 @@ MUTANTS = tuple(
            "const std::ptrdiff_t end = min(j + 4, job.cols);",
            "const std::ptrdiff_t end = min(j + 4, job.cols + 1);",
            ("adamw.cu",), ADAMW),
+    mutant("adamw.rows_within_32_bits", "wrong address", "adamw.cuh",
+           "static_cast<char*>(data) + (i * stride + j) * Bytes",
+           "static_cast<char*>(data) + "
+           "static_cast<std::uint32_t>((i * stride + j) * Bytes)",
+           ("adamw.cu",), ("kernel.far_rows",)),
     mutant("bf16.stochastic_nan", "dropped NaN", "bf16.cuh",
            "return isnan(x) ? 0x7fff : code;", "return code;",
            ("adamw.cu",), ADAMW),
@@ -598,6 +690,14 @@ MUTANTS = tuple(
     mutant("dispatch.row_of_the_next", "wrong lane", "dispatch.cuh",
            "number[i] = __shfl_sync(all_lanes, mine, i, 16);",
            "number[i] = __shfl_sync(all_lanes, mine, i ^ 1, 16);",
+           ("dispatch.cu",), DISPATCH),
+    mutant("dispatch.row_beyond_the_last", "edge off by one", "dispatch.cuh",
+           "return number >= 0 && number < x.rows;",
+           "return number >= 0 && number <= x.rows;",
+           ("dispatch.cu",), DISPATCH),
+    mutant("plan.scales_toward_zero", "wrong rounding", "plan.cuh",
+           "return __fmaf_rn(__fmaf_rn(-max, q, amax), correction, q);",
+           "return __fmaf_rz(__fmaf_rn(-max, q, amax), correction, q);",
            ("dispatch.cu",), DISPATCH),
     # GEMM.
     mutant("gemm.product_rounded", "wrong rounding", "gemm_parts.cuh",
