@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-r"""Times DeepGEMM beside zeroulp's GEMM, in one process, and compares the bits.
+"""Times DeepGEMM beside zeroulp's GEMM, in one process, and compares the bits.
 
-    c++ -shared -o gpu.so -Wl,--whole-archive build/cuda/libzeroulp_cuda.a \
-      build/src/libzeroulp.a -Wl,--no-whole-archive -L/usr/local/cuda/lib64 \
-      -lcudart_static -lfmt -lz -lhwy -fopenmp
     gpu_gemm_peers.py ./gpu.so [--quick] [--json]
+
+gpu_library.py says what makes gpu.so.
 
 D = A B^T, E4M3, A scaled by 1x128, B by 128x128, D of BF16: recipe
 deepgemm.1d2d, the same memory for both. The method is that of `zeroulp bench
@@ -16,7 +15,6 @@ run holds bits; its times are Python's.
 """
 
 import argparse
-import ctypes
 import json
 import statistics
 import sys
@@ -24,65 +22,30 @@ import sys
 import deep_gemm
 import torch
 
+from gpu_library import Library, Operand, Recipe, StridedMatrix, matrix_of
+
 BLOCK = 128
 SHAPES = [(4096, 2048, 7168), (4096, 24576, 1536), (4096, 32768, 512),
           (4096, 7168, 16384), (4096, 4096, 7168), (4096, 7168, 2048),
           (8192, 8192, 8192)]
 
 
-class Matrix(ctypes.Structure):
-    """zeroulp_cuda_matrix"""
-    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64),
-                ("cols", ctypes.c_int64), ("stride", ctypes.c_int64)]
-
-
-class Scales(ctypes.Structure):
-    """zeroulp_const_matrix"""
-    _fields_ = [("data", ctypes.c_void_p), ("rows", ctypes.c_int64),
-                ("cols", ctypes.c_int64), ("row_stride", ctypes.c_int64),
-                ("col_stride", ctypes.c_int64),
-                ("element_bytes", ctypes.c_int64)]
-
-
-class Operand(ctypes.Structure):
-    """zeroulp_cuda_operand"""
-    _fields_ = [("format", ctypes.c_int32 * 4), ("codes", Matrix),
-                ("scales", Scales)]
-
-
-def matrix_of(x):
-    return Matrix(x.data_ptr(), *x.shape, x.stride(0))
-
-
-class Ours:
+class Ours(Library):
     def __init__(self, path):
-        self.library = ctypes.CDLL(path)
-        self.library.zeroulp_last_error.restype = ctypes.c_char_p
-        # Larger than zeroulp_recipe is.
-        self.recipe = ctypes.create_string_buffer(1024)
-        self.e4m3 = (ctypes.c_int32 * 4)()
-        self.need(self.library.zeroulp_recipe_from_name(b"deepgemm.1d2d",
-                                                        self.recipe))
-        self.need(self.library.zeroulp_format_from_name(b"e4m3", self.e4m3))
-
-    def need(self, status):
-        if status:
-            sys.exit("gpu_gemm_peers: "
-                     + self.library.zeroulp_last_error().decode())
+        super().__init__(path)
+        self.recipe = self.named(Recipe, "recipe_from_name", "deepgemm.1d2d")
+        self.e4m3 = self.format("e4m3")
 
     def operand(self, codes, scales):
         return Operand(self.e4m3, matrix_of(codes),
-                       Scales(scales.data_ptr(), *scales.shape,
-                              *scales.stride(), 4))
+                       StridedMatrix(scales.data_ptr(), *scales.shape,
+                                     *scales.stride(), 4))
 
-    def prepare(self, a, sa, b, sb, d):
+    def prepare_gemm(self, a, sa, b, sb, d):
         """What launches D = A B^T."""
-        refer = ctypes.byref
-        operands = self.operand(a, sa), self.operand(b, sb), matrix_of(d)
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        x, y, z = map(refer, operands)
-        return lambda: self.need(self.library.zeroulp_cuda_gemm(
-            self.recipe, None, x, y, None, z, stream))
+        return self.launcher("cuda_gemm", self.recipe, None,
+                             self.operand(a, sa), self.operand(b, sb), None,
+                             matrix_of(d))
 
 
 def make_set(m, n, k):
@@ -100,7 +63,7 @@ def launches_of(ours, one):
     a, sa, b, sb, d, theirs = one
     peer = lambda: deep_gemm.fp8_gemm_nt((a, sa), (b, sb), theirs,
                                          disable_ue8m0_cast=True)
-    return ours.prepare(a, sa, b, sb, d), peer
+    return ours.prepare_gemm(a, sa, b, sb, d), peer
 
 
 def hold_bits(ours, one, name):
@@ -150,7 +113,7 @@ def measure(ours, shape, rounds, launches):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("library", help="what was linked above")
+    parser.add_argument("library", help="gpu.so")
     parser.add_argument("--quick", action="store_true", help="small, once")
     parser.add_argument("--no-pdl", action="store_true",
                         help="DeepGEMM's launches do not overlap")
