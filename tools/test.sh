@@ -565,7 +565,7 @@ stage_gpu() {
     [[ $bad -eq 0 ]] || grep -B 6 '"first_failure":' "$log" | tail -n 100
   fi
   if [[ -x $build/bin/zeroulp_gpu_tests ]]; then
-    RC_PARAMS="$RC_PARAMS max_success=1000" googletest "GPU: RapidCheck" \
+    RC_PARAMS="max_success=1000 $RC_PARAMS" googletest "GPU: RapidCheck" \
       "$build/bin/zeroulp_gpu_tests"
   else
     skip "GPU: RapidCheck" "no nvcc here"

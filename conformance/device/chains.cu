@@ -33,15 +33,13 @@ void chain::spoil() const {
   require(cudaDeviceSynchronize());
 }
 
-std::vector<unsigned char> chain::image() const {
+std::vector<chain::content> chain::image() const {
   require(cudaDeviceSynchronize());
-  std::vector<unsigned char> all;
+  std::vector<content> all;
   for (const auto& [of, x] : all_) {
     if (of == role::given) continue;
-    for (const auto* rows : {&x.data, &x.scales}) {
-      const auto dense = rows->content();
-      all.insert(all.end(), dense.begin(), dense.end());
-    }
+    all.push_back(x.data.content());
+    all.push_back(x.scales.content());
   }
   return all;
 }
@@ -87,81 +85,82 @@ class aligned_chain : public chain {
   explicit aligned_chain(const chain_setting& s)
       : chain(room_of(s)), m(s.m), n(s.n), scale(s.scale), rng(s.seed, 31) {}
 
-  void run(cudaStream_t stream, const next_step& next) const override {
+  void run(cudaStream_t stream, const step& before) const override {
     const quantizer rows = quantizer_of(bf16, e4m3, scale, row);
     const quantizer blocks = quantizer_of(bf16, e4m3, scale, block);
     const quantizer whole = quantizer_of(bf16, e4m3, scale, {0, 0});
     const quantizer powers = quantizer_of(bf16, e4m3, scale_kind::pow2, row);
     const quantizer twelve = quantizer_of(bf16, e5m6, scale_kind::pow2, row);
     const swiglu_layer layer{rows, rows};
+    before({&x, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, x.view(), w.view(), y.view(), {},
                    {}, stream);
-    next(y);
+    before({&y});
     cuda::quantize(rows, y.view(), y_codes.quantized(), {}, stream);
-    next(y_codes);
+    before({&y_codes});
     cuda::dequantize(e4m3, row, y_codes.view(), y_codes.scale_view(), bf16,
                      z.view(), stream);
-    next(z);
+    before({&z});
     cuda::quantize(rows, z.view(), both.quantized(), turned.quantized(),
                    stream);
-    next(both);
+    before({&both});
     cuda::retile({e4m3, e4m3, scale, tile, {}}, both.view(), both.scale_view(),
                  retiled.quantized(), stream);
-    next(retiled);
+    before({&retiled});
     cuda::dequantize(e4m3, row, retiled.view(), retiled.scale_view(), bf16,
                      zt.view(), stream);
-    next(zt);
+    before({&zt});
     cuda::quantize(blocks, zt.view(), blocked.quantized(),
                    blocked_t.quantized(), stream);
-    next(blocked);
+    before({&blocked});
     cuda::transpose(e4m3, blocked.view(), blocked.scale_view(),
                     back.quantized(), stream);
-    next(back);
+    before({&back});
     cuda::dequantize(e4m3, block, back.view(), back.scale_view(), bf16,
                      again.view(), stream);
-    next(again);
+    before({&again});
     cuda::swiglu_forward(layer, again.view(), again.view(), h.view(),
                          h_codes.quantized(), g_cache.quantized(),
                          u_cache.quantized(), stream);
-    next(h);
+    before({&h, &g_cache, &u_cache});
     cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
                           u_cache.input(), {}, dg.view(), du.view(),
                           dg_codes.quantized(), du_codes.quantized(), stream);
-    next(dg_codes);
+    before({&dg_codes});
     cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
                      gradients.view(), stream);
-    next(gradients);
+    before({&gradients, &numbers});
     cuda::dispatch(powers, gradients.view(), numbers.numbers(),
                    sent.quantized(), stream);
-    next(sent);
+    before({&sent});
     cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
                      received.view(), stream);
-    next(received);
+    before({&received, &slots});
     cuda::combine(combine_rule::fp32_slots, received.view(), slots.numbers(),
                   {}, sums.view(), stream);
-    next(sums);
+    before({&sums, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, sums.view(), w.view(),
                    normal.view(), rstd.words(), normal_codes.quantized(),
                    stream);
-    next(normal);
+    before({&normal});
     cuda::group_amaxes(whole, normal.view(), peak.words(), stream);
-    next(peak);
+    before({&normal, &peak});
     cuda::quantize(whole, normal.view(), peak.words(), amax.quantized(), {},
                    stream);
-    next(amax);
+    before({&amax});
     cuda::dequantize(e4m3, whole.group, amax.view(), amax.scale_view(), bf16,
                      gradient.view(), stream);
-    next(gradient);
+    before({&gradient, &moment, &second, &weights});
     cuda::adamw({factors, bf16, bf16, rounding::nearest_even, 0, 0},
                 gradient.view(), moment.view(), second.view(), weights.view(),
                 copy.view(), stream);
-    next(copy);
+    before({&copy});
     cuda::quantize(twelve, copy.view(), wide.quantized(), {}, stream);
-    next(wide);
+    before({&wide});
     cuda::pack(cuda::packing::bytes, wide.view(), packed.view(), stream);
-    next(packed);
+    before({&packed});
     cuda::unpack(cuda::packing::bytes, packed.view(), unpacked.view(), stream);
-    next(unpacked);
+    before({&unpacked, &wide});
     cuda::retile({e5m6, e4m3, scale_kind::pow2, tile, {}}, unpacked.view(),
                  wide.scale_view(), narrow.quantized(), stream);
   }
@@ -201,7 +200,7 @@ class odd_chain : public chain {
   explicit odd_chain(const chain_setting& s)
       : chain(room_of(s)), m(s.m), n(s.n), scale(s.scale), rng(s.seed, 32) {}
 
-  void run(cudaStream_t stream, const next_step& next) const override {
+  void run(cudaStream_t stream, const step& before) const override {
     const quantizer rows = quantizer_of(bf16, e4m3, scale, row);
     const quantizer columns = quantizer_of(bf16, e5m2, scale, column);
     const quantizer rows_of_fp32 = quantizer_of(fp32, e4m3, scale, row);
@@ -209,68 +208,69 @@ class odd_chain : public chain {
     const quantizer twelve = quantizer_of(fp32, e5m6, scale, row);
     const swiglu_layer layer{rows, rows};
     const swiglu_layer of_fp32{blocks_of_fp32, rows_of_fp32};
+    before({&x, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, x.view(), w.view(), y.view(),
                    rstd.words(), y_codes.quantized(), stream);
-    next(y);
+    before({&y});
     cuda::swiglu_forward(layer, y.view(), y.view(), h.view(),
                          h_codes.quantized(), g_cache.quantized(),
                          u_cache.quantized(), stream);
-    next(h);
+    before({&h, &g_cache, &u_cache});
     cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
                           u_cache.input(), h_again.view(), dg.view(), du.view(),
                           dg_codes.quantized(), du_codes.quantized(), stream);
-    next(dg_codes);
+    before({&dg_codes});
     cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
                      z.view(), stream);
-    next(z);
+    before({&z});
     cuda::quantize(columns, z.view(), {down.view(), down_scales.as_scales()},
                    {}, stream);
-    next(down);
+    before({&down, &down_scales});
     cuda::dequantize(e5m2, column, down.view(), down_scales.as_scales(), bf16,
                      again.view(), stream);
-    next(again);
+    before({&again, &numbers});
     cuda::dispatch(rows, again.view(), numbers.numbers(), sent.quantized(),
                    stream);
-    next(sent);
+    before({&sent});
     cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
                      received.view(), stream);
-    next(received);
+    before({&received, &slots});
     cuda::combine(combine_rule::bf16_hops, received.view(), slots.numbers(), {},
                   sums.view(), stream);
-    next(sums);
+    before({&sums, &moment, &second, &weights});
     cuda::adamw({factors, bf16, bf16, rounding::stochastic, 7, 0}, sums.view(),
                 moment.view(), second.view(), weights.view(), copy.view(),
                 stream);
-    next(weights);
+    before({&weights, &w});
     cuda::rms_norm({fp32, bf16, eps, rows_of_fp32}, weights.view(), w.view(),
                    normal.view(), normal_rstd.words(), {}, stream);
-    next(normal);
+    before({&normal});
     cuda::swiglu_forward(of_fp32, normal.view(), normal.view(), hidden.view(),
                          {}, {}, {}, stream);
-    next(hidden);
+    before({&hidden});
     cuda::quantize(blocks_of_fp32, hidden.view(), blocked.quantized(),
                    blocked_t.quantized(), stream);
-    next(blocked);
+    before({&hidden, &blocked});
     cuda::swiglu_backward(of_fp32, fp32, hidden.view(), blocked.input(),
                           blocked.input(), {}, wide_dg.view(), wide_du.view(),
                           {}, {}, stream);
-    next(wide_dg);
+    before({&wide_dg});
     cuda::quantize(rows_of_fp32, wide_dg.view(), both.quantized(),
                    turned.quantized(), stream);
-    next(both);
+    before({&both});
     cuda::retile({e4m3, e5m2, scale, tile, {}}, both.view(), both.scale_view(),
                  retiled.quantized(), stream);
-    next(retiled);
+    before({&retiled});
     cuda::dequantize(e5m2, row, retiled.view(), retiled.scale_view(), fp32,
                      numbers_t.view(), stream);
-    next(numbers_t);
+    before({&numbers_t});
     cuda::quantize(twelve, numbers_t.view(), wide.quantized(), {}, stream);
-    next(wide);
+    before({&wide});
     cuda::transpose(e5m6, wide.view(), wide.scale_view(), back.quantized(),
                     stream);
-    next(back);
+    before({&back});
     cuda::pack(cuda::packing::words, back.view(), packed.view(), stream);
-    next(packed);
+    before({&packed});
     cuda::unpack(cuda::packing::words, packed.view(), unpacked.view(), stream);
   }
 

@@ -19,8 +19,7 @@ namespace zeroulp::conformance::device {
 /// or, with a pitch, beside one another in rows so many bytes apart.
 class chain_room {
  public:
-  explicit chain_room(std::ptrdiff_t rows = 0, std::ptrdiff_t pitch = 0)
-      : pitch_(pitch) {
+  chain_room(std::ptrdiff_t rows, std::ptrdiff_t pitch) : pitch_(pitch) {
     if (pitch != 0) add(rows * pitch);
   }
   /// Bytes from one row to the next.
@@ -116,18 +115,20 @@ struct chain_matrix {
 
 class chain {
  public:
-  /// Called after each kernel but the last, with what the next one reads.
-  using next_step = std::function<void(const chain_matrix&)>;
+  /// Called before each kernel with all that it reads.
+  using step = std::function<void(std::vector<const chain_matrix*>)>;
+  /// The contents of a matrix or its scales.
+  using content = std::vector<unsigned char>;
 
   virtual ~chain() = default;
-  virtual void run(cudaStream_t stream, const next_step& next) const = 0;
+  virtual void run(cudaStream_t stream, const step& before) const = 0;
 
   /// Sets what is updated to zeros, what is computed to ones throughout.
   void spoil() const;
-  /// Returns all that was updated and computed.
-  std::vector<unsigned char> image() const;
-  /// Returns how many matrices of some size hold NaN or zeros alone, in which
-  /// nothing wrong would show.
+  /// Returns all that was updated and computed: each matrix, then its scales.
+  std::vector<content> image() const;
+  /// Returns how many matrices of some size have no more than two values of
+  /// bytes: NaN or zeros alone, in which nothing wrong would show.
   int vacuous() const;
 
  protected:

@@ -4,12 +4,13 @@
 #ifndef ZEROULP_CONFORMANCE_DEVICE_DEVICE_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_DEVICE_HPP_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "conformance/cases/step_cases.hpp"
 #include "conformance/checks/registry.hpp"
-#include "fuzz/problem.hpp"
+#include "fuzz/finding.hpp"
 
 namespace zeroulp::conformance::device {
 
@@ -37,6 +38,19 @@ implementation gpu_implementation();
 
 /// Replaces settings that no kernel serves by some that one does.
 void keep_to_kernels(fuzz::target t, fuzz::settings& s);
+
+/// Returns where the two differ, or what the kernels' side found besides, such
+/// as a word written beside an output. Throws input_error if no kernel serves
+/// `p`, std::runtime_error if CUDA has failed for good.
+std::optional<fuzz::difference> find_difference(const fuzz::problem& p,
+                                                const implementation& gpu,
+                                                const implementation& core);
+/// Returns that difference in words: the output, where, and the token of a
+/// small case that shows it.
+std::string describe_difference(const fuzz::problem& p,
+                                const fuzz::difference& found,
+                                const implementation& gpu,
+                                const implementation& core);
 
 /// Returns true iff an instruction of Hopper is said to follow `p`: wgmma or
 /// mma.sync.

@@ -5,7 +5,6 @@
 
 #include "conformance/device/device.hpp"
 #include "conformance/device/test.hpp"
-#include "fuzz/finding.hpp"
 #include "fuzz/grow.hpp"
 #include "fuzz/shrink.hpp"
 #include "fuzz/token.hpp"
@@ -13,24 +12,6 @@
 
 namespace zeroulp::conformance::device {
 namespace {
-
-/// Returns where the two differ, or what the kernels' side found besides, such
-/// as a word written beside an output.
-std::optional<fuzz::difference> find_difference(const fuzz::problem& p,
-                                                const implementation& gpu,
-                                                const implementation& core) {
-  const auto& info = fuzz::info_of(p.what);
-  const auto right = info.run(core, p);
-  try {
-    return fuzz::first_difference(info.run(gpu, p), right);
-  } catch (const input_error&) {
-    throw;
-  } catch (const std::runtime_error& found) {
-    // After some failures of CUDA nothing runs any more.
-    if (cudaDeviceSynchronize() != cudaSuccess) throw;
-    return fuzz::difference{found.what()};
-  }
-}
 
 verdict check_cases(fuzz::target t, std::uint64_t few, std::uint64_t many,
                     const effort& e) {
@@ -48,23 +29,8 @@ verdict check_cases(fuzz::target t, std::uint64_t few, std::uint64_t many,
     }
     const auto found = find_difference(p, gpu, core);
     v.count(!found, [&] {
-      // Of settings that shrinking tries kernels may serve none.
-      const auto again = [&](const fuzz::problem& x) {
-        try {
-          return find_difference(x, gpu, core);
-        } catch (const input_error&) {
-          return std::optional<fuzz::difference>();
-        }
-      };
-      const auto differs = [&](const fuzz::problem& x) {
-        return again(x).has_value();
-      };
-      const auto small = differs(p) ? fuzz::shrink(p, differs, 2000) : p;
-      const auto at = again(small);
-      const auto where = at.value_or(*found);
-      return "case " + std::to_string(n) + (at ? "" : ", not again") + ": " +
-             where.output + " (" + std::to_string(where.row) + ", " +
-             std::to_string(where.col) + "): " + fuzz::to_token(small);
+      return "case " + std::to_string(n) + ": " +
+             describe_difference(p, *found, gpu, core);
     });
     if (e.stop_early && v.failures > 0) break;
   }
@@ -72,6 +38,45 @@ verdict check_cases(fuzz::target t, std::uint64_t few, std::uint64_t many,
 }
 
 }  // namespace
+
+std::optional<fuzz::difference> find_difference(const fuzz::problem& p,
+                                                const implementation& gpu,
+                                                const implementation& core) {
+  const auto& info = fuzz::info_of(p.what);
+  const auto right = info.run(core, p);
+  try {
+    return fuzz::first_difference(info.run(gpu, p), right);
+  } catch (const input_error&) {
+    throw;
+  } catch (const std::runtime_error& found) {
+    // After some failures of CUDA nothing runs any more.
+    if (cudaDeviceSynchronize() != cudaSuccess) throw;
+    return fuzz::difference{found.what()};
+  }
+}
+
+std::string describe_difference(const fuzz::problem& p,
+                                const fuzz::difference& found,
+                                const implementation& gpu,
+                                const implementation& core) {
+  // Of settings that shrinking tries kernels may serve none.
+  const auto again = [&](const fuzz::problem& x) {
+    try {
+      return find_difference(x, gpu, core);
+    } catch (const input_error&) {
+      return std::optional<fuzz::difference>();
+    }
+  };
+  const auto differs = [&](const fuzz::problem& x) {
+    return again(x).has_value();
+  };
+  const auto small = differs(p) ? fuzz::shrink(p, differs, 2000) : p;
+  const auto at = again(small);
+  const auto where = at.value_or(found);
+  return (at ? "" : "not again: ") + where.output + " (" +
+         std::to_string(where.row) + ", " + std::to_string(where.col) +
+         "): " + fuzz::to_token(small);
+}
 
 check_list kernel_case_checks() {
   const auto check_of = [](const char* name, const char* clauses,

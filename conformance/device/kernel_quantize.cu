@@ -5,7 +5,8 @@
 //   given   rows: amaxes, columns: every code; amaxes are given
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
 //           first of each tile being it
-//   both    online, rows by the kernel of both orientations
+//   both    online by the kernel of both orientations; columns are held, too,
+//           though not every pair is in them
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/same_bits.hpp"
@@ -37,7 +38,10 @@ struct pairs {
   }
   ZEROULP_HD std::uint32_t element(std::uint32_t row, std::uint32_t col) const {
     const std::uint32_t most = amax(row);
-    const std::uint32_t at = col / tile * fresh + (col % tile + fresh) % tile;
+    // Else neighbours in a column would be one number.
+    const std::uint32_t turn = row * 40503;
+    const std::uint32_t at =
+        col / tile * fresh + (col % tile + fresh) % tile + turn;
     if (!is_online) return at & 0xffff;
     if (col % tile == 0) return most | (col / tile & 1) << 15;
     const std::uint32_t m = at & 0x7fff;

@@ -33,8 +33,8 @@ verdict refused_quantization(const effort&) {
   no("no kind", q, x, y);
   no("null x", good, {nullptr, 100, 200}, y);
   no("misaligned x", good, {nowhere() + 1, 100, 200}, y);
-  no("negative rows", good, codes(-1, 200), y);
-  no("negative columns", good, codes(100, -1), y);
+  no("negative rows", good, codes(-1, 200), {codes(-1, 200), scales_of(2)});
+  no("negative columns", good, codes(100, -1), {codes(100, -1), scales_of(2)});
   no("a short stride", good, {nowhere(), 100, 200, 199}, y);
   no("nothing to write", good, x, {});
   no("null scales", good, x, {codes(100, 200), {}});
