@@ -39,6 +39,12 @@ inline rc::Gen<problem> any_case(target t, const pins& pinned = {}) {
   return rc::gen::shrink(cases, [](const problem& p) { return smaller(p); });
 }
 
+/// Targets of matrices, which kernels serve.
+inline constexpr target matrix_targets[] = {
+    target::quantize, target::pack,     target::retile,
+    target::gemm,     target::swiglu,   target::rms_norm,
+    target::adamw,    target::dispatch, target::combine};
+
 /// Any target.
 inline rc::Gen<target> any_target() {
   return rc::gen::map(rc::gen::inRange(0, target_count),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "conformance/tests/any_case.hpp"
@@ -100,10 +101,7 @@ RC_GTEST_PROP(Cases, PassThroughTokens, ()) {
 }
 
 RC_GTEST_PROP(Cases, DoNotDependOnHowMatricesLie, ()) {
-  const auto t =
-      *rc::gen::element(target::quantize, target::pack, target::retile,
-                        target::gemm, target::swiglu, target::rms_norm,
-                        target::adamw, target::dispatch, target::combine);
+  const auto t = *rc::gen::elementOf(std::to_array(matrix_targets));
   auto p = *any_case(t);
   const auto core = core_opponent();
   p.with.place = placement::dense;

@@ -24,12 +24,7 @@ class Kernels : public testing::TestWithParam<target> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Cases, Kernels,
-                         testing::Values(target::quantize, target::retile,
-                                         target::pack, target::gemm,
-                                         target::swiglu, target::rms_norm,
-                                         target::adamw, target::dispatch,
-                                         target::combine),
+INSTANTIATE_TEST_SUITE_P(Cases, Kernels, testing::ValuesIn(matrix_targets),
                          [](const auto& of) { return info_of(of.param).name; });
 
 TEST_P(Kernels, HaveTheBitsOfTheCore) {
