@@ -54,10 +54,16 @@ gemm_contestant cublaslt(const cublaslt_row& row, role as = role::shown) {
 }
 
 gemm_contestant wgmma(wgmma_loop loop) {
-  constexpr const char* names[] = {"wgmma m64n256k32 alone",
-                                   "wgmma m64n128k32 alone",
-                                   "wgmma alone, promoted 1x128 128x128",
-                                   "wgmma alone, promoted 1x128 1x128"};
+  constexpr const char* names[] = {
+      "wgmma m64n256k32 alone",
+      "wgmma m64n128k32 alone",
+      "wgmma alone, promoted 1x128 128x128",
+      "wgmma fed from the L2, promoted 1x128 128x128",
+      "wgmma fed from memory, promoted 1x128 128x128",
+      "wgmma alone, promoted 1x128 1x128",
+      "wgmma fed from the L2, promoted 1x128 1x128",
+      "wgmma fed from memory, promoted 1x128 1x128",
+  };
   gemm_contestant c{names[static_cast<int>(loop)], gemm_player::wgmma};
   c.loop = loop;
   return c;
@@ -87,7 +93,8 @@ void add_fprop(std::vector<gemm_row>& all) {
          {ours("ours", named("deepgemm.1d2d", bf16)),
           cublaslt(by_blocks, role::first_rival), cublaslt(by_columns),
           cublaslt(by_tensor_fast), cublaslt(by_tensor), cublaslt(in_bf16),
-          wgmma(wgmma_loop::n256), wgmma(wgmma_loop::fprop)},
+          wgmma(wgmma_loop::n256), wgmma(wgmma_loop::fprop),
+          wgmma(wgmma_loop::fprop_fed), wgmma(wgmma_loop::fprop_streamed)},
          x.must,
          1.05 * x.must});
   }
@@ -110,14 +117,16 @@ void add_wgrad(std::vector<gemm_row>& all) {
     recipe r = named("deepgemm.1d1d", row.output);
     if (!row.adds) r.end = epilogue::store;
     for (const std::ptrdiff_t tokens : {4096, 8192, 16384, 32768, 65536}) {
-      all.push_back({row.name,
-                     {4096, 7168, tokens},
-                     row.output,
-                     row.adds,
-                     {ours("ours", r), cublaslt(by_columns, role::first_rival),
-                      wgmma(wgmma_loop::n256), wgmma(wgmma_loop::wgrad)},
-                     1.15,
-                     1.30});
+      all.push_back(
+          {row.name,
+           {4096, 7168, tokens},
+           row.output,
+           row.adds,
+           {ours("ours", r), cublaslt(by_columns, role::first_rival),
+            wgmma(wgmma_loop::n256), wgmma(wgmma_loop::wgrad),
+            wgmma(wgmma_loop::wgrad_fed), wgmma(wgmma_loop::wgrad_streamed)},
+           1.15,
+           1.30});
     }
   }
 }
@@ -202,12 +211,15 @@ void add_intervals(std::vector<gemm_row>& all) {
 
 std::vector<gemm_row> gemm_rows() {
   std::vector<gemm_row> all;
-  all.push_back({"gemm.limit",
-                 {8192, 8192, 8192},
-                 bf16,
-                 false,
-                 {wgmma(wgmma_loop::n256), wgmma(wgmma_loop::n128),
-                  wgmma(wgmma_loop::fprop), wgmma(wgmma_loop::wgrad)}});
+  all.push_back(
+      {"gemm.limit",
+       {8192, 8192, 8192},
+       bf16,
+       false,
+       {wgmma(wgmma_loop::n256), wgmma(wgmma_loop::n128),
+        wgmma(wgmma_loop::fprop), wgmma(wgmma_loop::fprop_fed),
+        wgmma(wgmma_loop::fprop_streamed), wgmma(wgmma_loop::wgrad),
+        wgmma(wgmma_loop::wgrad_fed), wgmma(wgmma_loop::wgrad_streamed)}});
   add_fprop(all);
   add_wgrad(all);
   add_grouped(all);

@@ -44,16 +44,27 @@ void launch_fill(const void* pool, std::uint32_t pool_count, int element_bytes,
 void launch_compare(const void* a, const void* b, std::size_t bytes,
                     unsigned long long* differing, CUstream_st* stream);
 
-/// Loops of wgmma on codes of e4m3 that lie in shared memory, as do the scales:
-/// nothing is copied, nothing stored. Sums without an end, of 64 x n, by two
-/// warp groups; or of 64 x 128, by three, promoted every 128 elements of K
-/// under the scales of Fprop or of Wgrad.
-enum class wgmma_loop : std::uint8_t { n256, n128, fprop, wgrad };
+/// Loops of wgmma on codes of e4m3 in shared memory. Sums without an end, of 64
+/// x n, by two warp groups; or promoted every 128 elements of K under the
+/// scales of Fprop or of Wgrad, which lie in shared memory, 64 x 128 by each of
+/// three warp groups; or that, and one more copies the operands that a wave of
+/// tiles of 192 x 128 needs: `fed`, from the L2, `streamed`, from memory, each
+/// once. Nothing else is copied, nothing stored.
+enum class wgmma_loop : std::uint8_t {
+  n256,
+  n128,
+  fprop,
+  fprop_fed,
+  fprop_streamed,
+  wgrad,
+  wgrad_fed,
+  wgrad_streamed
+};
 
 /// About `work` operations (a multiplication and an addition are two); the
-/// codes come from `codes`, wgmma_bytes of them. Returns how many operations it
-/// is.
-inline constexpr std::size_t wgmma_bytes = 256 << 10;
+/// codes come from `codes`, wgmma_bytes of them, more than the L2 holds.
+/// Returns how many operations it is.
+inline constexpr std::size_t wgmma_bytes = 192 << 20;
 double launch_wgmma(wgmma_loop loop, const void* codes, double work,
                     int multiprocessors, CUstream_st* stream);
 

@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bench_gpu_bulk.cuh"
 #include "bench_gpu_kernels.hpp"
-#include "cuda/ptx.cuh"
 
 namespace zeroulp::program {
 namespace {
+
+namespace ptx = cuda::ptx;
 
 constexpr int stages = 4;
 constexpr int line = 32;  // pieces: chunks start at multiples of 512 bytes
@@ -61,7 +63,7 @@ __device__ uint4 operator^(const uint4& a, const uint4& b) {
 
 template <int Pieces, bool Streaming>
 __global__ void copy_pieces(const uint4* in, uint4* out, chunks c) {
-  cuda::ptx::wait_for_kernels_before();
+  ptx::wait_for_kernels_before();
   const int first = static_cast<int>(threadIdx.x);
   const int step = static_cast<int>(blockDim.x);
   for (std::int64_t k = blockIdx.x; k < c.count; k += gridDim.x) {
@@ -95,72 +97,34 @@ __global__ void copy_pieces(const uint4* in, uint4* out, chunks c) {
   }
 }
 
-__device__ std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
-__device__ void wait(const std::uint64_t* barrier, int parity) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(parity)
-      : "memory");
-}
-
-__device__ void load(const uint4* from, unsigned char* stage, int bytes,
-                     std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                   shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
-  if (bytes == 0) return;
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-      "[%0], [%1], %2, [%3];" ::"r"(shared_address(stage)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
-}
-
-__device__ void store(const unsigned char* stage, uint4* to, int bytes) {
-  asm volatile(
-      "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
-      "r"(shared_address(stage)), "r"(bytes)
-      : "memory");
-}
-
 __global__ void __launch_bounds__(32)
     copy_bulk(const uint4* in, uint4* out, chunks c, int stage_bytes) {
-  cuda::ptx::wait_for_kernels_before();
+  ptx::wait_for_kernels_before();
   extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ std::uint64_t full[stages];
+  __shared__ ptx::barrier full[stages];
   if (threadIdx.x != 0) return;
-  for (auto& barrier : full) {
-    asm volatile(
-        "mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&barrier))
-        : "memory");
-  }
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  for (auto& barrier : full) ptx::initialize(barrier, 1);
+  ptx::fence_barriers();
 
   const auto stage = [&](int n) { return memory + n % stages * stage_bytes; };
   const auto fill = [&](int n) {
     const std::int64_t k = blockIdx.x + std::int64_t{n} * gridDim.x;
     if (k >= c.count) return;
-    load(in + k * c.read, stage(n), c.read_of(k) * 16, &full[n % stages]);
+    const int bytes = c.read_of(k) * 16;
+    auto& barrier = full[n % stages];
+    ptx::arrive_expecting(barrier, static_cast<unsigned>(bytes));
+    if (bytes > 0) copy_in(in + k * c.read, stage(n), bytes, barrier);
   };
   for (int n = 0; n < stages; ++n) fill(n);
   std::int64_t k = blockIdx.x;
   for (int n = 0; k < c.count; ++n, k += gridDim.x) {
-    wait(&full[n % stages], n / stages % 2);
+    ptx::wait(full[n % stages], static_cast<unsigned>(n / stages % 2));
     const int written = c.written_of(k);
     for (int at = 0; at < written; at += c.read) {
-      store(stage(n), out + k * c.written + at, min(c.read, written - at) * 16);
+      copy_out(stage(n), out + k * c.written + at,
+               min(c.read, written - at) * 16);
     }
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    ptx::commit_stores();
     // All but the newest have left their stages.
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
     if (n > 0) fill(n - 1 + stages);
