@@ -56,9 +56,11 @@ __device__ unsigned char* fill_stages(unsigned char* memory,
   const auto at = ptx::address_of(memory);
   auto* const tiles = memory + ((at + 1023) / 1024 * 1024 - at);
   const int first = static_cast<int>(threadIdx.x);
-  for (int i = first; !Shape::fed && i < bytes / 16; i += Shape::threads) {
-    reinterpret_cast<uint4*>(tiles)[i] =
-        reinterpret_cast<const uint4*>(codes)[i];
+  if constexpr (!Shape::fed) {
+    for (int i = first; i < bytes / 16; i += Shape::threads) {
+      reinterpret_cast<uint4*>(tiles)[i] =
+          reinterpret_cast<const uint4*>(codes)[i];
+    }
   }
   auto* const scales = reinterpret_cast<float*>(tiles + bytes);
   for (int i = first; i < Shape::scales; i += Shape::threads) {
