@@ -192,7 +192,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       !is_fp32 && s.n % 8 == 0 && starts_on(16, d.data, d.stride * 2);
   const gemm_instance& x = choose(
       all, groups, s,
-      has_boxes && !adds && groups.kind != gemm_groups::k_ranges && s.k > 0,
+      has_boxes && !adds && groups.kind != gemm_groups::k_ranges && s.k > 128,
       processors);
 
   job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
@@ -224,8 +224,12 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
   }
   job.by_boxes = has_boxes && x.n % 64 == 0;
   if (job.by_boxes) {
-    job.d_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
-                             s.d_matrices, s.m, s.n, d.stride, 16, 64});
+    const auto map_d = [&](int box_rows) {
+      return make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
+                          s.d_matrices, s.m, s.n, d.stride, box_rows, 64});
+    };
+    job.d_map = map_d(16);
+    if (x.flows) job.d_tall_map = map_d(64);
   }
   job.d_words = starts_on(is_fp32 ? 16 : 4, d.data, d.stride * d_bytes);
   job.d = d.data;

@@ -19,7 +19,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     using narrow_small = gemm_shape<1, 1, 56, 4, 4, false, 1>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
-        make_instance<flowing, block_scaling<product>, t>(1140, 1500, 2000),
+        make_instance<flowing, block_scaling<product>, t>(1090, 1400, 2000),
         make_instance<large, block_scaling<product>, t>(1180, 4000),
         make_instance<middle, block_scaling<product>, t>(660, 3700),
         make_instance<narrow, block_scaling<product>, t>(550, 2500),
@@ -28,7 +28,7 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
         make_instance<least, block_scaling<product>, t>(205, 1500),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<flowing, block_scaling<product>, t, true>(1140, 1500,
+        make_instance<flowing, block_scaling<product>, t, true>(1090, 1400,
                                                                 2000),
         make_instance<large, block_scaling<product>, t, true>(1180, 4000),
         make_instance<middle, block_scaling<product>, t, true>(660, 3700),

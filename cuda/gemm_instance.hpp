@@ -12,7 +12,7 @@ struct gemm_instance {
   int m, n;  ///< of a tile
   int threads, shared_bytes;
   /// D flows: it leaves by the copy engine, there are neither C nor ranges of
-  /// K, and K is not 0.
+  /// K, and K is more than 128.
   bool flows;
   /// Tensor clocks, about, of 128 elements of K of a tile, beside them, and
   /// after the last tile: measured once (TUNING.md).

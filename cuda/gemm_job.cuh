@@ -24,8 +24,9 @@ struct gemm_job {
   CUtensorMap a_map, b_map;  ///< boxes of codes: K, rows, matrices
   /// Boxes of scales, if there are any: rows of all matrices, groups of K.
   CUtensorMap a_scale_map, b_scale_map;
-  CUtensorMap d_map;  ///< boxes of D: 64 columns, 16 rows
-  CUtensorMap c_map;  ///< boxes of C: 32 columns, as many rows as a tile
+  CUtensorMap d_map;       ///< boxes of D: 64 columns, 16 rows
+  CUtensorMap d_tall_map;  ///< the same with 64 rows, where D flows
+  CUtensorMap c_map;       ///< boxes of C: 32 columns, as many rows as a tile
   gemm_scales a_scales, b_scales;
   const char* b;  ///< codes
   std::int64_t b_stride;

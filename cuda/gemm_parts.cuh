@@ -171,7 +171,7 @@ struct gemm_output {
     }
   }
 
-  /// `panel`: this warp's, by their numbers. Where D flows it leaves by panels,
+  /// `panel`: this warp's, by their numbers. Where D flows it goes to panels,
   /// but for the rows of a group that end within one. `Unit`: which 64 rows of
   /// its own.
   template <bool Grouped, class Shape, int Unit, int Count, class Panel>
@@ -279,9 +279,9 @@ struct gemm_output {
     }
   }
 
-  /// From row `first` of D on: panel after panel, or, where D flows, all of
-  /// them, without a branch, at which the next tile's products would be awaited
-  /// (C7517).
+  /// From row `first` of D on: panel after panel leaves; where D flows, all are
+  /// written, for the copiers to send, without a branch, at which products
+  /// under way would be awaited (C7517).
   template <class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,
@@ -289,20 +289,11 @@ struct gemm_output {
                                                       const float (&acc)[Count],
                                                       Panel panel) {
     constexpr int count = Count / 32;  // of a unit
-    const bool is_first_lane = threadIdx.x % 32 == 0;
     if constexpr (Shape::flows) {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         write_panel(acc + 32 * i, panel(Unit * count + i));
       }
-      ptx::fence_shared();
-      __syncwarp();
-#pragma unroll
-      for (int i = 0; i < count; ++i) {
-        ptx::store_box_if(is_first_lane, job.d_map, panel(Unit * count + i),
-                          t.column + 64 * i, first, t.d_matrix);
-      }
-      ptx::commit_stores();
     } else {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
@@ -310,7 +301,7 @@ struct gemm_output {
         write_panel(acc + 32 * i, panel(0));
         ptx::fence_shared();
         __syncwarp();
-        if (!is_first_lane) continue;
+        if (threadIdx.x % 32 != 0) continue;
         ptx::store_box(job.d_map, panel(0), t.column + 64 * i, first,
                        t.d_matrix);
         ptx::commit_stores();

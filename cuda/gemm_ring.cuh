@@ -4,6 +4,8 @@
 #ifndef ZEROULP_CUDA_GEMM_RING_CUH_
 #define ZEROULP_CUDA_GEMM_RING_CUH_
 
+#include <type_traits>
+
 #include "cuda/gemm_job.cuh"
 #include "cuda/ptx.cuh"
 
@@ -26,29 +28,26 @@ struct gemm_shape {
   /// Threads that bring operands, and warps that bring scales, in turn: a stage
   /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
-  /// Whether D takes a stage of the ring after the operands, from which it
-  /// leaves while the next tile is under way. Else each warp has one panel, and
-  /// waits until it has left before it writes it again.
+  /// Whether there are panels for the whole of D, from which the copiers send
+  /// it while the next tile is under way. Else each warp has one panel, sends
+  /// it by itself, and waits until it has left before it writes it again.
   static constexpr bool flows = Flows;
 
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
   /// Places in shared memory, from a multiple of 1024: panels of D in BF16, 16
-  /// rows of 128 bytes, one for each warp, then a ring of stages. If D flows
-  /// its other panels are in the stage that it takes.
+  /// rows of 128 bytes of a warp, then a ring of stages.
   static constexpr int panel_bytes = 16 * 128;
   static constexpr int panels = Flows ? rows * n / 64 : 1;  ///< of a warp
-  static constexpr int out_bytes = n % 64 == 0 ? 4 * groups * panel_bytes : 0;
-  static_assert(!Flows || ((panels - 1) * out_bytes == a_bytes + b_bytes &&
-                           a_bytes % out_bytes == 0));
+  static constexpr int out_bytes =
+      n % 64 == 0 ? 4 * groups * panels * panel_bytes : 0;
   static constexpr int scale_bytes = (m + n) * 4;
   static constexpr int stage_bytes = a_bytes + b_bytes + scale_bytes;
   static constexpr int ring_bytes = (227 - 1) * 1024 - 256 - out_bytes;
   static constexpr int stages =
       ring_bytes / stage_bytes > 16 ? 16 : ring_bytes / stage_bytes;
-  /// Else a copier could take a stage's round for the one before; D's stage is
-  /// free after the next two.
-  static_assert(stages >= copiers + (Flows ? 2 : 0));
+  /// Else a copier could take a stage's round for the one before.
+  static_assert(stages >= copiers);
   static constexpr int shared_bytes =
       1024 + out_bytes + stages * stage_bytes + 256;
 
@@ -75,14 +74,10 @@ struct gemm_shared {
     outs = raw + ((at + 1023) / 1024 * 1024 - at);
     ring = outs + Shape::out_bytes;
   }
-  /// A panel of D of one warp, swizzled: the first, or of the stage that D has.
-  __device__ char* panel(int warp, int index = 0, int stage = 0) const {
-    constexpr int size = Shape::panel_bytes;
-    constexpr int in_a = Shape::a_bytes / (size * warps);
-    constexpr int in_b = Shape::b_bytes / (size * warps);
-    if (index == 0) return outs + warp * size;
-    return index <= in_a ? a(stage) + (warp * in_a + index - 1) * size
-                         : b(stage) + (warp * in_b + index - 1 - in_a) * size;
+  /// A panel of D of one warp, swizzled; those of a warp group with the same
+  /// index are one box of D.
+  __device__ char* panel(int warp, int index = 0) const {
+    return outs + (index * warps + warp) * Shape::panel_bytes;
   }
   __device__ char* a(int stage) const { return ring + stage * Shape::a_bytes; }
   __device__ char* b(int stage) const {
@@ -100,6 +95,9 @@ struct gemm_shared {
     return reinterpret_cast<ptx::barrier*>(ring + stages * Shape::stage_bytes);
   }
   __device__ ptx::barrier* free() const { return full() + stages; }
+  /// Of all panels, where D flows.
+  __device__ ptx::barrier& d_full() const { return full()[2 * stages]; }
+  __device__ ptx::barrier& d_free() const { return full()[2 * stages + 1]; }
 };
 
 /// A stage of the ring and the parity of its use.
@@ -154,6 +152,68 @@ __device__ void prefetch_b(const gemm_job& job) {
   }
 }
 
+/// Sends D, where it flows, from its panels: boxes of a warp group's 64 rows
+/// and 64 columns, by each copier in turn, one after each stage of the next
+/// tile that it fills. All at once, they would keep the next operands waiting.
+template <class Shape>
+class panel_sender {
+ public:
+  __device__ panel_sender(const gemm_job& job, const gemm_shared<Shape>& shared,
+                          int which)
+      : job_(job), shared_(shared), which_(which) {}
+
+  /// The next box, if there is one; waits until the panels are written.
+  __device__ void send() {
+    if (box_ >= boxes) return;
+    if (box_ == which_) ptx::wait(shared_.d_full(), parity_);
+    const int group = box_ % Shape::groups, index = box_ / Shape::groups;
+    box_ += Shape::copiers;
+    const int row = tile_.row + (group * Shape::rows + index / across) * 64;
+    const int column = tile_.column + index % across * 64;
+    if (row >= tile_.row_end || column >= job_.n) return;
+    const char* const panel = shared_.panel(4 * group, index);
+    if (tile_.row_end == job_.m || row + 64 <= tile_.row_end) {
+      ptx::store_box(job_.d_tall_map, panel, column, row, tile_.d_matrix);
+    } else {  // The rows of a group end here: what is left, the warps store.
+      for (int i = 0; row + i + 16 <= tile_.row_end; i += 16) {
+        ptx::store_box(job_.d_map, panel + i * 128, column, row + i,
+                       tile_.d_matrix);
+      }
+    }
+    ptx::commit_stores();
+  }
+  /// Sends what is left, and leaves the panels to the tile that comes; then
+  /// goes on to `next`.
+  __device__ void finish(const gemm_tile& next) {
+    if (has_tile_) {
+      while (box_ < boxes) send();
+      ptx::wait_for_stores();
+      ptx::arrive(shared_.d_free());
+      parity_ ^= 1;
+    }
+    has_tile_ = true;
+    tile_ = next;
+    box_ = which_;
+  }
+
+ private:
+  static constexpr int across = Shape::n / 64;
+  static constexpr int boxes = Shape::groups * Shape::panels;
+  const gemm_job& job_;
+  const gemm_shared<Shape>& shared_;
+  gemm_tile tile_{};
+  int which_, box_ = boxes;
+  unsigned parity_ = 0;
+  bool has_tile_ = false;
+};
+/// Where D does not flow, its warps store it.
+struct no_sender {
+  template <class... Any>
+  __device__ explicit no_sender(Any&&...) {}
+  __device__ void send() {}
+  __device__ void finish(const gemm_tile& /*next*/) {}
+};
+
 /// Brings the operands of every tile of this block, by one thread of each
 /// copier.
 template <class Shape, bool Grouped>
@@ -163,6 +223,8 @@ __device__ void copy_operands(const gemm_job& job,
   copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
+  std::conditional_t<Shape::flows, panel_sender<Shape>, no_sender> sender(
+      job, shared, which);
   gemm_tile t{};
   while (schedule.next(job, t)) {
     for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
@@ -178,8 +240,11 @@ __device__ void copy_operands(const gemm_job& job,
         ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
                       t.b_matrix);
       }
+      // From this stage of the tile on, D of the one before is in its panels,
+      // or soon: the stage was free only after that tile's last products.
+      if (k >= (Shape::stages - 1) * Shape::k) sender.send();
     }
-    if constexpr (Shape::flows) leave_stage(shared, turn, at);
+    sender.finish(t);
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
       if (!turn.is_next()) continue;
@@ -190,6 +255,7 @@ __device__ void copy_operands(const gemm_job& job,
                     t.d_matrix);
     }
   }
+  sender.finish(t);
 }
 
 /// Brings the scales of one operand, stage after stage: in boxes, by lane 0,
@@ -266,7 +332,6 @@ __device__ void copy_scales(const gemm_job& job,
       }
       a.advance(), b.advance(), at.advance();
     }
-    if constexpr (Shape::flows) leave_stage(shared, turn, at);
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns) {
       leave_stage(shared, turn, at);

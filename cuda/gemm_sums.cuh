@@ -280,20 +280,17 @@ struct tile_flow : tile_products<Shape, Types> {
     __syncwarp();
     find_scales(column);
   }
-  /// Adds a block of K whose first products are under way; waits for the one
-  /// after it if there are `more`. What can be done before products are there
-  /// is done before.
-  __device__ __forceinline__ void add(tile_acc<Shape>& acc, int column,
-                                      bool more) {
+  /// Adds a block of K whose first products are under way, and goes on to the
+  /// stage after it. `go_on`: once the last products are under way.
+  template <class GoOn>
+  __device__ __forceinline__ void add(tile_acc<Shape>& acc, GoOn go_on) {
     constexpr int last = Shape::rows - 1;
     const int in = at.stage;
     const auto unit = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       const Scaling of = scale[U];
       if constexpr (U == last) {
         at.advance();
-        if (more) this->wait();
-        // Else of D's stage, which has none: begin() finds others.
-        find_scales(column);
+        go_on();
       }
       finish_products(p);
       if constexpr (U == last) free_stage(shared.free()[in]);

@@ -14,12 +14,14 @@
 //
 // While a warp group promotes, another's products, or its own next ones
 // (Shape::partials), keep the tensor core busy. Where D flows (Shape::flows),
-// so do the first products of the next tile in the epilogue:
+// so do its last and the next tile's first products in the epilogue, and the
+// copiers send D:
 //
-//   warp groups     ... the last block of K -> wait for a stage for D and for
-//                   the next tile's first -> its first products -> D into
-//                   panels, most of them in D's stage -> boxes of D (TMA) ->
-//                   the next tile's first block of K -> D's stage is free
+//   warp groups     ... the last block of K: once its last products are under
+//                   way, D of the rows before into panels, if they are free ->
+//                   the next tile's first products -> the rest of D
+//   copying thread  with each stage of the next tile a box of D (TMA); once all
+//                   have left, the panels are free
 //
 // K is never split, and every output sees the same operations in the same order
 // whatever the tile: its bits depend on nothing else. Source: SPEC clauses G1
@@ -35,43 +37,30 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// A warp's panels of D, by their numbers; one is found here and now: later,
-/// and its address takes the uniform registers of the loop before.
-template <class Shape>
-__device__ __forceinline__ auto panels_of(const gemm_shared<Shape>& shared,
-                                          int warp, int stage_of_d) {
-  if constexpr (Shape::flows) {
-    return [&shared, warp, stage_of_d](int i) {
-      return shared.panel(warp, i, stage_of_d);
-    };
-  } else {
-    return [only = shared.panel(warp)](int) { return only; };
-  }
-}
-
 /// Adds C and stores.
 template <class Shape, bool Grouped, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
     int warp, ring_place<Shape::stages>& at, tile_acc<Shape>& acc,
-    std::integer_sequence<int, R...> /*rows*/, int stage_of_d = 0) {
+    std::integer_sequence<int, R...> /*rows*/) {
   const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
-  if constexpr (!Shape::flows) {
-    if (job.c_by_boxes) {
+  if (job.c_by_boxes) {
 #pragma unroll
-      for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
-        ptx::wait(shared.full()[at.stage], at.parity);
-        const char* const c = shared.a(at.stage);
-        (gemm_output::add_stage(c, line + R * 64, j, acc[R]), ...);
-        ptx::fence_shared();
-        free_stage(shared.free()[at.stage]);
-      }
-    } else if (job.c != nullptr) {
-      (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
+    for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
+      ptx::wait(shared.full()[at.stage], at.parity);
+      const char* const c = shared.a(at.stage);
+      (gemm_output::add_stage(c, line + R * 64, j, acc[R]), ...);
+      ptx::fence_shared();
+      free_stage(shared.free()[at.stage]);
     }
+  } else if (job.c != nullptr) {
+    (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
   }
+  // Found here and now: later, and its address takes the uniform registers of
+  // the loop before.
+  const auto panel = [only = shared.panel(warp)](int) { return only; };
   (gemm_output::store<Grouped, Shape, R>(job, t, t.row + line + R * 64, acc[R],
-                                         panels_of(shared, warp, stage_of_d)),
+                                         panel),
    ...);
 }
 
@@ -131,10 +120,11 @@ __device__ void multiply_tiles(const gemm_job& job,
   gemm_output::wait_for_panel();
 }
 
-/// The same where D flows; K is not 0.
+/// The same where D flows; K is more than one block.
 template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_in_flow(const gemm_job& job,
                                  const gemm_shared<Shape>& shared, int warp) {
+  static_assert(Shape::rows == 2);
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{}, next{};
   if (!schedule.next(job, next)) return;
@@ -142,41 +132,50 @@ __device__ void multiply_in_flow(const gemm_job& job,
   ring_place<Shape::stages> at;
   tile_flow<Shape, Types, Scaling> flow{
       {shared, warp, gemm_operands(shared, warp), at}, {}, {}};
-  int held = -1;  // the stage that D leaves from
-  const auto free_held = [&] {
-    if (held < 0) return;
-    gemm_output::wait_for_panel();
-    free_stage(shared.free()[held]);
-  };
+  unsigned parity = 1;  // of the panels
+  const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
   flow.begin(next.column, true);
   for (bool more = true; more;) {
     t = next;
     more = schedule.next(job, next);
     if (more) next_blocks = blocks_of<Shape, Grouped>(next, warp);
     tile_acc<Shape> acc = {};
+    const auto store = [&]<int R>(std::integral_constant<int, R> /*rows*/) {
+      gemm_output::store<Grouped, Shape, R>(
+          job, t, t.row + line + R * 64, acc[R],
+          [&](int i) { return shared.panel(warp, i); });
+    };
     if (!Grouped || blocks > 0) {
-      flow.add(acc, t.column, blocks > 1);
-      free_held();
-      for (int k = 1; k < blocks; ++k) {
+      const auto go_on = [&] {
+        flow.wait();
+        flow.find_scales(t.column);
+      };
+      flow.add(acc, go_on);
+      for (int k = 2; k < blocks; ++k) {
         flow.start_first();
-        flow.add(acc, t.column, k + 1 < blocks);
+        flow.add(acc, go_on);
       }
+      // Else the last block's descriptors and the loop's share uniform
+      // registers, which are then moved in the loop.
+      at.stage = ptx::of_lane_0(at.stage);
+      flow.start_first();
+      flow.add(acc, [&] {
+        ptx::wait(shared.d_free(), parity);
+        store(std::integral_constant<int, 0>());
+      });
     } else {
       finish_products(flow.p);
-      free_held();
       pass_over(shared, blocks, at);
+      ptx::wait(shared.d_free(), parity);
     }
-    flow.wait();
-    held = at.stage;
-    at.advance();
     blocks = next_blocks;
     flow.begin(next.column, more);
-    finish_tile<Shape, Grouped>(job, t, shared, warp, at, acc,
-                                std::make_integer_sequence<int, Shape::rows>(),
-                                held);
+    store(std::integral_constant<int, 1>());
+    ptx::fence_shared();
+    free_stage(shared.d_full());
+    parity ^= 1;
   }
   finish_products(flow.p);
-  gemm_output::wait_for_panel();
 }
 
 }  // namespace detail
@@ -194,6 +193,10 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     for (int i = 0; i < Shape::stages; ++i) {
       ptx::initialize(shared.full()[i], Scaling::b_rows == 0 ? 1 : 1 + 32);
       ptx::initialize(shared.free()[i], multipliers * detail::freeing_lanes);
+    }
+    if constexpr (Shape::flows) {
+      ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
+      ptx::initialize(shared.d_free(), Shape::copiers);
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);

@@ -158,18 +158,6 @@ __device__ inline void store_box(const CUtensorMap& map, const void* from,
       "r"(address_of(from)), "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
-/// The same if `is_wanted`, without a branch.
-__device__ inline void store_box_if(bool is_wanted, const CUtensorMap& map,
-                                    const void* from, int column, int row,
-                                    int matrix) {
-  asm volatile(
-      "{\n.reg .pred wanted;\nsetp.ne.b32 wanted, %5, 0;\n"
-      "@wanted cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, "
-      "%3, %4}], [%1];\n}" ::"l"(&map),
-      "r"(address_of(from)), "r"(column), "r"(row), "r"(matrix),
-      "r"(static_cast<int>(is_wanted))
-      : "memory");
-}
 __device__ inline void commit_stores() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
