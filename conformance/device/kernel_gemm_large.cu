@@ -259,10 +259,11 @@ verdict check_wide(const effort& e) {
   return v;
 }
 
-/// Tiles whose D takes a stage of the ring, three waves of them where there are
-/// 132 multiprocessors, also of a D that leaves slowly; then in groups, of
-/// which some warps have no rows; then so many, of so few blocks of K, that D
-/// leaves later than the next tile is there.
+/// Tiles whose D leaves while the next is under way, from two blocks of K on,
+/// three waves of them where there are 132 multiprocessors, also of a D that
+/// leaves slowly; then in groups, of which some warps have no rows; then so
+/// many, of so few blocks of K, that D leaves later than the next tile is
+/// there.
 verdict check_short(const effort& e) {
   verdict v;
   auto r = recipe_called("deepgemm.1d2d");
@@ -272,18 +273,18 @@ verdict check_short(const effort& e) {
     v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k}, {},
                     {0, on_host});
   };
-  for (const std::ptrdiff_t k : {1, 128, 300, 513, 1400}) {
+  for (const std::ptrdiff_t k : {1, 128, 129, 300, 513, 1400}) {
     hold(2312, k);
     hold(2312, k, true);
   }
-  for (const std::ptrdiff_t k : {1, 257, 700}) {
+  for (const std::ptrdiff_t k : {1, 200, 257, 700}) {
     v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 8, 2500, 9208, k},
                     {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
     v += hold_large(r, e4m3, e4m3, {gemm_groups::first_rows, 6, 400, 9224, k},
                     {400, 0, 128, 129, 256, 300});
   }
   const std::uint64_t count = cases(e, 6, 20);
-  for (std::uint64_t i = 0; i < count; ++i) hold(18432, 1);
+  for (std::uint64_t i = 0; i < count; ++i) hold(18432, 129);
   return v;
 }
 
