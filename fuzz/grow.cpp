@@ -9,24 +9,11 @@ problem repeated(const problem& p, std::ptrdiff_t m, std::ptrdiff_t n) {
     const std::ptrdiff_t length = length_of(p, dimension);
     return length == 0 ? 0 : std::max(length, wanted);
   };
-  const std::ptrdiff_t rows = length_for('m', m), cols = length_for('n', n);
-  const auto source = [&p](const axis& a, std::ptrdiff_t at) {
-    if ((a.name != 'm' && a.name != 'n') || a.group == 0) return at;
-    return at * a.group % length_of(p, a.name) / a.group;
-  };
-  const auto specs = info_of(p.what).operands(p.with);
-  problem q = p;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].optional && p.in[i].rows == 0) continue;
-    matrix& x = q.in[i];
-    x = make_operand(specs[i], rows, cols, length_of(p, 'k'));
-    for (std::ptrdiff_t r = 0; r < x.rows; ++r) {
-      for (std::ptrdiff_t c = 0; c < x.cols; ++c) {
-        x(r, c) = p.in[i](source(specs[i].rows, r), source(specs[i].cols, c));
-      }
-    }
-  }
-  return q;
+  return rearranged(p, length_for('m', m), length_for('n', n),
+                    length_of(p, 'k'), [&p](char dimension, std::ptrdiff_t at) {
+                      return dimension == 'k' ? at
+                                              : at % length_of(p, dimension);
+                    });
 }
 
 problem grown(const problem& p, counter_rng& rng) {

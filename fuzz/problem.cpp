@@ -106,6 +106,28 @@ matrix make_operand(const operand_spec& spec, std::ptrdiff_t m,
           extent(spec.cols, m, n, k), fill};
 }
 
+problem rearranged(
+    const problem& p, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
+    const std::function<std::ptrdiff_t(char, std::ptrdiff_t)>& source) {
+  const auto specs = info_of(p.what).operands(p.with);
+  const auto place = [&](const axis& a, std::ptrdiff_t at) {
+    if (a.name == 0 || a.group == 0) return at;
+    return source(a.name, at * a.group) / a.group;
+  };
+  problem q = p;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i].optional && p.in[i].rows == 0) continue;
+    matrix& x = q.in[i];
+    x = make_operand(specs[i], m, n, k);
+    for (std::ptrdiff_t r = 0; r < x.rows; ++r) {
+      for (std::ptrdiff_t c = 0; c < x.cols; ++c) {
+        x(r, c) = p.in[i](place(specs[i].rows, r), place(specs[i].cols, c));
+      }
+    }
+  }
+  return q;
+}
+
 std::string refuse_operands(const problem& p) {
   const auto specs = info_of(p.what).operands(p.with);
   if (specs.size() != p.in.size()) {

@@ -197,6 +197,13 @@ std::ptrdiff_t length_of(const problem& p, char dimension);
 matrix make_operand(const operand_spec& spec, std::ptrdiff_t m,
                     std::ptrdiff_t n, std::ptrdiff_t k, std::uint64_t fill = 0);
 
+/// Returns `p` with dimensions of these lengths, in which element i is what
+/// source(dimension, i) was; for a group, what the group of that was, i being
+/// its first. Operands that are absent stay so.
+problem rearranged(
+    const problem& p, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
+    const std::function<std::ptrdiff_t(char, std::ptrdiff_t)>& source);
+
 /// Returns what is wrong with a problem's operands: number, shapes, codes out
 /// of range; "" if nothing.
 std::string refuse_operands(const problem& p);

@@ -179,27 +179,13 @@ int cost_of(format f, std::uint64_t code) {
 
 problem cut(const problem& p, char dimension, std::ptrdiff_t begin,
             std::ptrdiff_t count) {
-  const auto specs = info_of(p.what).operands(p.with);
-  problem q = p;
   const auto length = [&](char name) {
     return length_of(p, name) - (name == dimension ? count : 0);
   };
-  const auto source = [&](axis a, std::ptrdiff_t at) {
-    if (a.name != dimension || a.group == 0) return at;
-    const std::ptrdiff_t first = at * a.group;
-    return (first < begin ? first : first + count) / a.group;
-  };
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    if (specs[i].optional && p.in[i].rows == 0) continue;
-    q.in[i] = make_operand(specs[i], length('m'), length('n'), length('k'));
-    for (std::ptrdiff_t r = 0; r < q.in[i].rows; ++r) {
-      for (std::ptrdiff_t c = 0; c < q.in[i].cols; ++c) {
-        q.in[i](r, c) =
-            p.in[i](source(specs[i].rows, r), source(specs[i].cols, c));
-      }
-    }
-  }
-  return q;
+  return rearranged(p, length('m'), length('n'), length('k'),
+                    [&](char name, std::ptrdiff_t at) {
+                      return name != dimension || at < begin ? at : at + count;
+                    });
 }
 
 problem shrink(problem p, const predicate& fails, int tries) {

@@ -80,10 +80,72 @@ const chain_matrix& chain::make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
 
 namespace {
 
-class aligned_chain : public chain {
+/// What both chains have: matrices, and two runs of calls.
+class training_chain : public chain {
+ protected:
+  training_chain(const chain_setting& s, std::uint64_t stream)
+      : chain(room_of(s)),
+        m(s.m),
+        n(s.n),
+        scale(s.scale),
+        rng(s.seed, stream) {}
+
+  /// SwiGLU of `in` by itself, forward and backward; dg to numbers.
+  void run_swiglu(cudaStream_t stream, const step& before,
+                  const chain_matrix& in, cuda::matrix h_again,
+                  const chain_matrix& out) const {
+    const quantizer rows = quantizer_of(bf16, e4m3, scale, row);
+    const swiglu_layer layer{rows, rows};
+    before({&in});
+    cuda::swiglu_forward(layer, in.view(), in.view(), h.view(),
+                         h_codes.quantized(), g_cache.quantized(),
+                         u_cache.quantized(), stream);
+    before({&h, &g_cache, &u_cache});
+    cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
+                          u_cache.input(), h_again, dg.view(), du.view(),
+                          dg_codes.quantized(), du_codes.quantized(), stream);
+    before({&dg_codes});
+    cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
+                     out.view(), stream);
+  }
+  /// Rows to experts and back, to sums.
+  void run_experts(cudaStream_t stream, const step& before, const quantizer& q,
+                   combine_rule rule, const chain_matrix& in) const {
+    before({&in, &numbers});
+    cuda::dispatch(q, in.view(), numbers.numbers(), sent.quantized(), stream);
+    before({&sent});
+    cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
+                     received.view(), stream);
+    before({&received, &slots});
+    cuda::combine(rule, received.view(), slots.numbers(), {}, sums.view(),
+                  stream);
+  }
+
+  std::ptrdiff_t m, n;
+  scale_kind scale;
+  counter_rng rng;
+  const chain_matrix &x = make_numbers(m, n, rng), &w = make_numbers(1, n, rng),
+                     &slots = make_row_numbers(m, 2, m, rng),
+                     &numbers = make_row_numbers(m, 1, m, rng);
+  const chain_matrix &moment = make(role::updated, m, n, 2),
+                     &second = make(role::updated, m, n, 2),
+                     &weights = make(role::updated, m, n, 4);
+  const chain_matrix &y = make(m, n, 2), &rstd = make(m, 1, 4),
+                     &y_codes = make(m, n, 1), &h = make(m, n, 2),
+                     &h_codes = make(m, n, 1), &g_cache = make(m, n, 1),
+                     &u_cache = make(m, n, 1), &dg = make(m, n, 2),
+                     &du = make(m, n, 2), &dg_codes = make(m, n, 1),
+                     &du_codes = make(m, n, 1), &z = make(m, n, 2),
+                     &both = make(m, n, 1), &turned = make(n, m, 1),
+                     &retiled = make(n, m, 1), &again = make(m, n, 2),
+                     &sent = make(m, n, 1), &received = make(m, n, 2),
+                     &sums = make(m, n, 2), &copy = make(m, n, 2),
+                     &unpacked = make(m, n, 2);
+};
+
+class aligned_chain : public training_chain {
  public:
-  explicit aligned_chain(const chain_setting& s)
-      : chain(room_of(s)), m(s.m), n(s.n), scale(s.scale), rng(s.seed, 31) {}
+  explicit aligned_chain(const chain_setting& s) : training_chain(s, 31) {}
 
   void run(cudaStream_t stream, const step& before) const override {
     const quantizer rows = quantizer_of(bf16, e4m3, scale, row);
@@ -91,7 +153,6 @@ class aligned_chain : public chain {
     const quantizer whole = quantizer_of(bf16, e4m3, scale, {0, 0});
     const quantizer powers = quantizer_of(bf16, e4m3, scale_kind::pow2, row);
     const quantizer twelve = quantizer_of(bf16, e5m6, scale_kind::pow2, row);
-    const swiglu_layer layer{rows, rows};
     before({&x, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, x.view(), w.view(), y.view(), {},
                    {}, stream);
@@ -118,26 +179,8 @@ class aligned_chain : public chain {
     before({&back});
     cuda::dequantize(e4m3, block, back.view(), back.scale_view(), bf16,
                      again.view(), stream);
-    before({&again});
-    cuda::swiglu_forward(layer, again.view(), again.view(), h.view(),
-                         h_codes.quantized(), g_cache.quantized(),
-                         u_cache.quantized(), stream);
-    before({&h, &g_cache, &u_cache});
-    cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
-                          u_cache.input(), {}, dg.view(), du.view(),
-                          dg_codes.quantized(), du_codes.quantized(), stream);
-    before({&dg_codes});
-    cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
-                     gradients.view(), stream);
-    before({&gradients, &numbers});
-    cuda::dispatch(powers, gradients.view(), numbers.numbers(),
-                   sent.quantized(), stream);
-    before({&sent});
-    cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
-                     received.view(), stream);
-    before({&received, &slots});
-    cuda::combine(combine_rule::fp32_slots, received.view(), slots.numbers(),
-                  {}, sums.view(), stream);
+    run_swiglu(stream, before, again, {}, gradients);
+    run_experts(stream, before, powers, combine_rule::fp32_slots, gradients);
     before({&sums, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, sums.view(), w.view(),
                    normal.view(), rstd.words(), normal_codes.quantized(),
@@ -166,39 +209,19 @@ class aligned_chain : public chain {
   }
 
  private:
-  std::ptrdiff_t m, n;
-  scale_kind scale;
-  counter_rng rng;
-  const chain_matrix &x = make_numbers(m, n, rng), &w = make_numbers(1, n, rng),
-                     &slots = make_row_numbers(m, 2, m, rng),
-                     &numbers = make_row_numbers(m, 1, m, rng);
-  const chain_matrix &moment = make(role::updated, m, n, 2),
-                     &second = make(role::updated, m, n, 2),
-                     &weights = make(role::updated, m, n, 4);
-  const chain_matrix &y = make(m, n, 2), &y_codes = make(m, n, 1),
-                     &z = make(m, n, 2), &both = make(m, n, 1),
-                     &turned = make(n, m, 1), &retiled = make(n, m, 1),
-                     &zt = make(n, m, 2), &blocked = make(n, m, 1),
+  const chain_matrix &zt = make(n, m, 2), &blocked = make(n, m, 1),
                      &blocked_t = make(m, n, 1), &back = make(m, n, 1),
-                     &again = make(m, n, 2), &h = make(m, n, 2),
-                     &h_codes = make(m, n, 1), &g_cache = make(m, n, 1),
-                     &u_cache = make(m, n, 1), &dg = make(m, n, 2),
-                     &du = make(m, n, 2), &dg_codes = make(m, n, 1),
-                     &du_codes = make(m, n, 1), &gradients = make(m, n, 2),
-                     &sent = make(m, n, 1), &received = make(m, n, 2),
-                     &sums = make(m, n, 2), &normal = make(m, n, 2),
-                     &rstd = make(m, 1, 4), &normal_codes = make(m, n, 1),
-                     &peak = make(1, 1, 4), &amax = make(m, n, 1),
-                     &gradient = make(m, n, 2), &copy = make(m, n, 2),
+                     &gradients = make(m, n, 2), &normal = make(m, n, 2),
+                     &normal_codes = make(m, n, 1), &peak = make(1, 1, 4),
+                     &amax = make(m, n, 1), &gradient = make(m, n, 2),
                      &wide = make(m, n, 2),
                      &packed = make(m, packed_bytes(n), 1),
-                     &unpacked = make(m, n, 2), &narrow = make(n, m, 1);
+                     &narrow = make(n, m, 1);
 };
 
-class odd_chain : public chain {
+class odd_chain : public training_chain {
  public:
-  explicit odd_chain(const chain_setting& s)
-      : chain(room_of(s)), m(s.m), n(s.n), scale(s.scale), rng(s.seed, 32) {}
+  explicit odd_chain(const chain_setting& s) : training_chain(s, 32) {}
 
   void run(cudaStream_t stream, const step& before) const override {
     const quantizer rows = quantizer_of(bf16, e4m3, scale, row);
@@ -206,37 +229,18 @@ class odd_chain : public chain {
     const quantizer rows_of_fp32 = quantizer_of(fp32, e4m3, scale, row);
     const quantizer blocks_of_fp32 = quantizer_of(fp32, e4m3, scale, block);
     const quantizer twelve = quantizer_of(fp32, e5m6, scale, row);
-    const swiglu_layer layer{rows, rows};
     const swiglu_layer of_fp32{blocks_of_fp32, rows_of_fp32};
     before({&x, &w});
     cuda::rms_norm({bf16, bf16, eps, rows}, x.view(), w.view(), y.view(),
                    rstd.words(), y_codes.quantized(), stream);
-    before({&y});
-    cuda::swiglu_forward(layer, y.view(), y.view(), h.view(),
-                         h_codes.quantized(), g_cache.quantized(),
-                         u_cache.quantized(), stream);
-    before({&h, &g_cache, &u_cache});
-    cuda::swiglu_backward(layer, bf16, h.view(), g_cache.input(),
-                          u_cache.input(), h_again.view(), dg.view(), du.view(),
-                          dg_codes.quantized(), du_codes.quantized(), stream);
-    before({&dg_codes});
-    cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
-                     z.view(), stream);
+    run_swiglu(stream, before, y, h_again.view(), z);
     before({&z});
     cuda::quantize(columns, z.view(), {down.view(), down_scales.as_scales()},
                    {}, stream);
     before({&down, &down_scales});
     cuda::dequantize(e5m2, column, down.view(), down_scales.as_scales(), bf16,
                      again.view(), stream);
-    before({&again, &numbers});
-    cuda::dispatch(rows, again.view(), numbers.numbers(), sent.quantized(),
-                   stream);
-    before({&sent});
-    cuda::dequantize(e4m3, row, sent.view(), sent.scale_view(), bf16,
-                     received.view(), stream);
-    before({&received, &slots});
-    cuda::combine(combine_rule::bf16_hops, received.view(), slots.numbers(), {},
-                  sums.view(), stream);
+    run_experts(stream, before, rows, combine_rule::bf16_hops, again);
     before({&sums, &moment, &second, &weights});
     cuda::adamw({factors, bf16, bf16, rounding::stochastic, 7, 0}, sums.view(),
                 moment.view(), second.view(), weights.view(), copy.view(),
@@ -275,34 +279,14 @@ class odd_chain : public chain {
   }
 
  private:
-  std::ptrdiff_t m, n;
-  scale_kind scale;
-  counter_rng rng;
-  const chain_matrix &x = make_numbers(m, n, rng), &w = make_numbers(1, n, rng),
-                     &slots = make_row_numbers(m, 2, m, rng),
-                     &numbers = make_row_numbers(m, 1, m, rng);
-  const chain_matrix &moment = make(role::updated, m, n, 2),
-                     &second = make(role::updated, m, n, 2),
-                     &weights = make(role::updated, m, n, 4);
-  const chain_matrix &y = make(m, n, 2), &rstd = make(m, 1, 4),
-                     &y_codes = make(m, n, 1), &h = make(m, n, 2),
-                     &h_codes = make(m, n, 1), &g_cache = make(m, n, 1),
-                     &u_cache = make(m, n, 1), &h_again = make(m, n, 2),
-                     &dg = make(m, n, 2), &du = make(m, n, 2),
-                     &dg_codes = make(m, n, 1), &du_codes = make(m, n, 1),
-                     &z = make(m, n, 2), &down = make(m, n, 1),
+  const chain_matrix &h_again = make(m, n, 2), &down = make(m, n, 1),
                      &down_scales = make(ceil_div(m, tile), n, 4),
-                     &again = make(m, n, 2), &sent = make(m, n, 1),
-                     &received = make(m, n, 2), &sums = make(m, n, 2),
-                     &copy = make(m, n, 2), &normal = make(m, n, 4),
-                     &normal_rstd = make(m, 1, 4), &hidden = make(m, n, 4),
-                     &blocked = make(m, n, 1), &blocked_t = make(n, m, 1),
-                     &wide_dg = make(m, n, 4), &wide_du = make(m, n, 4),
-                     &both = make(m, n, 1), &turned = make(n, m, 1),
-                     &retiled = make(n, m, 1), &numbers_t = make(n, m, 4),
+                     &normal = make(m, n, 4), &normal_rstd = make(m, 1, 4),
+                     &hidden = make(m, n, 4), &blocked = make(m, n, 1),
+                     &blocked_t = make(n, m, 1), &wide_dg = make(m, n, 4),
+                     &wide_du = make(m, n, 4), &numbers_t = make(n, m, 4),
                      &wide = make(n, m, 2), &back = make(m, n, 2),
-                     &packed = make(m, packed_word_bytes(n), 1),
-                     &unpacked = make(m, n, 2);
+                     &packed = make(m, packed_word_bytes(n), 1);
 };
 
 }  // namespace

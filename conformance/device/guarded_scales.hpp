@@ -1,5 +1,6 @@
 // Defines `guarded_scales`: scales in device memory, in any layout, whose
-// surroundings must stay as they were.
+// surroundings must stay as they were; and `hold_twice`: what a kernel writes
+// against what it must.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
@@ -89,6 +90,36 @@ inline void compare_codes(const std::string& what, codes_in got, codes_in right,
         return what + text;
       });
     }
+  }
+}
+
+/// An output on the device and what it must hold; scales if it has any.
+struct held_output {
+  guarded_matrix& codes;
+  codes_in right;
+  guarded_scales* scales = nullptr;
+  codes_in right_scales = {};
+  const char* suffix = "";  ///< to what it is called
+
+  void compare(const std::string& what, verdict& v) const {
+    word_matrix got(right.rows, right.cols);
+    codes.download(got.view());
+    compare_codes(what + suffix, got.view(), right, v);
+    if (scales == nullptr) return;
+    v.count(scales->differences(right_scales) == 0,
+            [&] { return what + suffix + ": scales"; });
+  }
+};
+
+/// Computes twice, and compares all outputs after each time.
+template <class Compute>
+void hold_twice(const std::string& what,
+                const std::vector<held_output>& outputs, Compute compute,
+                verdict& v) {
+  for (int run = 0; run < 2; ++run) {
+    compute();
+    finish_kernel();
+    for (const held_output& out : outputs) out.compare(what, v);
   }
 }
 

@@ -33,10 +33,9 @@ word_matrix packed_on_host(cuda::packing how, word_matrix& codes) {
   return out;
 }
 
-void check_packing(cuda::packing how, const placed_shape& s, counter_rng& rng,
-                   verdict& v) {
-  // Bits above a code's are ignored.
-  word_matrix any = random_words(s.rows, s.cols, 16, rng);
+/// `any`: codes below any bits, which are ignored.
+void check_packing(cuda::packing how, const placed_shape& s,
+                   const word_matrix& any, verdict& v) {
   word_matrix codes = any;
   for (auto& code : codes.words) code &= 0xfff;
   word_matrix right = packed_on_host(how, codes);
@@ -44,47 +43,36 @@ void check_packing(cuda::packing how, const placed_shape& s, counter_rng& rng,
   guarded_matrix packed(right.rows, right.cols, 1, s.out);
   guarded_matrix out(s.rows, s.cols, 2, s.in);
   in.upload(any.view());
-  for (int run = 0; run < 2; ++run) {
-    cuda::pack(how, in.view(), packed.view());
-    finish_kernel();
-    word_matrix got(right.rows, right.cols);
-    packed.download(got.view());
-    compare_codes("packed, " + s.name(), got.view(), right.view(), v);
-  }
+  hold_twice(
+      "packed, " + s.name(), {{packed, right.view()}},
+      [&] { cuda::pack(how, in.view(), packed.view()); }, v);
   packed.upload(right.view());
-  for (int run = 0; run < 2; ++run) {
-    cuda::unpack(how, packed.view(), out.view());
-    finish_kernel();
-    word_matrix got(s.rows, s.cols);
-    out.download(got.view());
-    compare_codes("unpacked, " + s.name(), got.view(), codes.view(), v);
-  }
+  hold_twice(
+      "unpacked, " + s.name(), {{out, codes.view()}},
+      [&] { cuda::unpack(how, packed.view(), out.view()); }, v);
 }
 
 verdict check_pack(cuda::packing how, const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 5);
-  for (const auto& s : placed_shapes(e)) check_packing(how, s, rng, v);
-  // Every code in every place of eight, and what a warp moves, and less.
+  const auto check_random = [&](const placed_shape& s) {
+    check_packing(how, s, random_words(s.rows, s.cols, 16, rng), v);
+  };
+  for (const auto& s : placed_shapes(e)) check_random(s);
+  // What a warp moves, and less.
   for (const std::ptrdiff_t cols : {1023, 1024, 1025, 2056}) {
     for (const margins at : {margins{}, margins{0, 8}, margins{1, 0}}) {
-      check_packing(how, {e.level == 0 ? 3 : 33, cols, at, at}, rng, v);
+      check_random({e.level == 0 ? 3 : 33, cols, at, at});
     }
   }
+  // Every code in every place of eight.
   word_matrix codes(8, 4096);
   for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < codes.cols; ++j) {
       codes.view()(i, j) = static_cast<std::uint32_t>(i + j) & 0xfff;
     }
   }
-  word_matrix right = packed_on_host(how, codes);
-  guarded_matrix in(8, 4096, 2), packed(right.rows, right.cols, 1);
-  in.upload(codes.view());
-  cuda::pack(how, in.view(), packed.view());
-  finish_kernel();
-  word_matrix got(right.rows, right.cols);
-  packed.download(got.view());
-  compare_codes("every code packed", got.view(), right.view(), v);
+  check_packing(how, {codes.rows, codes.cols, {}, {}}, codes, v);
   return v;
 }
 
@@ -103,17 +91,14 @@ void check_transposed(format f, scale_layout from, scale_layout to,
   guarded_scales out_scales(to, scales.cols, scales.rows, {1, 0});
   in.upload(codes.view());
   word_matrix read = in_scales.upload(scales.view());
-  const std::string what = "transposed " + name_of(f) + ", " + s.name();
-  for (int run = 0; run < 2; ++run) {
-    cuda::transpose(f, in.view(), in_scales.view(),
-                    {out.view(), out_scales.view()});
-    finish_kernel();
-    word_matrix got(s.cols, s.rows);
-    out.download(got.view());
-    compare_codes(what, got.view(), codes.view().transposed(), v);
-    v.count(out_scales.differences(read.view().transposed()) == 0,
-            [&] { return what + ": scales"; });
-  }
+  hold_twice(
+      "transposed " + name_of(f) + ", " + s.name(),
+      {{out, codes.view().transposed(), &out_scales, read.view().transposed()}},
+      [&] {
+        cuda::transpose(f, in.view(), in_scales.view(),
+                        {out.view(), out_scales.view()});
+      },
+      v);
 }
 
 verdict check_transpose(const effort& e) {
@@ -157,15 +142,15 @@ void check_dequantized(format from, format to, group_shape group,
           static_cast<std::uint32_t>(recode(fp32, word, bf16, {}, cuda_nosat));
     }
   }
-  for (int run = 0; run < 2; ++run) {
-    cuda::dequantize(from, group, in.view(), in_scales.view(), to, out.view());
-    finish_kernel();
-    word_matrix got(s.rows, s.cols);
-    out.download(got.view());
-    compare_codes(name_of(from) + " to " + name_of(to) + ", " + name_of(group) +
-                      ", " + s.name(),
-                  got.view(), right.view(), v);
-  }
+  hold_twice(
+      name_of(from) + " to " + name_of(to) + ", " + name_of(group) + ", " +
+          s.name(),
+      {{out, right.view()}},
+      [&] {
+        cuda::dequantize(from, group, in.view(), in_scales.view(), to,
+                         out.view());
+      },
+      v);
 }
 
 verdict check_dequantize(const effort& e) {

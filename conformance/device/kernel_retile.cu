@@ -45,17 +45,14 @@ void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
       right_scales(s.cols, ceil_div(s.rows, tile));
   engine::retile(r, codes.view(), read.view(), right.view(),
                  right_scales.view());
-  const std::string name = name_of(r) + ", " + what + ", " + s.name();
-  for (int run = 0; run < 2; ++run) {
-    cuda::retile(r, in.view(), in_scales.view(),
-                 {out.view(), out_scales.view()});
-    finish_kernel();
-    word_matrix got(s.cols, s.rows);
-    out.download(got.view());
-    compare_codes(name, got.view(), right.view(), v);
-    v.count(out_scales.differences(right_scales.view()) == 0,
-            [&] { return name + ": scales"; });
-  }
+  hold_twice(
+      name_of(r) + ", " + what + ", " + s.name(),
+      {{out, right.view(), &out_scales, right_scales.view()}},
+      [&] {
+        cuda::retile(r, in.view(), in_scales.view(),
+                     {out.view(), out_scales.view()});
+      },
+      v);
 }
 
 /// What the numbers of a matrix are like.

@@ -57,6 +57,7 @@ check_list silicon_division_checks();
 // The kernels.
 check_list kernel_case_checks();
 check_list kernel_quantize_checks();
+check_list kernel_quantize_pair_checks();
 check_list kernel_retile_checks();
 // Packing, transposed weights, dequantization.
 check_list kernel_pack_checks();

@@ -15,7 +15,8 @@ namespace {
 check_list kernel_checks() {
   check_list all;
   for (const auto& list :
-       {kernel_case_checks(), kernel_quantize_checks(), kernel_retile_checks(),
+       {kernel_case_checks(), kernel_quantize_checks(),
+        kernel_quantize_pair_checks(), kernel_retile_checks(),
         kernel_pack_checks(), kernel_refusal_checks(), kernel_training_checks(),
         kernel_adamw_checks(), kernel_gemm_checks(), kernel_whole_checks(),
         kernel_in_turn_checks()}) {
