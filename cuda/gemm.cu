@@ -189,11 +189,12 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                  : gemm_by_matrix(wanted);
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
   const bool has_boxes =
-      !is_fp32 && s.n % 8 == 0 && starts_on(16, d.data, d.stride * 2);
-  const gemm_instance& x = choose(
-      all, groups, s,
-      has_boxes && !adds && groups.kind != gemm_groups::k_ranges && s.k > 128,
-      processors);
+      s.n * d_bytes % 16 == 0 && starts_on(16, d.data, d.stride * d_bytes);
+  const gemm_instance& x =
+      choose(all, groups, s,
+             has_boxes && !is_fp32 && !adds &&
+                 groups.kind != gemm_groups::k_ranges && s.k > 128,
+             processors);
 
   job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
   job.b_once = groups.kind == gemm_groups::none && s.m <= 64;
@@ -222,14 +223,16 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                         map_scales(q, job.b_scales, s.b_matrices * s.n,
                                    k_groups, x.n, job.b_scale_map);
   }
-  job.by_boxes = has_boxes && x.n % 64 == 0;
+  job.by_boxes = has_boxes && (is_fp32 ? x.sends : x.n % 64 == 0);
   if (job.by_boxes) {
     const auto map_d = [&](int box_rows) {
-      return make_map(q, {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d.data,
-                          s.d_matrices, s.m, s.n, d.stride, box_rows, 64});
+      return make_map(q, {is_fp32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                  : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                          d_bytes, d.data, s.d_matrices, s.m, s.n, d.stride,
+                          box_rows, 128 / d_bytes});
     };
     job.d_map = map_d(16);
-    if (x.flows) job.d_tall_map = map_d(64);
+    if (x.sends) job.d_tall_map = map_d(64);
   }
   job.d_words = starts_on(is_fp32 ? 16 : 4, d.data, d.stride * d_bytes);
   job.d = d.data;

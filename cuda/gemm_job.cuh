@@ -24,8 +24,8 @@ struct gemm_job {
   CUtensorMap a_map, b_map;  ///< boxes of codes: K, rows, matrices
   /// Boxes of scales, if there are any: rows of all matrices, groups of K.
   CUtensorMap a_scale_map, b_scale_map;
-  CUtensorMap d_map;       ///< boxes of D: 64 columns, 16 rows
-  CUtensorMap d_tall_map;  ///< the same with 64 rows, where D flows
+  CUtensorMap d_map;       ///< boxes of D: 128 bytes of 16 rows
+  CUtensorMap d_tall_map;  ///< the same with 64 rows, where D is sent
   CUtensorMap c_map;       ///< boxes of C: 32 columns, as many rows as a tile
   gemm_scales a_scales, b_scales;
   const char* b;  ///< codes
@@ -43,7 +43,7 @@ struct gemm_job {
   unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
   bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;
-  bool by_boxes;    ///< d_map is there: D is BF16
+  bool by_boxes;    ///< d_map is there
   bool d_words;     ///< D takes two elements of BF16 at once, four of FP32
   bool c_by_boxes;  ///< c_map is there
 };

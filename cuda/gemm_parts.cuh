@@ -171,9 +171,9 @@ struct gemm_output {
     }
   }
 
-  /// `panel`: this warp's, by their numbers. Where D flows it goes to panels,
-  /// but for the rows of a group that end within one. `Unit`: which 64 rows of
-  /// its own.
+  /// `panel`: this warp's, by their numbers. D goes to panels where it flows,
+  /// or can go by boxes, but for the rows of a group that end within one.
+  /// `Unit`: which 64 rows of its own.
   template <bool Grouped, class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,
@@ -185,7 +185,12 @@ struct gemm_output {
       return store_panels<Shape, Unit>(job, t, first, acc, panel);
     } else if constexpr (Count % 32 == 0) {
       if ((Shape::flows || job.by_boxes) && is_whole) {
-        return store_panels<Shape, Unit>(job, t, first, acc, panel);
+        if (!Shape::sends || !is_fp32) {
+          return store_panels<Shape, Unit>(job, t, first, acc, panel);
+        }
+        if constexpr (Shape::sends && Unit == 0) {
+          return write_fp32_panels(acc, panel);
+        }
       }
     }
     const int row = first + row_after(), column = t.column + pair();
@@ -226,17 +231,14 @@ struct gemm_output {
   }
 
  private:
-  /// FP32, 16 bytes at once, of a row 64 together: of two neighbours, the even
-  /// lane stores four columns of the first of two octets, the odd one of the
-  /// second, in both rows. `place`: this lane's first.
-  template <int Count>
-  __device__ __forceinline__ static void store_fours(
-      const gemm_job& job, std::int64_t place, const float (&acc)[Count]) {
+  /// FP32 by 16 bytes, of a row 64 together: of two neighbours, the even lane
+  /// gets four columns of the first of two octets, the odd one of the second,
+  /// in both rows. Calls store(number of the octets, upper row, lower row).
+  template <int Count, class Store>
+  __device__ __forceinline__ static void by_fours(const float (&acc)[Count],
+                                                  Store store) {
     static_assert(Count % 8 == 0);
     const bool is_odd = threadIdx.x % 2 != 0;
-    float* const upper =
-        static_cast<float*>(job.d) + place + (is_odd ? 8 - 2 : 0);
-    float* const lower = upper + 8 * job.d_stride;
     // By a condition, not by bytes or bits: ptxas then binds no sum to a
     // register of what is stored, where it would share a bank with its
     // products, and each FMA wait for an operand.
@@ -257,9 +259,33 @@ struct gemm_output {
             one_of(own[e], other[e]), one_of(own[e + 1], other[e + 1]),
             one_of(other[e], own[e]), one_of(other[e + 1], own[e + 1]));
       };
-      *reinterpret_cast<float4*>(upper + 2 * i) = four(0);
-      *reinterpret_cast<float4*>(lower + 2 * i) = four(2);
+      store(i / 8, four(0), four(2));
     }
+  }
+  /// To D, from `place`, this lane's first.
+  template <int Count>
+  __device__ __forceinline__ static void store_fours(
+      const gemm_job& job, std::int64_t place, const float (&acc)[Count]) {
+    float* const upper =
+        static_cast<float*>(job.d) + place + (threadIdx.x % 2 != 0 ? 8 - 2 : 0);
+    float* const lower = upper + 8 * job.d_stride;
+    by_fours(acc, [&](int octets, float4 of_upper, float4 of_lower) {
+      *reinterpret_cast<float4*>(upper + 16 * octets) = of_upper;
+      *reinterpret_cast<float4*>(lower + 16 * octets) = of_lower;
+    });
+  }
+  /// To panels of 32 columns, swizzled.
+  template <int Count, class Panel>
+  __device__ __forceinline__ static void write_fp32_panels(
+      const float (&acc)[Count], Panel panel) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int row = row_after(), piece = lane % 2 * 2 + lane % 4 / 2;
+    by_fours(acc, [&](int octets, float4 of_upper, float4 of_lower) {
+      char* const to =
+          panel(octets / 2) + row * 128 + ((octets % 2 * 4 + piece) ^ row) * 16;
+      *reinterpret_cast<float4*>(to) = of_upper;
+      *reinterpret_cast<float4*>(to + 8 * 128) = of_lower;
+    });
   }
 
   /// Writes 16 rows of 64 columns to a panel, swizzled as the copy engine has
@@ -279,9 +305,9 @@ struct gemm_output {
     }
   }
 
-  /// From row `first` of D on: panel after panel leaves; where D flows, all are
-  /// written, for the copiers to send, without a branch, at which products
-  /// under way would be awaited (C7517).
+  /// From row `first` of D on: panel after panel leaves; where the copiers send
+  /// them, all are written, without a branch, at which products under way would
+  /// be awaited (C7517).
   template <class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,
@@ -289,7 +315,7 @@ struct gemm_output {
                                                       const float (&acc)[Count],
                                                       Panel panel) {
     constexpr int count = Count / 32;  // of a unit
-    if constexpr (Shape::flows) {
+    if constexpr (Shape::sends) {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         write_panel(acc + 32 * i, panel(Unit * count + i));

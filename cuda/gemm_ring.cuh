@@ -13,7 +13,8 @@ namespace zeroulp::cuda {
 
 /// The shape of a tile and of the machinery around it.
 template <int Groups, int Rows, int Width, int Partials = 1,
-          int Line = Partials, bool Flows = false, int Copiers = 2>
+          int Line = Partials, bool Flows = false, int Copiers = 2,
+          bool Sends = Flows>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
@@ -28,17 +29,21 @@ struct gemm_shape {
   /// Threads that bring operands, and warps that bring scales, in turn: a stage
   /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
-  /// Whether there are panels for the whole of D, from which the copiers send
-  /// it while the next tile is under way. Else each warp has one panel, sends
-  /// it by itself, and waits until it has left before it writes it again.
+  /// Whether the copiers send D while the next tile is under way: all of BF16,
+  /// of FP32 the first 64 rows of each warp group, for which there are panels.
+  /// Else each warp has one panel, sends it by itself, and waits until it has
+  /// left before it writes it again.
+  static constexpr bool sends = Sends;
+  /// Whether products are under way in the epilogue. D is BF16.
   static constexpr bool flows = Flows;
+  static_assert(Sends || !Flows);
 
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
   /// Places in shared memory, from a multiple of 1024: panels of D in BF16, 16
   /// rows of 128 bytes of a warp, then a ring of stages.
   static constexpr int panel_bytes = 16 * 128;
-  static constexpr int panels = Flows ? rows * n / 64 : 1;  ///< of a warp
+  static constexpr int panels = sends ? rows * n / 64 : 1;  ///< of a warp
   static constexpr int out_bytes =
       n % 64 == 0 ? 4 * groups * panels * panel_bytes : 0;
   static constexpr int scale_bytes = (m + n) * 4;
@@ -95,7 +100,7 @@ struct gemm_shared {
     return reinterpret_cast<ptx::barrier*>(ring + stages * Shape::stage_bytes);
   }
   __device__ ptx::barrier* free() const { return full() + stages; }
-  /// Of all panels, where D flows.
+  /// Of all panels, where they are sent.
   __device__ ptx::barrier& d_full() const { return full()[2 * stages]; }
   __device__ ptx::barrier& d_free() const { return full()[2 * stages + 1]; }
 };
@@ -152,15 +157,18 @@ __device__ void prefetch_b(const gemm_job& job) {
   }
 }
 
-/// Sends D, where it flows, from its panels: boxes of a warp group's 64 rows
-/// and 64 columns, by each copier in turn, one after each stage of the next
-/// tile that it fills. All at once, they would keep the next operands waiting.
+/// Sends D from its panels: boxes of a warp group's 64 rows and 128 bytes, by
+/// each copier in turn, one after each stage of the next tile that it fills.
+/// All at once, they would keep the next operands waiting.
 template <class Shape>
 class panel_sender {
  public:
   __device__ panel_sender(const gemm_job& job, const gemm_shared<Shape>& shared,
                           int which)
-      : job_(job), shared_(shared), which_(which) {}
+      : job_(job),
+        shared_(shared),
+        columns_(job.is_fp32 ? 32 : 64),
+        which_(which) {}
 
   /// The next box, if there is one; waits until the panels are written.
   __device__ void send() {
@@ -168,8 +176,9 @@ class panel_sender {
     if (box_ == which_) ptx::wait(shared_.d_full(), parity_);
     const int group = box_ % Shape::groups, index = box_ / Shape::groups;
     box_ += Shape::copiers;
+    const int across = Shape::n / columns_;
     const int row = tile_.row + (group * Shape::rows + index / across) * 64;
-    const int column = tile_.column + index % across * 64;
+    const int column = tile_.column + index % across * columns_;
     if (row >= tile_.row_end || column >= job_.n) return;
     const char* const panel = shared_.panel(4 * group, index);
     if (tile_.row_end == job_.m || row + 64 <= tile_.row_end) {
@@ -191,22 +200,21 @@ class panel_sender {
       ptx::arrive(shared_.d_free());
       parity_ ^= 1;
     }
-    has_tile_ = true;
+    has_tile_ = job_.by_boxes;
     tile_ = next;
-    box_ = which_;
+    box_ = has_tile_ ? which_ : boxes;
   }
 
  private:
-  static constexpr int across = Shape::n / 64;
   static constexpr int boxes = Shape::groups * Shape::panels;
   const gemm_job& job_;
   const gemm_shared<Shape>& shared_;
   gemm_tile tile_{};
-  int which_, box_ = boxes;
+  int columns_, which_, box_ = boxes;
   unsigned parity_ = 0;
   bool has_tile_ = false;
 };
-/// Where D does not flow, its warps store it.
+/// Where nothing is sent.
 struct no_sender {
   template <class... Any>
   __device__ explicit no_sender(Any&&...) {}
@@ -223,7 +231,7 @@ __device__ void copy_operands(const gemm_job& job,
   copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
   gemm_schedule<Shape, Grouped> schedule(job);
-  std::conditional_t<Shape::flows, panel_sender<Shape>, no_sender> sender(
+  std::conditional_t<Shape::sends, panel_sender<Shape>, no_sender> sender(
       job, shared, which);
   gemm_tile t{};
   while (schedule.next(job, t)) {
@@ -242,7 +250,7 @@ __device__ void copy_operands(const gemm_job& job,
       }
       // From this stage of the tile on, D of the one before is in its panels,
       // or soon: the stage was free only after that tile's last products.
-      if (k >= (Shape::stages - 1) * Shape::k) sender.send();
+      if (k >= t.k_begin + (Shape::stages - 1) * Shape::k) sender.send();
     }
     sender.finish(t);
     if (!job.c_by_boxes) continue;

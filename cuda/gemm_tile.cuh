@@ -37,12 +37,12 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// Adds C and stores.
+/// Adds C and stores. `parity`: of the panels, where they are sent.
 template <class Shape, bool Grouped, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
     int warp, ring_place<Shape::stages>& at, tile_acc<Shape>& acc,
-    std::integer_sequence<int, R...> /*rows*/) {
+    unsigned& parity, std::integer_sequence<int, R...> /*rows*/) {
   const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
   if (job.c_by_boxes) {
 #pragma unroll
@@ -56,12 +56,20 @@ __device__ __forceinline__ void finish_tile(
   } else if (job.c != nullptr) {
     (gemm_output::add_c(job, t, t.row + line + R * 64, acc[R]), ...);
   }
+  const bool sends = Shape::sends && job.by_boxes;
+  if (sends) ptx::wait(shared.d_free(), parity);
   // Found here and now: later, and its address takes the uniform registers of
   // the loop before.
-  const auto panel = [only = shared.panel(warp)](int) { return only; };
+  const auto panel = [first = shared.panel(warp)](int i) {
+    return first + i * gemm_shared<Shape>::warps * Shape::panel_bytes;
+  };
   (gemm_output::store<Grouped, Shape, R>(job, t, t.row + line + R * 64, acc[R],
                                          panel),
    ...);
+  if (!sends) return;
+  ptx::fence_shared();
+  free_stage(shared.d_full());
+  parity ^= 1;
 }
 
 /// How many blocks of K a warp group multiplies; negative: passes over, since
@@ -94,6 +102,7 @@ __device__ void multiply_tiles(const gemm_job& job,
                                const gemm_shared<Shape>& shared, int warp) {
   const gemm_operands first(shared, warp);
   ring_place<Shape::stages> at;
+  unsigned parity = 1;
   gemm_schedule<Shape, Grouped> schedule(job);
   gemm_tile t{};
   while (schedule.next(job, t)) {
@@ -114,7 +123,7 @@ __device__ void multiply_tiles(const gemm_job& job,
         }
       }
     }
-    finish_tile<Shape, Grouped>(job, t, shared, warp, at, acc,
+    finish_tile<Shape, Grouped>(job, t, shared, warp, at, acc, parity,
                                 std::make_integer_sequence<int, Shape::rows>());
   }
   gemm_output::wait_for_panel();
@@ -194,7 +203,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       ptx::initialize(shared.full()[i], Scaling::b_rows == 0 ? 1 : 1 + 32);
       ptx::initialize(shared.free()[i], multipliers * detail::freeing_lanes);
     }
-    if constexpr (Shape::flows) {
+    if constexpr (Shape::sends) {
       ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
       ptx::initialize(shared.d_free(), Shape::copiers);
     }
