@@ -188,8 +188,10 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                  ? gemm_by_columns(wanted)
                                  : gemm_by_matrix(wanted);
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
-  const bool has_boxes =
-      s.n * d_bytes % 16 == 0 && starts_on(16, d.data, d.stride * d_bytes);
+  constexpr auto most = std::ptrdiff_t{1} << 40;  // bytes: the map's limit
+  const bool has_boxes = s.n * d_bytes % 16 == 0 &&
+                         starts_on(16, d.data, d.stride * d_bytes) &&
+                         s.m * d.stride < most / d_bytes;
   const gemm_instance& x =
       choose(all, groups, s,
              has_boxes && !is_fp32 && !adds &&

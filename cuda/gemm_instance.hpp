@@ -11,7 +11,7 @@ struct gemm_instance {
   void (*kernel)(gemm_job);
   int m, n;  ///< of a tile
   int threads, shared_bytes;
-  bool sends;  ///< D of FP32 goes by boxes, too
+  bool sends;  ///< D of FP32 goes by boxes, too, as far as there are panels
   /// D flows: it leaves by the copy engine, there are neither C nor ranges of
   /// K, and K is more than 128.
   bool flows;

@@ -172,8 +172,8 @@ struct gemm_output {
   }
 
   /// `panel`: this warp's, by their numbers. D goes to panels where it flows,
-  /// or can go by boxes, but for the rows of a group that end within one.
-  /// `Unit`: which 64 rows of its own.
+  /// or can go by boxes, but for the rows of a group that end within one, and
+  /// all but the first 64 rows of FP32. `Unit`: which 64 rows of its own.
   template <bool Grouped, class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,

@@ -36,12 +36,12 @@ struct gemm_shape {
   static constexpr bool sends = Sends;
   /// Whether products are under way in the epilogue. D is BF16.
   static constexpr bool flows = Flows;
-  static_assert(Sends || !Flows);
+  static_assert(Sends ? Rows == 2 && Width % 64 == 0 : !Flows);
 
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
-  /// Places in shared memory, from a multiple of 1024: panels of D in BF16, 16
-  /// rows of 128 bytes of a warp, then a ring of stages.
+  /// Places in shared memory, from a multiple of 1024: panels of D, 16 rows of
+  /// 128 bytes of a warp, then a ring of stages.
   static constexpr int panel_bytes = 16 * 128;
   static constexpr int panels = sends ? rows * n / 64 : 1;  ///< of a warp
   static constexpr int out_bytes =
@@ -79,10 +79,12 @@ struct gemm_shared {
     outs = raw + ((at + 1023) / 1024 * 1024 - at);
     ring = outs + Shape::out_bytes;
   }
+  /// From a panel of a warp to its next.
+  static constexpr int panel_step = warps * Shape::panel_bytes;
   /// A panel of D of one warp, swizzled; those of a warp group with the same
   /// index are one box of D.
   __device__ char* panel(int warp, int index = 0) const {
-    return outs + (index * warps + warp) * Shape::panel_bytes;
+    return outs + index * panel_step + warp * Shape::panel_bytes;
   }
   __device__ char* a(int stage) const { return ring + stage * Shape::a_bytes; }
   __device__ char* b(int stage) const {
@@ -158,8 +160,8 @@ __device__ void prefetch_b(const gemm_job& job) {
 }
 
 /// Sends D from its panels: boxes of a warp group's 64 rows and 128 bytes, by
-/// each copier in turn, one after each stage of the next tile that it fills.
-/// All at once, they would keep the next operands waiting.
+/// each copier in turn, one after each stage of the next tile that it fills,
+/// from the third on. All at once, they would keep the next operands waiting.
 template <class Shape>
 class panel_sender {
  public:

@@ -13,15 +13,18 @@
 //                   once the next products were started
 //
 // While a warp group promotes, another's products, or its own next ones
-// (Shape::partials), keep the tensor core busy. Where D flows (Shape::flows),
-// so do its last and the next tile's first products in the epilogue, and the
-// copiers send D:
+// (Shape::partials), keep the tensor core busy. Where D is sent (Shape::sends):
+//
+//   warp groups     ... the epilogue: wait until the panels are free -> D into
+//                   them
+//   copying thread  with each stage of the next tile, from the third on, a box
+//                   of D (TMA); once all have left, the panels are free
+//
+// Where it flows, too (Shape::flows), products are under way in the epilogue:
 //
 //   warp groups     ... the last block of K: once its last products are under
-//                   way, D of the rows before into panels, if they are free ->
-//                   the next tile's first products -> the rest of D
-//   copying thread  with each stage of the next tile a box of D (TMA); once all
-//                   have left, the panels are free
+//                   way, D of the rows before into panels -> the next tile's
+//                   first products -> the rest of D
 //
 // K is never split, and every output sees the same operations in the same order
 // whatever the tile: its bits depend on nothing else. Source: SPEC clauses G1
@@ -61,7 +64,7 @@ __device__ __forceinline__ void finish_tile(
   // Found here and now: later, and its address takes the uniform registers of
   // the loop before.
   const auto panel = [first = shared.panel(warp)](int i) {
-    return first + i * gemm_shared<Shape>::warps * Shape::panel_bytes;
+    return first + i * gemm_shared<Shape>::panel_step;
   };
   (gemm_output::store<Grouped, Shape, R>(job, t, t.row + line + R * 64, acc[R],
                                          panel),
