@@ -25,6 +25,9 @@ struct boxes {
   CUtensorMapL2promotion l2 = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
 };
 
+/// From one row or matrix to the next there must be fewer bytes.
+constexpr std::ptrdiff_t most_map_bytes = std::ptrdiff_t{1} << 40;
+
 /// Rows must start on multiples of 16 bytes.
 CUtensorMap make_map(const request& r, const boxes& x);
 

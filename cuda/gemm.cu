@@ -90,8 +90,7 @@ gemm_scales scales_of(const request& r, const operand& x, granularity g,
 /// other.
 bool map_scales(const request& r, const gemm_scales& s, std::ptrdiff_t rows,
                 std::ptrdiff_t groups, int box, CUtensorMap& map) {
-  const bool is_step = s.k_stride > 0 &&
-                       s.k_stride < std::ptrdiff_t{1} << 38;  // the map's limit
+  const bool is_step = s.k_stride > 0 && s.k_stride < most_map_bytes / 4;
   if (groups == 0 || s.stride != 1 || !is_step ||
       !starts_on(16, s.data, s.k_stride * 4)) {
     return false;
@@ -188,10 +187,9 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                                  ? gemm_by_columns(wanted)
                                  : gemm_by_matrix(wanted);
   // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
-  constexpr auto most = std::ptrdiff_t{1} << 40;  // bytes: the map's limit
   const bool has_boxes = s.n * d_bytes % 16 == 0 &&
                          starts_on(16, d.data, d.stride * d_bytes) &&
-                         s.m * d.stride < most / d_bytes;
+                         s.m * d.stride < most_map_bytes / d_bytes;
   const gemm_instance& x =
       choose(all, groups, s,
              has_boxes && !is_fp32 && !adds &&

@@ -10,13 +10,13 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
     using large = gemm_shape<2, 2, 128>;
-    using flowing = gemm_shape<2, 2, 128, 1, 1, true>;
+    using flowing = gemm_shape<2, 2, 128, 1, 1, gemm_end::flows>;
     using middle = gemm_shape<2, 1, 128, 2, 4>;
     using narrow = gemm_shape<2, 1, 64, 4>;
     // With two copiers 2 to 8 % slower where N is large: not understood.
-    using small = gemm_shape<1, 1, 64, 4, 4, false, 1>;
+    using small = gemm_shape<1, 1, 64, 4, 4, gemm_end::stores, 1>;
     // 7168 columns are a tile each for 128 multiprocessors.
-    using narrow_small = gemm_shape<1, 1, 56, 4, 4, false, 1>;
+    using narrow_small = gemm_shape<1, 1, 56, 4, 4, gemm_end::stores, 1>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {
         make_instance<flowing, block_scaling<product>, t>(1090, 1400, 2000),

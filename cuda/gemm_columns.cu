@@ -10,7 +10,7 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     constexpr auto other = promotion::one_then_other;
     constexpr auto t = types.value;
     using large = gemm_shape<2, 2, 128>;
-    using sending = gemm_shape<2, 2, 128, 1, 1, false, 2, true>;
+    using sending = gemm_shape<2, 2, 128, 1, 1, gemm_end::sends>;
     using middle = gemm_shape<2, 1, 128>;
     // Of 16 pairs 4 early were up to 3 % faster than none where two runs of the
     // same were 2 % apart, 6 or more slower; in groups FMAs would wait for

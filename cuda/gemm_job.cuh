@@ -55,6 +55,11 @@ struct gemm_tile {
   int k_begin, k_end;
   int a_matrix, b_matrix, d_matrix;
   bool is_spoiled;  ///< by a table that cannot be: D is NaN
+
+  /// Of K, `by` elements each.
+  __device__ int blocks(int by) const {
+    return (k_end - k_begin + by - 1) / by;
+  }
 };
 
 /// The tiles of a block, one after another; everyone in the block walks them by
@@ -71,20 +76,13 @@ class gemm_schedule {
   }
 
   __device__ bool next(const gemm_job& job, gemm_tile& t) {
-    while (index_ >= high_ * across_) {
-      if (!Grouped) return false;
-      index_ -= high_ * across_;
-      if (++matrix_ >= job.count) return false;
-      read(job);
-    }
-    constexpr int patch = 8;
-    const int first = index_ / (patch * across_) * patch;
-    const int height = min(patch, high_ - first);
-    const int within = index_ - first * across_;
+    if (!(Grouped ? find_by_steps(job) : find_at_once())) return false;
+    const int column =
+        Grouped && height_ == patch ? index_ / patch : index_ / height_;
     const bool by_matrix = Grouped && job.groups == gemm_groups::first_rows;
     const bool by_k = Grouped && job.groups == gemm_groups::k_ranges;
-    t.row = first_row_ + (first + within % height) * Shape::m;
-    t.column = within / height * Shape::n;
+    t.row = first_row_ + (first_ + index_ - column * height_) * Shape::m;
+    t.column = column * Shape::n;
     t.row_end = row_end_;
     t.k_begin = k_begin_, t.k_end = k_end_;
     t.a_matrix = by_matrix ? matrix_ : 0;
@@ -96,6 +94,30 @@ class gemm_schedule {
   }
 
  private:
+  /// Find the patch in which the next tile is.
+  __device__ bool find_at_once() {
+    index_ += first_ * across_;
+    if (index_ >= high_ * across_) return false;
+    first_ = index_ / (patch * across_) * patch;
+    height_ = min(patch, high_ - first_);
+    index_ -= first_ * across_;
+    return true;
+  }
+  /// The same in groups, with no division, which takes a thread 200 clocks.
+  /// Without groups the compiler would not see that lanes agree.
+  __device__ bool find_by_steps(const gemm_job& job) {
+    while (index_ >= height_ * across_) {
+      index_ -= height_ * across_;
+      first_ += height_;
+      if (first_ >= high_) {
+        if (++matrix_ >= job.count) return false;
+        read(job);
+      }
+      height_ = min(patch, high_ - first_);
+    }
+    return true;
+  }
+
   __device__ void read(const gemm_job& job) {
     first_row_ = 0, row_end_ = job.m;
     k_begin_ = 0, k_end_ = job.k;
@@ -119,12 +141,45 @@ class gemm_schedule {
       }
     }
     high_ = (row_end_ - first_row_ + Shape::m - 1) / Shape::m;
+    first_ = 0;
   }
 
-  int index_, across_;  ///< index_: within the matrix
+  static constexpr int patch = 8;  ///< rows of tiles
+  int index_, across_;             ///< index_: within the patch
   int matrix_ = 0, high_ = 0;
+  int first_ = 0, height_ = 0;  ///< of the patch
   int first_row_ = 0, row_end_ = 0, k_begin_ = 0, k_end_ = 0;
   bool is_spoiled_ = false;
+};
+
+/// The same for those who bring operands. In groups of rows each tile is found
+/// while the one before is under way: it may take 2500 clocks. Elsewhere
+/// nothing was gained.
+template <class Shape, bool Grouped>
+class gemm_walk {
+ public:
+  __device__ explicit gemm_walk(const gemm_job& job)
+      : job_(job), schedule_(job) {
+    if (looks) has_coming_ = schedule_.next(job_, coming_);
+  }
+  __device__ bool next(gemm_tile& t) {
+    if (!looks) return schedule_.next(job_, t);
+    t = coming_, has_looked_ = false;
+    return has_coming_;
+  }
+  /// Finds the tile after this one, if that was not done.
+  __device__ void look_ahead() {
+    if (!looks || has_looked_) return;
+    has_coming_ = schedule_.next(job_, coming_);
+    has_looked_ = true;
+  }
+
+ private:
+  static constexpr bool looks = Grouped && Shape::flows;
+  const gemm_job& job_;
+  gemm_schedule<Shape, Grouped> schedule_;
+  gemm_tile coming_{};
+  bool has_coming_ = false, has_looked_ = false;
 };
 
 }  // namespace zeroulp::cuda

@@ -182,14 +182,14 @@ struct gemm_output {
     const bool is_whole = t.row_end == job.m || first + 16 <= t.row_end;
     const bool is_fp32 = !Shape::flows && job.is_fp32;
     if constexpr (Shape::flows && !Grouped) {
-      return store_panels<Shape, Unit>(job, t, first, acc, panel);
+      return write_panels<Unit>(acc, panel);
     } else if constexpr (Count % 32 == 0) {
       if ((Shape::flows || job.by_boxes) && is_whole) {
-        if (!Shape::sends || !is_fp32) {
-          return store_panels<Shape, Unit>(job, t, first, acc, panel);
-        }
-        if constexpr (Shape::sends && Unit == 0) {
-          return write_fp32_panels(acc, panel);
+        if constexpr (!Shape::sends) {
+          return store_panels(job, t, first, acc, panel(0));
+        } else {
+          if (!is_fp32) return write_panels<Unit>(acc, panel);
+          if constexpr (Unit == 0) return write_fp32_panels(acc, panel);
         }
       }
     }
@@ -305,33 +305,34 @@ struct gemm_output {
     }
   }
 
-  /// From row `first` of D on: panel after panel leaves; where the copiers send
-  /// them, all are written, without a branch, at which products under way would
-  /// be awaited (C7517).
-  template <class Shape, int Unit, int Count, class Panel>
+  /// Writes all panels of a unit, without a branch, at which products under way
+  /// would be awaited (C7517).
+  template <int Unit, int Count, class Panel>
+  __device__ __forceinline__ static void write_panels(const float (&acc)[Count],
+                                                      Panel panel) {
+    constexpr int count = Count / 32;  // of a unit
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      write_panel(acc + 32 * i, panel(Unit * count + i));
+    }
+  }
+
+  /// Sends D from row `first` on, by the one panel that there is.
+  template <int Count>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,
                                                       int first,
                                                       const float (&acc)[Count],
-                                                      Panel panel) {
-    constexpr int count = Count / 32;  // of a unit
-    if constexpr (Shape::sends) {
+                                                      char* panel) {
 #pragma unroll
-      for (int i = 0; i < count; ++i) {
-        write_panel(acc + 32 * i, panel(Unit * count + i));
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < count; ++i) {
-        wait_for_panel();
-        write_panel(acc + 32 * i, panel(0));
-        ptx::fence_shared();
-        __syncwarp();
-        if (threadIdx.x % 32 != 0) continue;
-        ptx::store_box(job.d_map, panel(0), t.column + 64 * i, first,
-                       t.d_matrix);
-        ptx::commit_stores();
-      }
+    for (int i = 0; i < Count / 32; ++i) {
+      wait_for_panel();
+      write_panel(acc + 32 * i, panel);
+      ptx::fence_shared();
+      __syncwarp();
+      if (threadIdx.x % 32 != 0) continue;
+      ptx::store_box(job.d_map, panel, t.column + 64 * i, first, t.d_matrix);
+      ptx::commit_stores();
     }
   }
 };

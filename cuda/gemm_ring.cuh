@@ -11,10 +11,21 @@
 
 namespace zeroulp::cuda {
 
+/// How D leaves a tile.
+enum class gemm_end {
+  /// Each warp has one panel, sends it by itself, and waits until it has left
+  /// before it writes it again.
+  stores,
+  /// A thread sends D while the next tile is under way: all of BF16, of FP32
+  /// the first 64 rows of each warp group, for which there are panels.
+  sends,
+  /// The same, and products are under way while panels are written. D is BF16.
+  flows
+};
+
 /// The shape of a tile and of the machinery around it.
 template <int Groups, int Rows, int Width, int Partials = 1,
-          int Line = Partials, bool Flows = false, int Copiers = 2,
-          bool Sends = Flows>
+          int Line = Partials, gemm_end End = gemm_end::stores, int Copiers = 2>
 struct gemm_shape {
   static constexpr int groups = Groups;  ///< warp groups that multiply
   static constexpr int threads = 128 * (Groups + 1);
@@ -29,14 +40,11 @@ struct gemm_shape {
   /// Threads that bring operands, and warps that bring scales, in turn: a stage
   /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
-  /// Whether the copiers send D while the next tile is under way: all of BF16,
-  /// of FP32 the first 64 rows of each warp group, for which there are panels.
-  /// Else each warp has one panel, sends it by itself, and waits until it has
-  /// left before it writes it again.
-  static constexpr bool sends = Sends;
-  /// Whether products are under way in the epilogue. D is BF16.
-  static constexpr bool flows = Flows;
-  static_assert(Sends ? Rows == 2 && Width % 64 == 0 : !Flows);
+  static constexpr bool sends = End != gemm_end::stores;
+  static constexpr bool flows = End == gemm_end::flows;
+  static_assert(!sends || (Copiers == 2 && Rows == 2 && Width % 64 == 0));
+  /// Where D is sent, by the fourth warp beside those that multiply.
+  static constexpr int scalers = sends ? 1 : Copiers;
 
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
@@ -62,9 +70,31 @@ struct gemm_shape {
   /// Boxes of C, m rows of 128 bytes, pass through the ring, too, after the
   /// operands, where A would be.
   static constexpr int c_columns = 32;  ///< in a stage
+  /// Else a copier's turns, and stages_asked, would differ from tile to tile.
+  static_assert(!sends || n / c_columns % copiers == 0);
 };
 
 namespace detail {
+
+/// Which stages the copiers have asked for. Says when, and guards nothing.
+template <int Copiers>
+class stages_asked {
+ public:
+  __device__ explicit stages_asked(void* words)
+      : last_(static_cast<volatile int*>(words)) {}
+  __device__ void clear() const {
+    for (int i = 0; i < Copiers; ++i) last_[i] = -1;
+  }
+  /// By the copier whose turn it is.
+  __device__ void set(int stage) const { last_[stage % Copiers] = stage; }
+  __device__ void wait(int stage) const {
+    while (last_[stage % Copiers] < stage) {
+    }
+  }
+
+ private:
+  volatile int* last_;  ///< of each copier
+};
 
 template <class Shape>
 struct gemm_shared {
@@ -102,9 +132,12 @@ struct gemm_shared {
     return reinterpret_cast<ptx::barrier*>(ring + stages * Shape::stage_bytes);
   }
   __device__ ptx::barrier* free() const { return full() + stages; }
-  /// Of all panels, where they are sent.
+  /// Of all panels, and when to send them, where they are sent.
   __device__ ptx::barrier& d_full() const { return full()[2 * stages]; }
   __device__ ptx::barrier& d_free() const { return full()[2 * stages + 1]; }
+  __device__ stages_asked<Shape::copiers> asked() const {
+    return stages_asked<Shape::copiers>(full() + 2 * stages + 2);
+  }
 };
 
 /// A stage of the ring and the parity of its use.
@@ -159,70 +192,52 @@ __device__ void prefetch_b(const gemm_job& job) {
   }
 }
 
-/// Sends D from its panels: boxes of a warp group's 64 rows and 128 bytes, by
-/// each copier in turn, one after each stage of the next tile that it fills,
-/// from the third on. All at once, they would keep the next operands waiting.
-template <class Shape>
-class panel_sender {
- public:
-  __device__ panel_sender(const gemm_job& job, const gemm_shared<Shape>& shared,
-                          int which)
-      : job_(job),
-        shared_(shared),
-        columns_(job.is_fp32 ? 32 : 64),
-        which_(which) {}
-
-  /// The next box, if there is one; waits until the panels are written.
-  __device__ void send() {
-    if (box_ >= boxes) return;
-    if (box_ == which_) ptx::wait(shared_.d_full(), parity_);
-    const int group = box_ % Shape::groups, index = box_ / Shape::groups;
-    box_ += Shape::copiers;
-    const int across = Shape::n / columns_;
-    const int row = tile_.row + (group * Shape::rows + index / across) * 64;
-    const int column = tile_.column + index % across * columns_;
-    if (row >= tile_.row_end || column >= job_.n) return;
-    const char* const panel = shared_.panel(4 * group, index);
-    if (tile_.row_end == job_.m || row + 64 <= tile_.row_end) {
-      ptx::store_box(job_.d_tall_map, panel, column, row, tile_.d_matrix);
-    } else {  // The rows of a group end here: what is left, the warps store.
-      for (int i = 0; row + i + 16 <= tile_.row_end; i += 16) {
-        ptx::store_box(job_.d_map, panel + i * 128, column, row + i,
-                       tile_.d_matrix);
+/// Sends D from its panels, by one thread: boxes of a warp group's 64 rows and
+/// 128 bytes, one at a time, and where K is long, one with each stage of the
+/// next tile, from the third on. All at once, they would keep that tile's
+/// operands waiting.
+template <class Shape, bool Grouped>
+__device__ void send_panels(const gemm_job& job,
+                            const gemm_shared<Shape>& shared) {
+  if (!job.by_boxes) return;
+  constexpr int boxes = Shape::groups * Shape::panels;
+  const bool is_fp32 = !Shape::flows && job.is_fp32;
+  const int columns = is_fp32 ? 32 : 64;
+  gemm_schedule<Shape, Grouped> schedule(job);
+  gemm_tile t{}, next{};
+  bool more = schedule.next(job, next);
+  int before = 0;  // stages of the tiles before the next
+  for (unsigned parity = 0; more; parity ^= 1) {
+    t = next;
+    before += t.blocks(Shape::k);
+    more = schedule.next(job, next);
+    const int stages = more ? next.blocks(Shape::k) : 0;
+    const int step = min(boxes, stages - 4);  // of a stage, in so many parts
+    ptx::wait(shared.d_full(), parity);
+    for (int box = 0; box < boxes; ++box) {
+      const int group = box % Shape::groups, index = box / Shape::groups;
+      // Of FP32 all panels are of the first 64 rows.
+      const int unit = is_fp32 ? 0 : index / (Shape::n / 64);
+      const int row = t.row + (group * Shape::rows + unit) * 64;
+      const int column = t.column + index * columns % Shape::n;
+      if (row >= t.row_end || column >= job.n) continue;
+      if (step > 0) shared.asked().wait(before + 2 + box * step / boxes);
+      const char* const panel = shared.panel(4 * group, index);
+      if (!Grouped || t.row_end == job.m || row + 64 <= t.row_end) {
+        ptx::store_box(job.d_tall_map, panel, column, row, t.d_matrix);
+      } else {  // A group's rows end here: what is left, the warps store.
+        for (int i = 0; row + i + 16 <= t.row_end; i += 16) {
+          ptx::store_box(job.d_map, panel + i * 128, column, row + i,
+                         t.d_matrix);
+        }
       }
+      ptx::commit_stores();
+      if (more) ptx::wait_for_stores();
     }
-    ptx::commit_stores();
+    ptx::wait_for_stores();
+    ptx::arrive(shared.d_free());
   }
-  /// Sends what is left, and leaves the panels to the tile that comes; then
-  /// goes on to `next`.
-  __device__ void finish(const gemm_tile& next) {
-    if (has_tile_) {
-      while (box_ < boxes) send();
-      ptx::wait_for_stores();
-      ptx::arrive(shared_.d_free());
-      parity_ ^= 1;
-    }
-    has_tile_ = job_.by_boxes;
-    tile_ = next;
-    box_ = has_tile_ ? which_ : boxes;
-  }
-
- private:
-  static constexpr int boxes = Shape::groups * Shape::panels;
-  const gemm_job& job_;
-  const gemm_shared<Shape>& shared_;
-  gemm_tile tile_{};
-  int columns_, which_, box_ = boxes;
-  unsigned parity_ = 0;
-  bool has_tile_ = false;
-};
-/// Where nothing is sent.
-struct no_sender {
-  template <class... Any>
-  __device__ explicit no_sender(Any&&...) {}
-  __device__ void send() {}
-  __device__ void finish(const gemm_tile& /*next*/) {}
-};
+}
 
 /// Brings the operands of every tile of this block, by one thread of each
 /// copier.
@@ -232,12 +247,11 @@ __device__ void copy_operands(const gemm_job& job,
   const std::uint64_t once = ptx::policy_of_one_use();
   copier_turn<Shape::copiers> turn(which);
   ring_place<Shape::stages> at;
-  gemm_schedule<Shape, Grouped> schedule(job);
-  std::conditional_t<Shape::sends, panel_sender<Shape>, no_sender> sender(
-      job, shared, which);
+  gemm_walk<Shape, Grouped> walk(job);
   gemm_tile t{};
-  while (schedule.next(job, t)) {
-    for (int k = t.k_begin; k < t.k_end; k += Shape::k, at.advance()) {
+  int stage = 0;  // of all operands
+  for (; walk.next(t); walk.look_ahead()) {
+    for (int k = t.k_begin; k < t.k_end; k += Shape::k, ++stage, at.advance()) {
       if (!turn.is_next()) continue;
       ptx::wait(shared.free()[at.stage], at.parity ^ 1);
       auto& full = shared.full()[at.stage];
@@ -250,11 +264,10 @@ __device__ void copy_operands(const gemm_job& job,
         ptx::copy_box(shared.b(at.stage), job.b_map, full, k, t.column,
                       t.b_matrix);
       }
-      // From this stage of the tile on, D of the one before is in its panels,
-      // or soon: the stage was free only after that tile's last products.
-      if (k >= t.k_begin + (Shape::stages - 1) * Shape::k) sender.send();
+      if constexpr (Shape::sends) shared.asked().set(stage);
+      // Not before the first stages, which are free at once.
+      if (k >= t.k_begin + 2 * Shape::k) walk.look_ahead();
     }
-    sender.finish(t);
     if (!job.c_by_boxes) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
       if (!turn.is_next()) continue;
@@ -265,7 +278,6 @@ __device__ void copy_operands(const gemm_job& job,
                     t.d_matrix);
     }
   }
-  sender.finish(t);
 }
 
 /// Brings the scales of one operand, stage after stage: in boxes, by lane 0,
@@ -319,11 +331,11 @@ __device__ void copy_scales(const gemm_job& job,
   // A small tile would wait for boxes longer than for words.
   constexpr bool boxes = Shape::m >= 128;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  copier_turn<Shape::copiers> turn(which);
+  copier_turn<Shape::scalers> turn(which);
   ring_place<Shape::stages> at;
-  gemm_schedule<Shape, Grouped> schedule(job);
+  gemm_walk<Shape, Grouped> walk(job);
   gemm_tile t{};
-  while (schedule.next(job, t)) {
+  for (; walk.next(t); walk.look_ahead()) {
     const int group = t.k_begin / Shape::k;
     scale_copier<Shape::m> a(job.a_scales, job.a_scale_map,
                              boxes && job.a_scale_boxes, t.a_matrix, job.m,
@@ -339,6 +351,7 @@ __device__ void copy_scales(const gemm_job& job,
         a.copy(shared.a_scales(at.stage), full, lane);
         b.copy(shared.b_scales(at.stage), full, lane);
         ptx::arrive_after_copies(full);
+        if (k >= t.k_begin + 2 * Shape::k) walk.look_ahead();
       }
       a.advance(), b.advance(), at.advance();
     }

@@ -17,8 +17,9 @@
 //
 //   warp groups     ... the epilogue: wait until the panels are free -> D into
 //                   them
-//   copying thread  with each stage of the next tile, from the third on, a box
-//                   of D (TMA); once all have left, the panels are free
+//   sending thread  wait until they are full -> a box of D (TMA), with each
+//                   stage of the next tile, from the third on, if there are
+//                   many; once all have left, the panels are free
 //
 // Where it flows, too (Shape::flows), products are under way in the epilogue:
 //
@@ -39,6 +40,15 @@
 
 namespace zeroulp::cuda {
 namespace detail {
+
+/// Leaves the panels, written, to the thread that sends them.
+template <class Shape>
+__device__ __forceinline__ void leave_panels(const gemm_shared<Shape>& shared,
+                                             unsigned& parity) {
+  ptx::fence_shared();
+  free_stage(shared.d_full());
+  parity ^= 1;
+}
 
 /// Adds C and stores. `parity`: of the panels, where they are sent.
 template <class Shape, bool Grouped, int... R>
@@ -69,10 +79,7 @@ __device__ __forceinline__ void finish_tile(
   (gemm_output::store<Grouped, Shape, R>(job, t, t.row + line + R * 64, acc[R],
                                          panel),
    ...);
-  if (!sends) return;
-  ptx::fence_shared();
-  free_stage(shared.d_full());
-  parity ^= 1;
+  if (sends) leave_panels(shared, parity);
 }
 
 /// How many blocks of K a warp group multiplies; negative: passes over, since
@@ -81,7 +88,7 @@ __device__ __forceinline__ void finish_tile(
 /// uniform registers.
 template <class Shape, bool Grouped>
 __device__ __forceinline__ int blocks_of(const gemm_tile& t, int warp) {
-  const int blocks = (t.k_end - t.k_begin + Shape::k - 1) / Shape::k;
+  const int blocks = t.blocks(Shape::k);
   if constexpr (!Grouped) return blocks;
   const int row = t.row + warp / 4 * Shape::rows * 64;
   return __shfl_sync(0xffffffff, row < t.row_end ? blocks : -blocks, 0);
@@ -150,7 +157,8 @@ __device__ void multiply_in_flow(const gemm_job& job,
   for (bool more = true; more;) {
     t = next;
     more = schedule.next(job, next);
-    if (more) next_blocks = blocks_of<Shape, Grouped>(next, warp);
+    // Asked even if there is none: a branch, and FMAs would share banks.
+    next_blocks = blocks_of<Shape, Grouped>(next, warp);
     tile_acc<Shape> acc = {};
     const auto store = [&]<int R>(std::integral_constant<int, R> /*rows*/) {
       gemm_output::store<Grouped, Shape, R>(
@@ -183,9 +191,7 @@ __device__ void multiply_in_flow(const gemm_job& job,
     blocks = next_blocks;
     flow.begin(next.column, more);
     store(std::integral_constant<int, 1>());
-    ptx::fence_shared();
-    free_stage(shared.d_full());
-    parity ^= 1;
+    leave_panels(shared, parity);
   }
   finish_products(flow.p);
 }
@@ -208,7 +214,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     }
     if constexpr (Shape::sends) {
       ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
-      ptx::initialize(shared.d_free(), Shape::copiers);
+      ptx::initialize(shared.d_free(), 1);
+      shared.asked().clear();
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
@@ -227,7 +234,13 @@ __global__ void __launch_bounds__(Shape::threads, 1)
           detail::copy_operands<Shape, Grouped>(job, shared, which);
         }
       } else if constexpr (Scaling::b_rows != 0) {
-        detail::copy_scales<Shape, Scaling, Grouped>(job, shared, which);
+        if (which < Shape::scalers) {
+          detail::copy_scales<Shape, Scaling, Grouped>(job, shared, which);
+        } else if constexpr (Shape::sends) {
+          if (threadIdx.x % 32 == 0) {
+            detail::send_panels<Shape, Grouped>(job, shared);
+          }
+        }
       }
     }
   } else {
