@@ -156,19 +156,14 @@ verdict check_gemm(const recipe& r, const effort& e) {
 
 }  // namespace
 
-check_list core_matrix_checks() {
-  check_list all;
-  for (const auto& rule : named_retile_rules) {
-    all.push_back(device_check(
-        std::string("core.retile.") + rule.name, "W1 W2 W3 W4 W5 W7", "host",
-        [&rule](const effort& e) { return check_retile(rule.value, e); }));
-  }
-  for (const auto& how : named_recipes) {
-    all.push_back(device_check(
-        std::string("core.gemm.") + how.name, "G1 G2 G3 G4 G5 G6 G7 G8 G9",
-        "host", [&how](const effort& e) { return check_gemm(how.value, e); }));
-  }
-  return all;
+check_list core_retile_checks() {
+  return checks_of_each(named_retile_rules, "core.retile.", "W1 W2 W3 W4 W5 W7",
+                        "host", check_retile);
+}
+
+check_list core_gemm_checks() {
+  return checks_of_each(named_recipes, "core.gemm.",
+                        "G1 G2 G3 G4 G5 G6 G7 G8 G9", "host", check_gemm);
 }
 
 }  // namespace zeroulp::conformance::device

@@ -89,14 +89,8 @@ verdict check_convention(const convention& how, const effort& e) {
 }  // namespace
 
 check_list core_quantize_checks() {
-  check_list all;
-  for (const auto& how : named_conventions) {
-    all.push_back(device_check(
-        std::string("core.quantize.") + how.name, "Q1 Q2 Q3 Q4 Q5 Q6 Q7",
-        "host",
-        [&how](const effort& e) { return check_convention(how.value, e); }));
-  }
-  return all;
+  return checks_of_each(named_conventions, "core.quantize.",
+                        "Q1 Q2 Q3 Q4 Q5 Q6 Q7", "host", check_convention);
 }
 
 }  // namespace zeroulp::conformance::device

@@ -72,33 +72,21 @@ description describe() {
 
 check_list all_checks() {
   check_list all;
-  for (const auto& list : {core_conversion_checks(),
-                           core_arithmetic_checks(),
-                           core_step_checks(),
-                           core_quantize_checks(),
-                           core_matrix_checks(),
-                           emulator_checks(),
-                           emulated_gemm_checks(),
-                           silicon_wgmma_checks(),
-                           silicon_mma_checks(),
-                           silicon_shape_checks(),
-                           silicon_short_shape_checks(),
-                           silicon_conversion_checks(),
-                           silicon_arithmetic_checks(),
-                           silicon_division_checks(),
-                           kernel_case_checks(),
-                           kernel_quantize_checks(),
-                           kernel_quantize_pair_checks(),
-                           kernel_retile_checks(),
-                           kernel_pack_checks(),
-                           kernel_refusal_checks(),
-                           kernel_training_checks(),
-                           kernel_sigmoid_checks(),
-                           kernel_adamw_checks(),
-                           kernel_gemm_checks(),
-                           kernel_whole_checks(),
-                           kernel_in_turn_checks(),
-                           peer_cublaslt_checks()}) {
+  for (const auto& list :
+       {core_conversion_checks(),    core_arithmetic_checks(),
+        core_step_checks(),          core_quantize_checks(),
+        core_retile_checks(),        core_gemm_checks(),
+        emulator_checks(),           emulated_gemm_checks(),
+        silicon_wgmma_checks(),      silicon_mma_checks(),
+        silicon_shape_checks(),      silicon_short_shape_checks(),
+        silicon_conversion_checks(), silicon_arithmetic_checks(),
+        silicon_division_checks(),   kernel_case_checks(),
+        kernel_quantize_checks(),    kernel_quantize_pair_checks(),
+        kernel_retile_checks(),      kernel_pack_checks(),
+        kernel_refusal_checks(),     kernel_training_checks(),
+        kernel_sigmoid_checks(),     kernel_adamw_checks(),
+        kernel_gemm_checks(),        kernel_whole_checks(),
+        kernel_in_turn_checks(),     peer_cublaslt_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

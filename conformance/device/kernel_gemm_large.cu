@@ -280,6 +280,9 @@ verdict check_short(const effort& e) {
   for (const std::ptrdiff_t k : {1, 200, 257, 700}) {
     v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 8, 2500, 9208, k},
                     {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
+    // More than a patch of rows of tiles.
+    v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 2, 2500, 9208, k},
+                    {0, 2400, 2500});
     v += hold_large(r, e4m3, e4m3, {gemm_groups::first_rows, 6, 400, 9224, k},
                     {400, 0, 128, 129, 256, 300});
   }

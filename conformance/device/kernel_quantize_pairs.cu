@@ -179,14 +179,9 @@ verdict check_convention(const convention& how, const effort& e) {
 }  // namespace
 
 check_list kernel_quantize_pair_checks() {
-  check_list all;
-  for (const auto& how : named_conventions) {
-    all.push_back(device_check(
-        std::string("kernel.quantize.pairs.") + how.name,
-        "Q2 Q3 Q4 Q5 Q6 Q7 Q8", "the core on the device",
-        [&how](const effort& e) { return check_convention(how.value, e); }));
-  }
-  return all;
+  return checks_of_each(named_conventions, "kernel.quantize.pairs.",
+                        "Q2 Q3 Q4 Q5 Q6 Q7 Q8", "the core on the device",
+                        check_convention);
 }
 
 }  // namespace zeroulp::conformance::device

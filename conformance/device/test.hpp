@@ -37,12 +37,26 @@ inline check device_check(std::string name, std::string clauses,
           }};
 }
 
+/// One for each of `named`, called `prefix` and its name: run(value, effort).
+template <class Named, class Run>
+check_list checks_of_each(const Named& named, const char* prefix,
+                          const char* clauses, const char* oracle, Run run) {
+  check_list all;
+  for (const auto& x : named) {
+    all.push_back(
+        device_check(std::string(prefix) + x.name, clauses, oracle,
+                     [&x, run](const effort& e) { return run(x.value, e); }));
+  }
+  return all;
+}
+
 // The core on the device against the core on the host.
 check_list core_conversion_checks();
 check_list core_arithmetic_checks();
 check_list core_step_checks();
 check_list core_quantize_checks();
-check_list core_matrix_checks();
+check_list core_retile_checks();
+check_list core_gemm_checks();
 // The emulator against the core on the host.
 check_list emulator_checks();
 check_list emulated_gemm_checks();
