@@ -12,16 +12,15 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     using large = gemm_shape<2, 2, 128>;
     using sending = gemm_shape<2, 2, 128, 1, 1, gemm_end::sends>;
     using middle = gemm_shape<2, 1, 128>;
-    // Of 16 pairs 4 early were up to 3 % faster than none where two runs of the
-    // same were 2 % apart, 6 or more slower; in groups FMAs would wait for
-    // their operands (TUNING.md).
+    // Of 16 pairs 3 early are 4 % faster than none and 1 % than 2 or 4
+    // (TUNING.md).
     static constexpr gemm_instance dense[] = {
-        make_instance<large, column_scaling<product, 128, 4>, t>(1800, 5000),
+        make_instance<large, column_scaling<product, 128, 3>, t>(1800, 5000),
         make_instance<middle, column_scaling<product, 128>, t>(1000, 4000),
     };
     static constexpr gemm_instance grouped[] = {
-        make_instance<sending, column_scaling<product, 128>, t, true>(1800,
-                                                                      5000),
+        make_instance<sending, column_scaling<product, 128, 3>, t, true>(1800,
+                                                                         5000),
         make_instance<middle, column_scaling<product, 128>, t, true>(1000,
                                                                      4000)};
     static constexpr gemm_instance in_turn[] = {

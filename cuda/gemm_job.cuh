@@ -75,6 +75,7 @@ class gemm_schedule {
     read(job);
   }
 
+  /// Not to be asked again once there was none.
   __device__ bool next(const gemm_job& job, gemm_tile& t) {
     if (!(Grouped ? find_by_steps(job) : find_at_once())) return false;
     const int column =
@@ -103,7 +104,7 @@ class gemm_schedule {
     index_ -= first_ * across_;
     return true;
   }
-  /// The same in groups, with no division, which takes a thread 200 clocks.
+  /// The same in groups, without the division, which takes a thread 200 clocks.
   /// Without groups the compiler would not see that lanes agree.
   __device__ bool find_by_steps(const gemm_job& job) {
     while (index_ >= height_ * across_) {
@@ -152,9 +153,10 @@ class gemm_schedule {
   bool is_spoiled_ = false;
 };
 
-/// The same for those who bring operands. In groups of rows each tile is found
-/// while the one before is under way: it may take 2500 clocks. Elsewhere
-/// nothing was gained.
+/// The same for those who bring operands. In groups of which D flows each tile
+/// is found while the one before is under way: it may take 2500 clocks. Without
+/// groups nothing was gained, and for ranges of K ptxas made a slower loop of
+/// it.
 template <class Shape, bool Grouped>
 class gemm_walk {
  public:

@@ -201,13 +201,17 @@ struct gemm_output {
       if constexpr (Count % 8 == 0) {
         if (is_fp32) return store_fours(job, place, acc);
       }
+      // Not the sums themselves: a float2 would bind them to a pair of
+      // registers, in which they share a bank with their products. K is not
+      // negative.
+      const auto apart = [&](float x) { return job.k < 0 ? 0 : x; };
 #pragma unroll
       for (int i = 0; i < Count; i += 2) {
         const std::int64_t to =
             place + i / 2 % 2 * 8 * job.d_stride + i / 4 * 8;
         if (Count % 8 != 0 && is_fp32) {
           *reinterpret_cast<float2*>(static_cast<float*>(job.d) + to) = {
-              acc[i], acc[i + 1]};
+              apart(acc[i]), apart(acc[i + 1])};
         } else {
           *reinterpret_cast<std::uint32_t*>(static_cast<std::uint16_t*>(job.d) +
                                             to) =

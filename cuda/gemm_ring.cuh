@@ -4,8 +4,6 @@
 #ifndef ZEROULP_CUDA_GEMM_RING_CUH_
 #define ZEROULP_CUDA_GEMM_RING_CUH_
 
-#include <type_traits>
-
 #include "cuda/gemm_job.cuh"
 #include "cuda/ptx.cuh"
 
@@ -37,13 +35,16 @@ struct gemm_shape {
   /// K of which it speaks in one straight line, at the end of which none may be
   /// under way (else the assembler waits for each: C7514).
   static constexpr int partials = Partials, line = Line;
-  /// Threads that bring operands, and warps that bring scales, in turn: a stage
-  /// takes one 350 to 480 clocks, whatever it holds (TUNING.md).
+  /// Threads that bring operands, in turn: a stage takes one 350 to 480 clocks,
+  /// whatever it holds (TUNING.md).
   static constexpr int copiers = Copiers;
   static constexpr bool sends = End != gemm_end::stores;
   static constexpr bool flows = End == gemm_end::flows;
+  /// The fourth warp beside those that multiply sends D, in place of the second
+  /// that brings scales; C takes an even number of stages, so that a copier's
+  /// turns (stages_asked) are the same in each tile.
   static_assert(!sends || (Copiers == 2 && Rows == 2 && Width % 64 == 0));
-  /// Where D is sent, by the fourth warp beside those that multiply.
+  /// Warps that bring scales, in turn.
   static constexpr int scalers = sends ? 1 : Copiers;
 
   static constexpr int a_bytes = m * k;
@@ -56,13 +57,15 @@ struct gemm_shape {
       n % 64 == 0 ? 4 * groups * panels * panel_bytes : 0;
   static constexpr int scale_bytes = (m + n) * 4;
   static constexpr int stage_bytes = a_bytes + b_bytes + scale_bytes;
-  static constexpr int ring_bytes = (227 - 1) * 1024 - 256 - out_bytes;
+  /// Barriers, and what stages_asked and tile_board have.
+  static constexpr int word_bytes = 256;
+  static constexpr int ring_bytes = (227 - 1) * 1024 - word_bytes - out_bytes;
   static constexpr int stages =
       ring_bytes / stage_bytes > 16 ? 16 : ring_bytes / stage_bytes;
   /// Else a copier could take a stage's round for the one before.
   static_assert(stages >= copiers);
   static constexpr int shared_bytes =
-      1024 + out_bytes + stages * stage_bytes + 256;
+      1024 + out_bytes + stages * stage_bytes + word_bytes;
 
   /// Of few rows: where they are all that A has, B is read once.
   static constexpr bool reads_b_once = m == 64;
@@ -70,8 +73,6 @@ struct gemm_shape {
   /// Boxes of C, m rows of 128 bytes, pass through the ring, too, after the
   /// operands, where A would be.
   static constexpr int c_columns = 32;  ///< in a stage
-  /// Else a copier's turns, and stages_asked, would differ from tile to tile.
-  static_assert(!sends || n / c_columns % copiers == 0);
 };
 
 namespace detail {
@@ -96,9 +97,46 @@ class stages_asked {
   volatile int* last_;  ///< of each copier
 };
 
+/// The next tiles, as one thread finds them for those who multiply. To find one
+/// among small groups may take 1500 clocks, in which products would wait.
+class tile_board {
+ public:
+  static constexpr int slots = 3;
+  struct slot {
+    gemm_tile tile;
+    int is_there;  ///< else the one before was the last
+  };
+  static constexpr int bytes = slots * (8 + static_cast<int>(sizeof(slot)));
+  __device__ explicit tile_board(ptx::barrier* full) : full_(full) {}
+  __device__ void initialize() const {
+    for (int i = 0; i < slots; ++i) ptx::initialize(full_[i], 1);
+  }
+  /// Writes the tile `index`, once all have read the one `slots` before it.
+  __device__ void write(int index, const gemm_tile& t, bool is_there) const {
+    at(index) = {t, is_there};
+    ptx::arrive(full_[index % slots]);
+  }
+  __device__ bool read(int index, gemm_tile& t) const {
+    ptx::wait(full_[index % slots], index / slots % 2);
+    t = at(index).tile;
+    return at(index).is_there;
+  }
+
+ private:
+  __device__ slot& at(int index) const {
+    return reinterpret_cast<slot*>(full_ + slots)[index % slots];
+  }
+  ptx::barrier* full_;  ///< a slot's; then the slots
+};
+
+template <class Shape, bool Grouped>
+constexpr bool has_board = Shape::flows&& Grouped;
+
 template <class Shape>
 struct gemm_shared {
   static constexpr int stages = Shape::stages;
+  static_assert(16 * stages + (Shape::sends ? 24 + tile_board::bytes : 0) <=
+                Shape::word_bytes);
   /// That multiply.
   static constexpr int warps = 4 * Shape::groups;
   char* outs;  ///< a multiple of 1024
@@ -132,12 +170,43 @@ struct gemm_shared {
     return reinterpret_cast<ptx::barrier*>(ring + stages * Shape::stage_bytes);
   }
   __device__ ptx::barrier* free() const { return full() + stages; }
-  /// Of all panels, and when to send them, where they are sent.
+  /// Of all panels, when to send them, and tiles, where they are sent.
   __device__ ptx::barrier& d_full() const { return full()[2 * stages]; }
   __device__ ptx::barrier& d_free() const { return full()[2 * stages + 1]; }
   __device__ stages_asked<Shape::copiers> asked() const {
     return stages_asked<Shape::copiers>(full() + 2 * stages + 2);
   }
+  __device__ tile_board board() const {
+    return tile_board(full() + 2 * stages + 3);
+  }
+};
+
+/// The tiles for those who multiply, where they find them by themselves.
+template <class Shape, bool Grouped, bool HasBoard = has_board<Shape, Grouped>>
+class tile_source {
+ public:
+  __device__ tile_source(const gemm_job& job,
+                         const gemm_shared<Shape>& /*shared*/)
+      : job_(job), schedule_(job) {}
+  __device__ bool next(gemm_tile& t) { return schedule_.next(job_, t); }
+
+ private:
+  const gemm_job& job_;
+  gemm_schedule<Shape, Grouped> schedule_;
+};
+
+/// The same from the board.
+template <class Shape>
+class tile_source<Shape, true, true> {
+ public:
+  __device__ tile_source(const gemm_job& /*job*/,
+                         const gemm_shared<Shape>& shared)
+      : board_(shared.board()) {}
+  __device__ bool next(gemm_tile& t) { return board_.read(read_++, t); }
+
+ private:
+  tile_board board_;
+  int read_ = 0;
 };
 
 /// A stage of the ring and the parity of its use.
@@ -195,7 +264,8 @@ __device__ void prefetch_b(const gemm_job& job) {
 /// Sends D from its panels, by one thread: boxes of a warp group's 64 rows and
 /// 128 bytes, one at a time, and where K is long, one with each stage of the
 /// next tile, from the third on. All at once, they would keep that tile's
-/// operands waiting.
+/// operands waiting. Where tiles come from a board, writes it, up to two tiles
+/// ahead of that whose panels are awaited.
 template <class Shape, bool Grouped>
 __device__ void send_panels(const gemm_job& job,
                             const gemm_shared<Shape>& shared) {
@@ -204,15 +274,23 @@ __device__ void send_panels(const gemm_job& job,
   const bool is_fp32 = !Shape::flows && job.is_fp32;
   const int columns = is_fp32 ? 32 : 64;
   gemm_schedule<Shape, Grouped> schedule(job);
-  gemm_tile t{}, next{};
-  bool more = schedule.next(job, next);
+  int found = 0;
+  const auto find = [&](gemm_tile& t) {
+    const bool is_there = schedule.next(job, t);
+    if (has_board<Shape, Grouped>) shared.board().write(found++, t, is_there);
+    return is_there;
+  };
+  gemm_tile t{}, next{}, after{};
+  bool more = find(next), still_more = more && find(after);
   int before = 0;  // stages of the tiles before the next
   for (unsigned parity = 0; more; parity ^= 1) {
-    t = next;
+    t = next, next = after, more = still_more;
+    still_more = more && find(after);
     before += t.blocks(Shape::k);
-    more = schedule.next(job, next);
     const int stages = more ? next.blocks(Shape::k) : 0;
-    const int step = min(boxes, stages - 4);  // of a stage, in so many parts
+    // The boxes are spread over so many stages, up to the last but one; of 5 to
+    // 11 some bring several. Fewer are too short to wait for.
+    const int step = min(boxes, stages - 4);
     ptx::wait(shared.d_full(), parity);
     for (int box = 0; box < boxes; ++box) {
       const int group = box % Shape::groups, index = box / Shape::groups;
@@ -323,7 +401,7 @@ struct scale_copier {
   __device__ void advance() { from += scales.k_stride, ++group; }
 };
 
-/// Brings the scales, by one warp of each copier.
+/// Brings the scales, by the warp `which` of those that do.
 template <class Shape, class Scaling, bool Grouped>
 __device__ void copy_scales(const gemm_job& job,
                             const gemm_shared<Shape>& shared, int which) {

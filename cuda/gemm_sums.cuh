@@ -4,6 +4,7 @@
 #ifndef ZEROULP_CUDA_GEMM_SUMS_CUH_
 #define ZEROULP_CUDA_GEMM_SUMS_CUH_
 
+#include <type_traits>
 #include <utility>
 
 #include "cuda/gemm_parts.cuh"
@@ -22,6 +23,15 @@ __device__ __forceinline__ void finish_products(float (&p)[Count]) {
 /// What a thread sums, for each 64 rows of its warp group.
 template <class Shape>
 using tile_acc = float[Shape::rows][Shape::n / 2];
+
+template <class Shape>
+__device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
+#pragma unroll
+  for (auto& of_unit : acc) {
+#pragma unroll
+    for (float& x : of_unit) x = 0;
+  }
+}
 
 /// The lower words of the descriptors of a warp group's operands in stage 0,
 /// found once: from lane 0, so that the compiler keeps them in uniform

@@ -4,8 +4,8 @@
 //
 //   copying thread  waits for a free stage -> boxes of A and B (TMA) -> full
 //                   barrier
-//   scaling warp    waits for a free stage -> their scales -> the same; one or
-//                   two of both, which take turns
+//   scaling warp    waits for a free stage -> their scales -> the same. There
+//                   are one or two of each, which take turns
 //   warp groups     wait for a full stage -> for each 64 rows: four wgmma ->
 //                   (the last: wait for the next full stage) -> acc =
 //                   promoted(acc, p); at the end of K: epilogue. The stage is
@@ -19,7 +19,8 @@
 //                   them
 //   sending thread  wait until they are full -> a box of D (TMA), with each
 //                   stage of the next tile, from the third on, if there are
-//                   many; once all have left, the panels are free
+//                   many; once all have left, the panels are free. In groups of
+//                   which D flows, finds the warp groups' tiles for them
 //
 // Where it flows, too (Shape::flows), products are under way in the epilogue:
 //
@@ -34,6 +35,7 @@
 #ifndef ZEROULP_CUDA_GEMM_TILE_CUH_
 #define ZEROULP_CUDA_GEMM_TILE_CUH_
 
+#include <type_traits>
 #include <utility>
 
 #include "cuda/gemm_sums.cuh"
@@ -122,21 +124,19 @@ __device__ void multiply_tiles(const gemm_job& job,
     sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped) {
-      // Of nothing, so far. By bits: with a condition the loop over ranges of K
-      // has its stage in no uniform register (R2UR).
-      const std::uint32_t spoiled = t.is_spoiled ? 0x7fffffff : 0;
+      // Of nothing, so far. By a condition: by bits, ptxas binds sums to
+      // registers in which they share a bank with their products.
+      const float spoiled = __uint_as_float(0x7fffffff);
 #pragma unroll
       for (auto& of_row : acc) {
 #pragma unroll
-        for (float& x : of_row) {
-          x = __uint_as_float(__float_as_uint(x) | spoiled);
-        }
+        for (float& x : of_row) x = t.is_spoiled ? spoiled : x;
       }
     }
     finish_tile<Shape, Grouped>(job, t, shared, warp, at, acc, parity,
                                 std::make_integer_sequence<int, Shape::rows>());
   }
-  gemm_output::wait_for_panel();
+  if constexpr (!Shape::sends) gemm_output::wait_for_panel();
 }
 
 /// The same where D flows; K is more than one block.
@@ -144,9 +144,9 @@ template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_in_flow(const gemm_job& job,
                                  const gemm_shared<Shape>& shared, int warp) {
   static_assert(Shape::rows == 2);
-  gemm_schedule<Shape, Grouped> schedule(job);
+  tile_source<Shape, Grouped> tiles(job, shared);
   gemm_tile t{}, next{};
-  if (!schedule.next(job, next)) return;
+  if (!tiles.next(next)) return;
   int blocks = blocks_of<Shape, Grouped>(next, warp), next_blocks = 0;
   ring_place<Shape::stages> at;
   tile_flow<Shape, Types, Scaling> flow{
@@ -156,16 +156,20 @@ __device__ void multiply_in_flow(const gemm_job& job,
   flow.begin(next.column, true);
   for (bool more = true; more;) {
     t = next;
-    more = schedule.next(job, next);
+    more = tiles.next(next);
     // Asked even if there is none: a branch, and FMAs would share banks.
     next_blocks = blocks_of<Shape, Grouped>(next, warp);
-    tile_acc<Shape> acc = {};
+    // Of a tile without rows nothing: zeros there, which come two by two, would
+    // bind sums to registers in which they share a bank with their products.
+    tile_acc<Shape> acc;
     const auto store = [&]<int R>(std::integral_constant<int, R> /*rows*/) {
       gemm_output::store<Grouped, Shape, R>(
           job, t, t.row + line + R * 64, acc[R],
           [&](int i) { return shared.panel(warp, i); });
     };
-    if (!Grouped || blocks > 0) {
+    const bool has_rows = !Grouped || blocks > 0;
+    if (has_rows) {
+      begin_sums<Shape>(acc);
       const auto go_on = [&] {
         flow.wait();
         flow.find_scales(t.column);
@@ -190,7 +194,7 @@ __device__ void multiply_in_flow(const gemm_job& job,
     }
     blocks = next_blocks;
     flow.begin(next.column, more);
-    store(std::integral_constant<int, 1>());
+    if (has_rows) store(std::integral_constant<int, 1>());
     leave_panels(shared, parity);
   }
   finish_products(flow.p);
@@ -205,6 +209,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   extern __shared__ char raw[];
   const detail::gemm_shared<Shape> shared(raw);
   constexpr int multipliers = 4 * Shape::groups;  // warps
+  // Where there are no scales, there is no warp that could send.
+  static_assert(!Shape::sends || Scaling::b_rows != 0);
   const int warp =
       __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);
   if (threadIdx.x == 0) {
@@ -216,6 +222,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
       ptx::initialize(shared.d_free(), 1);
       shared.asked().clear();
+      if (detail::has_board<Shape, Grouped>) shared.board().initialize();
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
