@@ -63,9 +63,10 @@ struct gemm_tile {
 };
 
 /// The tiles of a block, one after another; everyone in the block walks them by
-/// itself. Those that share operands are close to each other in time: within a
-/// matrix, patches of 8 tiles along M. Without groups nothing is read from
-/// memory, so that the compiler can see that all lanes of a warp agree.
+/// itself, but who reads them from a tile_board. Those that share operands are
+/// close to each other in time: within a matrix, patches of 8 tiles along M.
+/// Without groups nothing is read from memory, so that the compiler can see
+/// that all lanes of a warp agree.
 template <class Shape, bool Grouped>
 class gemm_schedule {
  public:
@@ -153,31 +154,34 @@ class gemm_schedule {
   bool is_spoiled_ = false;
 };
 
-/// The same for those who bring operands. In groups of which D flows each tile
-/// is found while the one before is under way: it may take 2500 clocks. Without
-/// groups nothing was gained, and for ranges of K ptxas made a slower loop of
-/// it.
+/// Whether tiles are found ahead, while those before are under way: in groups
+/// of which D flows, where it may take 2500 clocks. Without groups nothing was
+/// gained, and for ranges of K ptxas made a slower loop of it.
+template <class Shape, bool Grouped>
+constexpr bool finds_ahead = Grouped&& Shape::flows;
+
+/// The same for those who bring operands.
 template <class Shape, bool Grouped>
 class gemm_walk {
  public:
   __device__ explicit gemm_walk(const gemm_job& job)
       : job_(job), schedule_(job) {
-    if (looks) has_coming_ = schedule_.next(job_, coming_);
+    if (finds_ahead<Shape, Grouped>)
+      has_coming_ = schedule_.next(job_, coming_);
   }
   __device__ bool next(gemm_tile& t) {
-    if (!looks) return schedule_.next(job_, t);
+    if (!finds_ahead<Shape, Grouped>) return schedule_.next(job_, t);
     t = coming_, has_looked_ = false;
     return has_coming_;
   }
   /// Finds the tile after this one, if that was not done.
   __device__ void look_ahead() {
-    if (!looks || has_looked_) return;
+    if (!finds_ahead<Shape, Grouped> || has_looked_) return;
     has_coming_ = schedule_.next(job_, coming_);
     has_looked_ = true;
   }
 
  private:
-  static constexpr bool looks = Grouped && Shape::flows;
   const gemm_job& job_;
   gemm_schedule<Shape, Grouped> schedule_;
   gemm_tile coming_{};

@@ -81,6 +81,7 @@ namespace detail {
 template <int Copiers>
 class stages_asked {
  public:
+  static constexpr int bytes = Copiers * static_cast<int>(sizeof(int));
   __device__ explicit stages_asked(void* words)
       : last_(static_cast<volatile int*>(words)) {}
   __device__ void clear() const {
@@ -97,8 +98,8 @@ class stages_asked {
   volatile int* last_;  ///< of each copier
 };
 
-/// The next tiles, as one thread finds them for those who multiply. To find one
-/// among small groups may take 1500 clocks, in which products would wait.
+/// The next tiles, as one thread finds them for those who multiply, where they
+/// are found ahead: products would wait meanwhile.
 class tile_board {
  public:
   static constexpr int slots = 3;
@@ -106,12 +107,13 @@ class tile_board {
     gemm_tile tile;
     int is_there;  ///< else the one before was the last
   };
-  static constexpr int bytes = slots * (8 + static_cast<int>(sizeof(slot)));
+  static constexpr int bytes =
+      slots * static_cast<int>(sizeof(ptx::barrier) + sizeof(slot));
   __device__ explicit tile_board(ptx::barrier* full) : full_(full) {}
   __device__ void initialize() const {
     for (int i = 0; i < slots; ++i) ptx::initialize(full_[i], 1);
   }
-  /// Writes the tile `index`, once all have read the one `slots` before it.
+  /// Writes the tile `index`; all must have read the one `slots` before it.
   __device__ void write(int index, const gemm_tile& t, bool is_there) const {
     at(index) = {t, is_there};
     ptx::arrive(full_[index % slots]);
@@ -129,14 +131,17 @@ class tile_board {
   ptx::barrier* full_;  ///< a slot's; then the slots
 };
 
-template <class Shape, bool Grouped>
-constexpr bool has_board = Shape::flows&& Grouped;
-
 template <class Shape>
 struct gemm_shared {
   static constexpr int stages = Shape::stages;
-  static_assert(16 * stages + (Shape::sends ? 24 + tile_board::bytes : 0) <=
-                Shape::word_bytes);
+  using stages_asked = detail::stages_asked<Shape::copiers>;
+  /// Barriers, words of 8 bytes: of the stages; where D is sent, of the panels,
+  /// then what stages_asked and tile_board have.
+  static constexpr int panel_barriers = 2 * stages;
+  static constexpr int asked_at = panel_barriers + 2;
+  static constexpr int board_at = asked_at + (stages_asked::bytes + 7) / 8;
+  static_assert((Shape::sends ? 8 * board_at + tile_board::bytes
+                              : 8 * panel_barriers) <= Shape::word_bytes);
   /// That multiply.
   static constexpr int warps = 4 * Shape::groups;
   char* outs;  ///< a multiple of 1024
@@ -170,43 +175,13 @@ struct gemm_shared {
     return reinterpret_cast<ptx::barrier*>(ring + stages * Shape::stage_bytes);
   }
   __device__ ptx::barrier* free() const { return full() + stages; }
-  /// Of all panels, when to send them, and tiles, where they are sent.
-  __device__ ptx::barrier& d_full() const { return full()[2 * stages]; }
-  __device__ ptx::barrier& d_free() const { return full()[2 * stages + 1]; }
-  __device__ stages_asked<Shape::copiers> asked() const {
-    return stages_asked<Shape::copiers>(full() + 2 * stages + 2);
+  /// Of all panels, when to send them, where they are sent.
+  __device__ ptx::barrier& d_full() const { return full()[panel_barriers]; }
+  __device__ ptx::barrier& d_free() const { return full()[panel_barriers + 1]; }
+  __device__ stages_asked asked() const {
+    return stages_asked(full() + asked_at);
   }
-  __device__ tile_board board() const {
-    return tile_board(full() + 2 * stages + 3);
-  }
-};
-
-/// The tiles for those who multiply, where they find them by themselves.
-template <class Shape, bool Grouped, bool HasBoard = has_board<Shape, Grouped>>
-class tile_source {
- public:
-  __device__ tile_source(const gemm_job& job,
-                         const gemm_shared<Shape>& /*shared*/)
-      : job_(job), schedule_(job) {}
-  __device__ bool next(gemm_tile& t) { return schedule_.next(job_, t); }
-
- private:
-  const gemm_job& job_;
-  gemm_schedule<Shape, Grouped> schedule_;
-};
-
-/// The same from the board.
-template <class Shape>
-class tile_source<Shape, true, true> {
- public:
-  __device__ tile_source(const gemm_job& /*job*/,
-                         const gemm_shared<Shape>& shared)
-      : board_(shared.board()) {}
-  __device__ bool next(gemm_tile& t) { return board_.read(read_++, t); }
-
- private:
-  tile_board board_;
-  int read_ = 0;
+  __device__ tile_board board() const { return tile_board(full() + board_at); }
 };
 
 /// A stage of the ring and the parity of its use.
@@ -264,12 +239,16 @@ __device__ void prefetch_b(const gemm_job& job) {
 /// Sends D from its panels, by one thread: boxes of a warp group's 64 rows and
 /// 128 bytes, one at a time, and where K is long, one with each stage of the
 /// next tile, from the third on. All at once, they would keep that tile's
-/// operands waiting. Where tiles come from a board, writes it, up to two tiles
-/// ahead of that whose panels are awaited.
+/// operands waiting. Where tiles come from a board, writes it, two tiles ahead
+/// of that whose panels are awaited: who has left the panels before those has
+/// read all up to it, so that the slot of the one before is free. Were it one,
+/// all could wait for each other: for a box of the tile the next one's stages
+/// are awaited, and the products that free them for the tile after.
 template <class Shape, bool Grouped>
 __device__ void send_panels(const gemm_job& job,
                             const gemm_shared<Shape>& shared) {
   if (!job.by_boxes) return;
+  constexpr bool ahead = finds_ahead<Shape, Grouped>;
   constexpr int boxes = Shape::groups * Shape::panels;
   const bool is_fp32 = !Shape::flows && job.is_fp32;
   const int columns = is_fp32 ? 32 : 64;
@@ -277,18 +256,25 @@ __device__ void send_panels(const gemm_job& job,
   int found = 0;
   const auto find = [&](gemm_tile& t) {
     const bool is_there = schedule.next(job, t);
-    if (has_board<Shape, Grouped>) shared.board().write(found++, t, is_there);
+    if constexpr (finds_ahead<Shape, Grouped>) {
+      shared.board().write(found++, t, is_there);
+    }
     return is_there;
   };
   gemm_tile t{}, next{}, after{};
-  bool more = find(next), still_more = more && find(after);
+  bool more = find(next), still_more = ahead && more && find(after);
   int before = 0;  // stages of the tiles before the next
   for (unsigned parity = 0; more; parity ^= 1) {
-    t = next, next = after, more = still_more;
-    still_more = more && find(after);
+    t = next;
+    if constexpr (ahead) {
+      next = after, more = still_more;
+      still_more = more && find(after);
+    } else {
+      more = find(next);
+    }
     before += t.blocks(Shape::k);
     const int stages = more ? next.blocks(Shape::k) : 0;
-    // The boxes are spread over so many stages, up to the last but one; of 5 to
+    // The boxes are spread over so many stages, up to the last but two; of 5 to
     // 11 some bring several. Fewer are too short to wait for.
     const int step = min(boxes, stages - 4);
     ptx::wait(shared.d_full(), parity);

@@ -24,6 +24,7 @@ __device__ __forceinline__ void finish_products(float (&p)[Count]) {
 template <class Shape>
 using tile_acc = float[Shape::rows][Shape::n / 2];
 
+/// Sums of nothing: +0.
 template <class Shape>
 __device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
 #pragma unroll

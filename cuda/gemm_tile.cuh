@@ -144,9 +144,16 @@ template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_in_flow(const gemm_job& job,
                                  const gemm_shared<Shape>& shared, int warp) {
   static_assert(Shape::rows == 2);
-  tile_source<Shape, Grouped> tiles(job, shared);
+  gemm_schedule<Shape, Grouped> schedule(job);
+  int found = 0;
+  const auto find = [&](gemm_tile& of) {
+    if constexpr (finds_ahead<Shape, Grouped>) {
+      return shared.board().read(found++, of);
+    }
+    return schedule.next(job, of);
+  };
   gemm_tile t{}, next{};
-  if (!tiles.next(next)) return;
+  if (!find(next)) return;
   int blocks = blocks_of<Shape, Grouped>(next, warp), next_blocks = 0;
   ring_place<Shape::stages> at;
   tile_flow<Shape, Types, Scaling> flow{
@@ -156,7 +163,7 @@ __device__ void multiply_in_flow(const gemm_job& job,
   flow.begin(next.column, true);
   for (bool more = true; more;) {
     t = next;
-    more = tiles.next(next);
+    more = find(next);
     // Asked even if there is none: a branch, and FMAs would share banks.
     next_blocks = blocks_of<Shape, Grouped>(next, warp);
     // Of a tile without rows nothing: zeros there, which come two by two, would
@@ -222,7 +229,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
       ptx::initialize(shared.d_free(), 1);
       shared.asked().clear();
-      if (detail::has_board<Shape, Grouped>) shared.board().initialize();
+      if (finds_ahead<Shape, Grouped>) shared.board().initialize();
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
