@@ -73,6 +73,8 @@ struct gemm_shape {
   /// Boxes of C, m rows of 128 bytes, pass through the ring, too, after the
   /// operands, where A would be.
   static constexpr int c_columns = 32;  ///< in a stage
+  /// Before that, where tiles are large, the L2 is asked for them.
+  static constexpr bool prefetches_c = Rows == 2 && !flows;
 };
 
 namespace detail {
@@ -303,6 +305,18 @@ __device__ void send_panels(const gemm_job& job,
   }
 }
 
+/// With one block of K in eight, of the last ones, the L2 is asked for a box of
+/// C: all multiprocessors would wait for theirs at once. `left`: blocks of K
+/// after this one.
+template <class Shape>
+__device__ void prefetch_c(const gemm_job& job, const gemm_tile& t, int left) {
+  constexpr int every = 8, boxes = Shape::n / Shape::c_columns;
+  if (left % every != 0 || left == 0 || left > every * boxes) return;
+  const int box = boxes - left / every;
+  ptx::prefetch_box(job.c_map, t.column + box * Shape::c_columns, t.row,
+                    t.d_matrix);
+}
+
 /// Brings the operands of every tile of this block, by one thread of each
 /// copier.
 template <class Shape, bool Grouped>
@@ -329,6 +343,9 @@ __device__ void copy_operands(const gemm_job& job,
                       t.b_matrix);
       }
       if constexpr (Shape::sends) shared.asked().set(stage);
+      if (Shape::prefetches_c && job.c_by_boxes) {
+        prefetch_c<Shape>(job, t, (t.k_end - k - 1) / Shape::k);
+      }
       // Not before the first stages, which are free at once.
       if (k >= t.k_begin + 2 * Shape::k) walk.look_ahead();
     }
