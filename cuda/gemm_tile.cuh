@@ -38,6 +38,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cuda/gemm_feed.cuh"
 #include "cuda/gemm_sums.cuh"
 
 namespace zeroulp::cuda {
