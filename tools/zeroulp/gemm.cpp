@@ -91,8 +91,21 @@ void check_groups(const operand& x, granularity wanted, const std::string& dir,
                                 text_of(x.groups), name, text_of(wanted)));
 }
 
+/// The recipe and what was asked for besides.
+std::string recipe_text(const recipe& r, const gemm_request& q) {
+  std::string text = q.recipe;
+  if (!q.interval.empty()) {
+    text += r.interval == 0 ? ", no promotion"
+                            : fmt::format(", promoted every {}", r.interval);
+  }
+  if (r.splits > 1) text += fmt::format(", {} splits", r.splits);
+  if (!q.c.empty()) text += ", added to " + q.c;
+  return text;
+}
+
 void run_gemm(const gemm_request& q) {
   recipe r = choose_recipe(q);
+  for (const auto& dir : {q.a, q.b}) check_apart(q.out, dir);
   const tensor ta = read_tensor(q.a);
   const tensor tb = read_tensor(q.b);
   const operand a = as_operand(ta);
@@ -145,12 +158,16 @@ void run_gemm(const gemm_request& q) {
              {"shape", {m, n}},
              {"k", a.codes.cols},
              {"recipe", q.recipe},
+             {"interval", r.interval == 0 ? json("none") : json(r.interval)},
+             {"splits", r.splits},
              {"output", name_of(r.output)}};
+    if (!q.c.empty()) all["c"] = q.c;
     if (q.gpu) all["by"] = by;
     print_json(all);
   } else {
     print(fmt::format("{}: {} x {} {}, K = {}, {}{}\n", q.out, m, n, type,
-                      a.codes.cols, q.recipe, q.gpu ? ", by " + by : by));
+                      a.codes.cols, recipe_text(r, q),
+                      q.gpu ? ", by " + by : by));
   }
 }
 

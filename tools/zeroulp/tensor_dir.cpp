@@ -193,6 +193,18 @@ tensor read_tensor(const fs::path& dir) {
   return t;
 }
 
+void check_apart(const fs::path& out, const fs::path& dir) {
+  for (const char* name : {"codes.npy", "scales.npy", "meta.json"}) {
+    std::error_code absent;
+    if (fs::equivalent(dir / name, out, absent)) {
+      throw input_error(
+          fmt::format("--out {}: this is a part of the tensor {}; name another "
+                      "file",
+                      out.string(), dir.string()));
+    }
+  }
+}
+
 void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   json meta{{"zeroulp", 1},
             {"format", name_of(t.element)},

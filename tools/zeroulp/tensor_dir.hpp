@@ -44,6 +44,10 @@ struct tensor {
 /// Reads and checks a directory; every inconsistency is an input_error.
 tensor read_tensor(const std::filesystem::path& dir);
 
+/// Throws if `out`, of --out, is a file that read_tensor(dir) reads.
+void check_apart(const std::filesystem::path& out,
+                 const std::filesystem::path& dir);
+
 /// Writes all files of the directory, or none. `extra` joins meta.json.
 void write_tensor(const std::filesystem::path& dir, const tensor& t,
                   const json& extra = json::object());

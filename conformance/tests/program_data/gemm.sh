@@ -50,6 +50,18 @@ shows wgrad_shapes_work '130 x 256 float32, K = 130' \
 shows wgrad_accumulates '130 x 256' \
   gemm qdyt qxt --recipe deepgemm.1d1d --c dw.npy --out dw2.npy
 shows gemm_json_has_the_shape '"k": 256' gemm qx qw --out y.npy --json
+for setting in '"c": "dy.npy"' '"interval": 64' '"splits": 2'; do
+  shows "gemm_json_has_$setting" "$setting" \
+    gemm qx qw --c dy.npy --interval 64 --splits 2 --out y.npy --json
+done
+shows gemm_says_what_it_was_asked_besides \
+  'deepgemm.1d2d, promoted every 64, 2 splits, added to dy.npy' \
+  gemm qx qw --c dy.npy --interval 64 --splits 2 --out y.npy
+for part in qx/codes.npy qw/../qx/scales.npy qw/meta.json; do
+  refuses "gemm_keeps_$part" "--out $part: this is a part of the tensor" \
+    gemm qx qw --out $part
+done
+shows gemm_writes_beside_a_tensor '130 x 130' gemm qx qw --out qx/y.npy
 refuses gemm_refuses_groups_of_another_recipe 'needs 1x128' \
   gemm qx qw --recipe deepgemm.1d1d --out bad.npy
 refuses gemm_refuses_rows_for_tensors 'needs tensor' \
