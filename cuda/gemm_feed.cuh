@@ -54,8 +54,9 @@ __device__ void prefetch_b(const gemm_job& job) {
 /// next tile, from the third on. All at once, they would keep that tile's
 /// operands waiting. Where tiles come from a board, writes it, two tiles ahead.
 /// Whoever has left the panels of tile T - 1 has read T, so that T + 2 may take
-/// the slot of T - 1. One ahead, all could wait for each other: this thread for
-/// stages of T + 1, whose products, to free them, wait for T + 2.
+/// the slot of T - 1; not that of T, as nobody has left any before the first.
+/// One ahead, all could wait for each other: this thread for stages of T + 1,
+/// whose products, to free them, wait for T + 2.
 template <class Shape, bool Grouped>
 __device__ void send_panels(const gemm_job& job,
                             const gemm_shared<Shape>& shared) {
@@ -68,14 +69,12 @@ __device__ void send_panels(const gemm_job& job,
   int found = 0;
   const auto find = [&](gemm_tile& t) {
     const bool is_there = schedule.next(job, t);
-    if constexpr (finds_ahead<Shape, Grouped>) {
-      shared.board().write(found++, t, is_there);
-    }
+    if constexpr (ahead) shared.board().write(found++, t, is_there);
     return is_there;
   };
+  int before = 0;  // stages of the tiles before the next
   gemm_tile t{}, next{}, after{};
   bool more = find(next), still_more = ahead && more && find(after);
-  int before = 0;  // stages of the tiles before the next
   for (unsigned parity = 0; more; parity ^= 1) {
     t = next;
     if constexpr (ahead) {

@@ -166,19 +166,25 @@ class gemm_walk {
  public:
   __device__ explicit gemm_walk(const gemm_job& job)
       : job_(job), schedule_(job) {
-    if (finds_ahead<Shape, Grouped>)
+    if constexpr (finds_ahead<Shape, Grouped>) {
       has_coming_ = schedule_.next(job_, coming_);
+    }
   }
   __device__ bool next(gemm_tile& t) {
-    if (!finds_ahead<Shape, Grouped>) return schedule_.next(job_, t);
-    t = coming_, has_looked_ = false;
-    return has_coming_;
+    if constexpr (finds_ahead<Shape, Grouped>) {
+      t = coming_, has_looked_ = false;
+      return has_coming_;
+    } else {
+      return schedule_.next(job_, t);
+    }
   }
   /// Finds the tile after this one, if that was not done.
   __device__ void look_ahead() {
-    if (!finds_ahead<Shape, Grouped> || has_looked_) return;
-    has_coming_ = schedule_.next(job_, coming_);
-    has_looked_ = true;
+    if constexpr (finds_ahead<Shape, Grouped>) {
+      if (has_looked_) return;
+      has_coming_ = schedule_.next(job_, coming_);
+      has_looked_ = true;
+    }
   }
 
  private:

@@ -121,7 +121,8 @@ __device__ void multiply_tiles(const gemm_job& job,
   while (schedule.next(job, t)) {
     const int blocks = blocks_of<Shape, Grouped>(t, warp);
     if constexpr (Grouped) pass_over(shared, blocks, at);
-    tile_acc<Shape> acc = {};
+    tile_acc<Shape> acc;
+    begin_sums<Shape>(acc);
     sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped) {
@@ -145,14 +146,16 @@ template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_in_flow(const gemm_job& job,
                                  const gemm_shared<Shape>& shared, int warp) {
   static_assert(Shape::rows == 2);
-  gemm_schedule<Shape, Grouped> schedule(job);
-  int found = 0;
-  const auto find = [&](gemm_tile& of) {
+  auto find = [&] {
     if constexpr (finds_ahead<Shape, Grouped>) {
-      return shared.board().read(found++, of);
+      return [&, found = 0](gemm_tile& of) mutable {
+        return shared.board().read(found++, of);
+      };
+    } else {
+      return [&, schedule = gemm_schedule<Shape, Grouped>(job)](
+                 gemm_tile& of) mutable { return schedule.next(job, of); };
     }
-    return schedule.next(job, of);
-  };
+  }();
   gemm_tile t{}, next{};
   if (!find(next)) return;
   int blocks = blocks_of<Shape, Grouped>(next, warp), next_blocks = 0;
@@ -230,7 +233,9 @@ __global__ void __launch_bounds__(Shape::threads, 1)
       ptx::initialize(shared.d_full(), multipliers * detail::freeing_lanes);
       ptx::initialize(shared.d_free(), 1);
       shared.asked().clear();
-      if (finds_ahead<Shape, Grouped>) shared.board().initialize();
+      if constexpr (finds_ahead<Shape, Grouped>) {
+        shared.board().initialize();
+      }
     }
     ptx::fence_barriers();
     if (job.k > 0) ptx::prefetch(job.a_map), ptx::prefetch(job.b_map);
