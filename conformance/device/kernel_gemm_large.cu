@@ -137,7 +137,7 @@ verdict check_experts(const effort& e) {
   };
   using enum gemm_groups;
   for (const bool is_even : {true, false}) {
-    if (is_even) {  // tiles of 256 rows, half of which may be empty
+    if (is_even && e.level >= 1) {  // tiles of 256 rows, a half may be empty
       hold(forward, first_rows, 7, 129, 4000, 300, true);
       hold(forward, first_rows, 7, 256, 4000, 300, false);
       hold(forward, rows, 7, 401, 4000, 300, true);  // begins anywhere
@@ -217,9 +217,15 @@ verdict check_groups(const effort& e) {
 }
 
 /// Products that are added to C, of shapes for which the tiles are the largest:
-/// no panels then, whatever D is.
+/// no panels then, whatever D is, but in groups of elements of K. The L2 is
+/// asked for C in the last 32 blocks of K.
 verdict check_sums(const effort& e) {
   verdict v;
+  const auto added = recipe_called("deepgemm.1d1d");
+  v += hold_large(added, e4m3, e4m3, {gemm_groups::none, 1, 129, 8576, 4200});
+  v +=
+      hold_large(added, e4m3, e4m3, {gemm_groups::k_ranges, 8, 130, 4224, 5260},
+                 {0, 4352, 4352, 4480, 4608, 4736, 4864, 5120, 5260});
   for (const char* name : {"deepgemm.1d2d", "deepgemm.1d1d"}) {
     for (const format to : {bf16, fp32}) {
       for (const std::ptrdiff_t n : {2048, 2044, 2043}) {
@@ -263,27 +269,43 @@ verdict check_wide(const effort& e) {
 /// three waves of them where there are 132 multiprocessors, also of a D that
 /// leaves slowly; then in groups, of which some warps have no rows; then so
 /// many, of so few blocks of K, that D leaves later than the next tile is
-/// there.
+/// there. Before all that, and alone at level 0, as many tiles with few rows,
+/// which compute-sanitizer comes to the end of.
 verdict check_short(const effort& e) {
+  using enum gemm_groups;
   verdict v;
   auto r = recipe_called("deepgemm.1d2d");
   r.output = bf16, r.end = epilogue::store;
+  for (const std::ptrdiff_t k : {129, 300, 700}) {
+    if (k < 700) v += hold_large(r, e4m3, e4m3, {none, 1, 129, 33920, k});
+    v += hold_large(
+        r, e4m3, e4m3, {rows, 16, 200, 4224, k},
+        {0, 1, 4, 4, 5, 22, 23, 30, 31, 33, 38, 39, 40, 41, 42, 43, 200});
+    v += hold_large(r, e4m3, e4m3, {first_rows, 12, 130, 4224, k},
+                    {130, 0, 1, 16, 65, 129, 7, 1, 2, 3, 4, 5});
+  }
+  auto gradient = recipe_called("deepgemm.1d1d");
+  gradient.end = epilogue::store;
+  for (const format to : {bf16, fp32}) {
+    gradient.output = to;
+    v += hold_large(gradient, e4m3, e4m3, {k_ranges, 9, 130, 4224, 1900},
+                    {0, 128, 384, 384, 512, 1408, 1536, 1664, 1792, 1900});
+  }
+  if (e.level == 0) return v;
   const auto hold = [&](std::ptrdiff_t n, std::ptrdiff_t k,
                         bool on_host = false) {
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::none, 1, 4090, n, k}, {},
-                    {0, on_host});
+    v += hold_large(r, e4m3, e4m3, {none, 1, 4090, n, k}, {}, {0, on_host});
   };
   for (const std::ptrdiff_t k : {1, 128, 129, 300, 513, 1400}) {
     hold(2312, k);
     hold(2312, k, true);
   }
   for (const std::ptrdiff_t k : {1, 200, 257, 700}) {
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 8, 2500, 9208, k},
+    v += hold_large(r, e4m3, e4m3, {rows, 8, 2500, 9208, k},
                     {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
     // More than a patch of rows of tiles.
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::rows, 2, 2500, 9208, k},
-                    {0, 2400, 2500});
-    v += hold_large(r, e4m3, e4m3, {gemm_groups::first_rows, 6, 400, 9224, k},
+    v += hold_large(r, e4m3, e4m3, {rows, 2, 2500, 9208, k}, {0, 2400, 2500});
+    v += hold_large(r, e4m3, e4m3, {first_rows, 6, 400, 9224, k},
                     {400, 0, 128, 129, 256, 300});
   }
   const std::uint64_t count = cases(e, 6, 20);
