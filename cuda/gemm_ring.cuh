@@ -90,13 +90,27 @@ class stages_asked {
     for (int i = 0; i < Copiers; ++i) last_[i] = -1;
   }
   /// By the copier whose turn it is.
-  __device__ void set(int stage) const { last_[stage % Copiers] = stage; }
+  __device__ void set(int stage) const {
+    write(last_ + stage % Copiers, stage);
+  }
   __device__ void wait(int stage) const {
-    while (last_[stage % Copiers] < stage) {
+    while (read(last_ + stage % Copiers) < stage) {
     }
   }
 
  private:
+  // Read while they may be written: racecheck takes that from atomics alone.
+#ifdef ZEROULP_RACECHECK
+  __device__ static void write(volatile int* to, int stage) {
+    atomicExch(const_cast<int*>(to), stage);
+  }
+  __device__ static int read(volatile int* from) {
+    return atomicOr(const_cast<int*>(from), 0);
+  }
+#else
+  __device__ static void write(volatile int* to, int stage) { *to = stage; }
+  __device__ static int read(const volatile int* from) { return *from; }
+#endif
   volatile int* last_;  ///< of each copier
 };
 
