@@ -180,9 +180,9 @@ std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
 
 /// Every kernel for groups, of shapes for which it is chosen where there are
 /// 132 multiprocessors: tiles of 256 rows are two waves of them for groups of
-/// 740 rows and tiles of 128 four; of 350, both two. Panels serve BF16 whose
-/// rows are whole pieces of 16 bytes and to which nothing is added, in groups
-/// of rows; all else has the kernels without.
+/// 740 rows and tiles of 128 four; of 350, both two. Where B is scaled by
+/// blocks, panels serve BF16 whose rows are whole pieces of 16 bytes and to
+/// which nothing is added, in groups of rows; all else has kernels without.
 verdict check_groups(const effort& e) {
   using enum gemm_groups;
   verdict v;
@@ -218,7 +218,7 @@ verdict check_groups(const effort& e) {
 
 /// Products that are added to C, of shapes for which the tiles are the largest:
 /// no panels then, whatever D is, but in groups of elements of K. The L2 is
-/// asked for C in the last 32 blocks of K.
+/// asked for C from 33 blocks of K before the end.
 verdict check_sums(const effort& e) {
   verdict v;
   const auto added = recipe_called("deepgemm.1d1d");
@@ -277,13 +277,16 @@ verdict check_short(const effort& e) {
   auto r = recipe_called("deepgemm.1d2d");
   r.output = bf16, r.end = epilogue::store;
   for (const std::ptrdiff_t k : {129, 300, 700}) {
-    if (k < 700) v += hold_large(r, e4m3, e4m3, {none, 1, 129, 33920, k});
+    if (k != 300) v += hold_large(r, e4m3, e4m3, {none, 1, 129, 33920, k});
     v += hold_large(
         r, e4m3, e4m3, {rows, 16, 200, 4224, k},
         {0, 1, 4, 4, 5, 22, 23, 30, 31, 33, 38, 39, 40, 41, 42, 43, 200});
     v += hold_large(r, e4m3, e4m3, {first_rows, 12, 130, 4224, k},
                     {130, 0, 1, 16, 65, 129, 7, 1, 2, 3, 4, 5});
   }
+  // A box with each stage.
+  v += hold_large(r, e4m3, e4m3, {first_rows, 12, 130, 4224, 1600},
+                  {130, 0, 1, 16, 65, 129, 7, 1, 2, 3, 4, 5});
   auto gradient = recipe_called("deepgemm.1d1d");
   gradient.end = epilogue::store;
   for (const format to : {bf16, fp32}) {
