@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "gemm_gpu.hpp"
@@ -92,20 +93,28 @@ void check_groups(const operand& x, granularity wanted, const std::string& dir,
 }
 
 /// The recipe and what was asked for besides.
-std::string recipe_text(const recipe& r, const gemm_request& q) {
+std::string recipe_text(const gemm_request& q) {
   std::string text = q.recipe;
-  if (!q.interval.empty()) {
-    text += r.interval == 0 ? ", no promotion"
-                            : fmt::format(", promoted every {}", r.interval);
-  }
-  if (r.splits > 1) text += fmt::format(", {} splits", r.splits);
-  if (!q.c.empty()) text += ", added to " + q.c;
+  if (!q.interval.empty()) text += " --interval " + q.interval;
+  if (q.splits) text += fmt::format(" --splits {}", *q.splits);
+  if (!q.c.empty()) text += " --c " + q.c;
   return text;
+}
+
+/// C in place is FP32, as it is: else no more could be added.
+void check_in_place(const gemm_request& q, format output) {
+  std::error_code none;
+  if (output == fp32 || !std::filesystem::equivalent(q.c, q.out, none)) return;
+  throw input_error(fmt::format(
+      "--out {}: this is C, of float32, and D is {}: use --output fp32 or name "
+      "another file",
+      q.out, name_of(output)));
 }
 
 void run_gemm(const gemm_request& q) {
   recipe r = choose_recipe(q);
-  for (const auto& dir : {q.a, q.b}) check_apart(q.out, dir);
+  check_result(q.out);
+  check_in_place(q, r.output);
   const tensor ta = read_tensor(q.a);
   const tensor tb = read_tensor(q.b);
   const operand a = as_operand(ta);
@@ -166,8 +175,7 @@ void run_gemm(const gemm_request& q) {
     print_json(all);
   } else {
     print(fmt::format("{}: {} x {} {}, K = {}, {}{}\n", q.out, m, n, type,
-                      a.codes.cols, recipe_text(r, q),
-                      q.gpu ? ", by " + by : by));
+                      a.codes.cols, recipe_text(q), q.gpu ? ", by " + by : by));
   }
 }
 
@@ -184,7 +192,9 @@ void add_gemm(CLI::App& app, outcome&) {
   sub->add_option("DIR_B", q->b, "n x k, written by quantize")->required();
   sub->add_option("--recipe", q->recipe, "see zeroulp recipes")
       ->capture_default_str();
-  sub->add_option("--c", q->c, "float32 .npy to accumulate into: fl(acc + C)");
+  sub->add_option("--c", q->c,
+                  "float32 .npy to accumulate into: fl(acc + C); with --output "
+                  "fp32, --out may be the same file");
   sub->add_option("--interval", q->interval,
                   "elements of K between promotions, or none; the recipe's own "
                   "if absent");

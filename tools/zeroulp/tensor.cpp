@@ -114,6 +114,7 @@ void run_quantize(const quantize_request& q) {
     throw input_error(
         fmt::format("--history-rule '{}': use max or ema", q.history_rule));
   }
+  for (const auto& in : {q.input, q.history}) check_kept(in, q.out);
   const auto x = read_input(q.input, q.dtype);
   const quantizer how{x.element, t.element, named.value, t.scale, t.group};
   t.codes = matrix<std::uint32_t>(x.bits.rows, x.bits.cols);
@@ -143,6 +144,7 @@ struct dequantize_request {
 };
 
 void run_dequantize(const dequantize_request& q) {
+  check_result(q.out);
   const tensor t = read_tensor(q.dir);
   matrix<std::uint32_t> x(t.codes.rows, t.codes.cols);
   engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(),

@@ -2,12 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 namespace zeroulp::program {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* parts[] = {"codes.npy", "scales.npy", "meta.json"};
 
 /// Throws with the path and what to do about it.
 [[noreturn]] void refuse(const fs::path& where, std::string_view what) {
@@ -193,14 +197,33 @@ tensor read_tensor(const fs::path& dir) {
   return t;
 }
 
-void check_apart(const fs::path& out, const fs::path& dir) {
-  for (const char* name : {"codes.npy", "scales.npy", "meta.json"}) {
-    std::error_code absent;
-    if (fs::equivalent(dir / name, out, absent)) {
-      throw input_error(
-          fmt::format("--out {}: this is a part of the tensor {}; name another "
-                      "file",
-                      out.string(), dir.string()));
+void check_result(const fs::path& out) {
+  std::error_code none;
+  // Where links lead.
+  const auto target = fs::weakly_canonical(fs::absolute(out, none), none);
+  const auto dir = target.parent_path();
+  if (!fs::is_directory(dir, none)) {
+    refuse(out, fmt::format("cannot write: there is no directory {}; name a "
+                            "file that can be written",
+                            dir.string()));
+  }
+  const bool is_part = std::find(std::begin(parts), std::end(parts),
+                                 target.filename()) != std::end(parts);
+  if (is_part && fs::exists(dir / "meta.json", none)) {
+    throw input_error(fmt::format(
+        "--out {}: this is a part of the tensor {}; name another file",
+        out.string(), dir.string()));
+  }
+}
+
+void check_kept(const fs::path& in, const fs::path& dir) {
+  std::error_code none;
+  for (const char* part : parts) {
+    if (fs::equivalent(dir / part, in, none)) {
+      throw input_error(fmt::format(
+          "--out {}: this would replace {}, which is read; name another "
+          "directory",
+          dir.string(), in.string()));
     }
   }
 }

@@ -44,9 +44,13 @@ struct tensor {
 /// Reads and checks a directory; every inconsistency is an input_error.
 tensor read_tensor(const std::filesystem::path& dir);
 
-/// Throws if `out`, of --out, is a file that read_tensor(dir) reads.
-void check_apart(const std::filesystem::path& out,
-                 const std::filesystem::path& dir);
+/// Throws unless `out`, of --out, can be written: in a directory that is there,
+/// and no part of a tensor. Before the work, which may take minutes.
+void check_result(const std::filesystem::path& out);
+
+/// Throws if write_tensor(dir), of --out, would replace `in`.
+void check_kept(const std::filesystem::path& in,
+                const std::filesystem::path& dir);
 
 /// Writes all files of the directory, or none. `extra` joins meta.json.
 void write_tensor(const std::filesystem::path& dir, const tensor& t,

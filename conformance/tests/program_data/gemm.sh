@@ -55,13 +55,30 @@ for setting in '"c": "dy.npy"' '"interval": 64' '"splits": 2'; do
     gemm qx qw --c dy.npy --interval 64 --splits 2 --out y.npy --json
 done
 shows gemm_says_what_it_was_asked_besides \
-  'deepgemm.1d2d, promoted every 64, 2 splits, added to dy.npy' \
+  'deepgemm.1d2d --interval 64 --splits 2 --c dy.npy' \
   gemm qx qw --c dy.npy --interval 64 --splits 2 --out y.npy
-for part in qx/codes.npy qw/../qx/scales.npy qw/meta.json; do
+shows gemm_json_says_no_interval '"interval": "none"' \
+  gemm tt tt --recipe unpromoted --interval none --out y.npy --json
+ln -s qx/codes.npy link.npy
+for part in qx/codes.npy qw/../qx/scales.npy qw/meta.json tt/scales.npy \
+  link.npy; do
   refuses "gemm_keeps_$part" "--out $part: this is a part of the tensor" \
     gemm qx qw --out $part
+  refuses "dequantize_keeps_$part" "--out $part: this is a part of the tensor" \
+    dequantize qx --out $part
 done
 shows gemm_writes_beside_a_tensor '130 x 130' gemm qx qw --out qx/y.npy
+refuses gemm_needs_a_directory_before_it_multiplies \
+  'none/y.npy: cannot write: there is no directory .*/none' \
+  gemm qx qw --out none/y.npy
+cp dy.npy sum.npy
+refuses gemm_keeps_c_of_float32 '--out ./sum.npy: this is C, .* D is bf16' \
+  gemm qx qw --c sum.npy --out ./sum.npy
+shows gemm_adds_in_place '130 x 130 float32' \
+  gemm qx qw --c sum.npy --output fp32 --out sum.npy
+mkdir own && cp x.npy own/codes.npy
+refuses quantize_keeps_its_input '--out own: this would replace own/codes.npy' \
+  quantize own/codes.npy --out own
 refuses gemm_refuses_groups_of_another_recipe 'needs 1x128' \
   gemm qx qw --recipe deepgemm.1d1d --out bad.npy
 refuses gemm_refuses_rows_for_tensors 'needs tensor' \
