@@ -60,12 +60,12 @@ shows gemm_says_what_it_was_asked_besides \
 shows gemm_json_says_no_interval '"interval": "none"' \
   gemm tt tt --recipe unpromoted --interval none --out y.npy --json
 ln -s qx/codes.npy link.npy
-for part in qx/codes.npy qw/../qx/scales.npy qw/meta.json tt/scales.npy \
+for file in qx/codes.npy qw/../qx/scales.npy qw/meta.json tt/scales.npy \
   link.npy; do
-  refuses "gemm_keeps_$part" "--out $part: this is a part of the tensor" \
-    gemm qx qw --out $part
-  refuses "dequantize_keeps_$part" "--out $part: this is a part of the tensor" \
-    dequantize qx --out $part
+  refuses "gemm_keeps_$file" "--out $file: this is a part of the tensor" \
+    gemm qx qw --out $file
+  refuses "dequantize_keeps_$file" "--out $file: this is a part of the tensor" \
+    dequantize qx --out $file
 done
 shows gemm_writes_beside_a_tensor '130 x 130' gemm qx qw --out qx/y.npy
 refuses gemm_needs_a_directory_before_it_multiplies \
