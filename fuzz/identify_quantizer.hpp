@@ -7,7 +7,7 @@
 // combination of the fields of a convention, whose values are those of the
 // named ones. Scales are judged first: they depend neither on the element rule
 // nor on the policy. The nearest is the one with the fewest wrong scales and,
-// among those, the fewest wrong codes. Source: SPEC clauses Q1 to Q8.
+// among those, the fewest wrong codes. Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_

@@ -9,16 +9,9 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-bool same(const convention& x, const convention& y) {
-  return x.amax_floor == y.amax_floor && x.scale == y.scale &&
-         x.element == y.element && x.amax == y.amax &&
-         x.unit_scale == y.unit_scale && x.bf16_amax == y.bf16_amax &&
-         x.power_of_two == y.power_of_two && x.conversion == y.conversion;
-}
-
 named_convention named(const convention& how) {
   for (const auto& n : named_conventions) {
-    if (same(n.value, how)) return n;
+    if (n.value == how) return n;
   }
   return {"?", how, ""};
 }

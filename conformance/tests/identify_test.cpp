@@ -155,8 +155,7 @@ TEST(IdentifyQuantizer, StoredInversesAndExponentsAreRead) {
                  [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i,
                      std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) {
                    const auto amax = group_amax(tile, in(x).block(i, j, m, n));
-                   e.scales(gi, gj) =
-                       make_scale(tile.how, tile.scale, e4m3, amax).inverse;
+                   e.scales(gi, gj) = make_scale(tile, amax).inverse;
                  });
   a = identify_quantizer(e);
   EXPECT_TRUE(a.exact);

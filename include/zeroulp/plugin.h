@@ -93,7 +93,7 @@ typedef struct zeroulp_plugin_matrix {
 
 /// x, m x n, becomes codes, m x n, and scales, ceil(m / group_rows) x
 /// ceil(n / group_cols): groups of group_rows x group_cols elements have one
-/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q8.
+/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q13.
 typedef struct zeroulp_plugin_quantize {
   int64_t size;            ///< of this struct, in bytes
   const char* from;        ///< of x: fp32, bf16 or fp16

@@ -22,7 +22,7 @@ using shared_code = std::shared_ptr<plugin_code>;
 const char* clauses_of(kind k) {
   switch (k) {
     case kind::quantize:
-      return "Q1 Q2 Q3 Q4 Q5 Q6 Q7";
+      return "Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13";
     case kind::dequantize:
       return "Q10";
     case kind::retile:

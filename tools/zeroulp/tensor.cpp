@@ -122,7 +122,7 @@ void run_quantize(const quantize_request& q) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
     const std::uint32_t amax = choose_amax(q, how, x.bits.view());
-    t.scales.data[0] = make_scale(how.how, how.scale, how.to, amax).scale;
+    t.scales.data[0] = make_scale(how, amax).scale;
     if (!x.bits.data.empty()) {
       engine::quantize(how, x.bits.view(),
                        matrix_view<const std::uint32_t>(&amax, 1, 1),

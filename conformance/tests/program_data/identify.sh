@@ -1,4 +1,4 @@
-# identify and fuzz conventions (SPEC Q7, G10).
+# identify and fuzz conventions (SPEC Q13, G10).
 
 npy normal x.npy 130x256 1
 npy normal w.npy 130x256 2
