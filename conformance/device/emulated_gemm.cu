@@ -1,6 +1,7 @@
 // The emulated GEMM of every recipe against the compiled library on the host,
 // which equals the core: SPEC clauses G1 to G10.
 
+#include <cstring>
 #include <vector>
 
 #include "conformance/device/test.hpp"
@@ -25,6 +26,18 @@ std::vector<unsigned char> packed(const fuzz::matrix& x) {
   return out;
 }
 
+/// Reads what `packed` packs back from device memory.
+void unpack(const void* from, fuzz::matrix& x) {
+  auto bytes = packed(x);
+  if (bytes.empty()) return;
+  require(cudaMemcpy(bytes.data(), from, bytes.size(), cudaMemcpyDeviceToHost));
+  const std::size_t each = bytes.size() / x.words.size();
+  for (std::size_t i = 0; i < x.words.size(); ++i) {
+    x.words[i] = 0;
+    std::memcpy(&x.words[i], &bytes[i * each], each);
+  }
+}
+
 /// A copy in device memory.
 class uploaded {
  public:
@@ -34,7 +47,8 @@ class uploaded {
     require(cudaMemcpy(data_.data(), bytes.data(), bytes.size(),
                        cudaMemcpyHostToDevice));
   }
-  const void* data() const { return data_.data(); }
+  void* data() const { return data_.data(); }
+  cuda::matrix matrix() const { return {data(), rows_, cols_}; }
   matrix_view<std::uint32_t> words() const {
     return {reinterpret_cast<std::uint32_t*>(data_.data()), rows_, cols_};
   }
@@ -47,24 +61,20 @@ class uploaded {
 fuzz::matrix emulated(const fuzz::problem& p) {
   const recipe r = fuzz::recipe_of(p.with);
   const uploaded a(p.in[0]), b(p.in[1]), sa(p.in[2]), sb(p.in[3]), c(p.in[4]);
-  const uploaded d(fuzz::matrix("d", fp32, p.in[0].rows, p.in[1].rows));
+  const format output = p.with.gemm.output;
+  const uploaded d(fuzz::matrix("d", output, p.in[0].rows, p.in[1].rows));
   const auto operand = [](const fuzz::matrix& x, const uploaded& codes,
                           const fuzz::matrix& scales, const uploaded& s) {
     cuda::operand o{x.type, codes.data(), x.rows, x.cols, x.cols};
     if (scales.rows > 0) o.scales = s.words();
     return o;
   };
-  cuda::emulate_gemm(r, operand(p.in[0], a, p.in[2], sa),
-                     operand(p.in[1], b, p.in[3], sb), c.words(), d.words());
+  cuda::emulate_gemm(
+      r, operand(p.in[0], a, p.in[2], sa), operand(p.in[1], b, p.in[3], sb),
+      p.in[4].rows > 0 ? c.matrix() : cuda::matrix{}, d.matrix());
   finish_kernel();
-  fuzz::matrix out("d", p.with.gemm.output, p.in[0].rows, p.in[1].rows);
-  std::vector<std::uint32_t> words(out.words.size());
-  if (!words.empty()) {
-    require(cudaMemcpy(words.data(), d.data(),
-                       words.size() * sizeof(std::uint32_t),
-                       cudaMemcpyDeviceToHost));
-  }
-  out.words.assign(words.begin(), words.end());
+  fuzz::matrix out("d", output, p.in[0].rows, p.in[1].rows);
+  unpack(d.data(), out);
   return out;
 }
 
