@@ -575,6 +575,8 @@ stage_gpu() {
 # Results of other machines, and whether the sources are still those.
 stage_records() {
   local name="records: fresh or stale" log
+  tap "records: what makes them stale" \
+    python3 conformance/records/check_edits.py
   check "README's table of proofs is that of the records" \
     python3 conformance/records/table.py --check || true
   check "$name" sh conformance/records/check.sh || return 0
