@@ -38,6 +38,11 @@ std::uint64_t digest_of(std::uint64_t index, const problem& p,
   return mix64(hash);
 }
 
+/// Who does so is not asked again: it would take as long, or do anything.
+bool breaks_off(conformance::fault f) {
+  return f == conformance::fault::hung || f == conformance::fault::altered;
+}
+
 /// One case.
 void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
   const problem p = generate(c.what, c.profile, c.seed, index, c.pinned);
@@ -52,12 +57,17 @@ void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
   }
   if (same(left, right)) return;
   ++part.mismatches;
-  if (!part.first_mismatch) part.first_mismatch = index;
+  const auto failure = failure_in(right);
+  part.broke_off = failure && breaks_off(failure->kind);
+  if (part.first_mismatch) return;
+  part.first_mismatch = index;
+  if (failure) part.failure = failure->what();
 }
 
 /// What threads share. Blocks are given out in order and joined in order, so
 /// that a result is that of the first so many blocks, whoever ran them; without
-/// keep_going the block of the first mismatch is the last.
+/// keep_going the block of the first mismatch is the last. A case that breaks
+/// off ends its block, and that is the last.
 class schedule {
  public:
   explicit schedule(const campaign& c, const on_progress& progress)
@@ -73,7 +83,7 @@ class schedule {
       campaign_result part;
       part.bins.resize(result_.bins.size());
       const auto end = std::min(begin + block_size, campaign_.cases);
-      for (auto n = begin; n < end; ++n) {
+      for (auto n = begin; n < end && !part.broke_off; ++n) {
         run_case(campaign_, campaign_.first + n, part);
       }
       finish_block(block, std::move(part));
@@ -91,17 +101,20 @@ class schedule {
   }
 
  private:
+  bool is_last(const campaign_result& block) const {
+    return block.broke_off || (block.first_mismatch && !campaign_.keep_going);
+  }
   bool is_over() const {
     return campaign_.seconds > 0 && since(start_) > campaign_.seconds;
   }
 
   void finish_block(std::uint64_t block, campaign_result part) {
-    if (part.first_mismatch && !campaign_.keep_going) stop_ = true;
+    if (is_last(part)) stop_ = true;
     const std::scoped_lock hold(lock_);
     waiting_.emplace(block, std::move(part));
     for (auto it = waiting_.find(joined_); it != waiting_.end() && !ended_;
          it = waiting_.find(joined_)) {
-      ended_ = it->second.first_mismatch && !campaign_.keep_going;
+      ended_ = is_last(it->second);
       join(result_, it->second);
       waiting_.erase(it);
       ++joined_;
@@ -133,10 +146,13 @@ void join(campaign_result& all, const campaign_result& part) {
   all.elements += part.elements;
   all.digest += part.digest;
   all.mismatches += part.mismatches;
-  if (part.first_mismatch) {
-    all.first_mismatch =
-        std::min(all.first_mismatch.value_or(*part.first_mismatch),
-                 *part.first_mismatch);
+  all.broke_off = all.broke_off || part.broke_off;
+  const bool is_first =
+      part.first_mismatch &&
+      (!all.first_mismatch || *part.first_mismatch < *all.first_mismatch);
+  if (is_first) {
+    all.first_mismatch = part.first_mismatch;
+    all.failure = part.failure;
   }
   for (std::size_t i = 0; i < part.bins.size(); ++i) {
     all.bins[i] += part.bins[i];

@@ -17,9 +17,10 @@ struct campaign {
   std::uint64_t seed = 1;
   std::uint64_t cases = 20000;
   std::uint64_t first = 0;
-  double seconds = 0;       ///< end when this time is over; 0: never
-  int threads = 0;          ///< 0: all cores
-  bool keep_going = false;  ///< count every mismatch; else end at the first
+  double seconds = 0;  ///< end when this time is over; 0: never
+  int threads = 0;     ///< 0: all cores
+  /// Count every mismatch, up to a case that breaks off; else end at the first.
+  bool keep_going = false;
   pins pinned;
   opponent left;
   opponent right;
@@ -32,6 +33,9 @@ struct campaign_result {
   std::uint64_t digest = 0;
   std::uint64_t mismatches = 0;                 ///< cases
   std::optional<std::uint64_t> first_mismatch;  ///< the lowest case number
+  std::string failure;  ///< of `right` in that case, if it failed
+  /// In the last case `right` hung, or altered its process: the end of it all.
+  bool broke_off = false;
   std::vector<std::uint64_t> bins;  ///< of case numbers below `covered`
   double seconds = 0;
 };

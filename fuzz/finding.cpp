@@ -20,14 +20,52 @@ struct suspect {
 
 int names_what(const suspect& s) { return s.who->change ? 1 : 0; }
 
-/// How long a case that fails may be made smaller, if to see it fail takes
-/// `once`: each try may take as long.
-double shrinking_seconds(double once) { return std::min(60.0, 2 + 10 * once); }
+/// How long a case that fails so may be made smaller, if to see it fail takes
+/// `once`: each try may take as long. Of one that hangs, one try may.
+double shrinking_seconds(conformance::fault f, double once) {
+  if (f == conformance::fault::hung) return once / 2;
+  if (f == conformance::fault::altered) return 2 + once;
+  return std::min(60.0, 2 + 10 * once);
+}
+
+/// A case and what `right` makes of it.
+struct seen_case {
+  problem p;
+  outputs made;
+};
 
 bool fails_alike(const outputs& x, const outputs& y) {
   const auto a = failure_in(x);
   const auto b = failure_in(y);
   return a.has_value() == b.has_value() && (!a || a->kind == b->kind);
+}
+
+seen_case shrink_seen(const problem& p, const opponent& left,
+                      const opponent& right, const pins& pinned) {
+  using clock = std::chrono::steady_clock;
+  auto start = clock::now();
+  const auto seconds = [&start] {
+    return std::chrono::duration<double>(clock::now() - start).count();
+  };
+  outputs best = run(right, p);
+  const auto failure = failure_in(best);
+  if (!failure && same(run(left, p), best)) return {p, std::move(best)};
+  const double most = failure ? shrinking_seconds(failure->kind, seconds()) : 0;
+  start = clock::now();
+  const auto differs = [&](const problem& q) {
+    if (failure && seconds() >= most) return false;
+    if (pinned) {  // what a user fixed stays
+      settings fixed = q.with;
+      pinned(fixed);
+      if (to_text(fixed, q.what) != to_text(q.with, q.what)) return false;
+    }
+    outputs made = run(right, q);
+    if (!fails_alike(made, best) || same(run(left, q), made)) return false;
+    best = std::move(made);
+    return true;
+  };
+  problem small = shrink(p, differs);
+  return {std::move(small), std::move(best)};
 }
 
 }  // namespace
@@ -90,37 +128,21 @@ std::vector<cause> name_causes(const problem& p, const opponent& right,
 
 problem shrink_case(const problem& p, const opponent& left,
                     const opponent& right, const pins& pinned) {
-  using clock = std::chrono::steady_clock;
-  const auto start = clock::now();
-  const outputs first = run(right, p);
-  const bool failed = failure_in(first).has_value();
-  const auto seconds = [start] {
-    return std::chrono::duration<double>(clock::now() - start).count();
-  };
-  const double most = shrinking_seconds(seconds());
-  const auto differs = [&](const problem& q) {
-    if (failed && seconds() > most) return false;
-    if (pinned) {  // what a user fixed stays
-      settings fixed = q.with;
-      pinned(fixed);
-      if (to_text(fixed, q.what) != to_text(q.with, q.what)) return false;
-    }
-    const outputs made = run(right, q);
-    return fails_alike(made, first) && !same(run(left, q), made);
-  };
-  return shrink(p, differs);
+  return shrink_seen(p, left, right, pinned).p;
 }
 
 finding investigate(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned) {
+                    const opponent& right, const pins& pinned,
+                    const std::string& failure) {
   finding f;
   f.found = p;
-  f.shrunk = shrink_case(p, left, right, pinned);
+  seen_case seen = shrink_seen(p, left, right, pinned);
+  f.shrunk = std::move(seen.p);
   f.token = to_token(f.shrunk);
-  const auto where =
-      first_difference(run(left, f.shrunk), run(right, f.shrunk));
+  const auto where = first_difference(run(left, f.shrunk), seen.made);
   if (!where) {  // code of others need not do the same again
-    f.where.failure = "it did not happen again";
+    f.where.failure = (failure.empty() ? "gave other bits" : failure) +
+                      ", and did not when it was asked the same again";
     return f;
   }
   f.where = *where;

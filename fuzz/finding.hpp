@@ -54,9 +54,11 @@ problem shrink_case(const problem& p, const opponent& left,
                     const opponent& right, const pins& pinned = {});
 
 /// Shrinks a case on which the two differ, and explains it. If `left` is not
-/// the core, causes are not looked for.
+/// the core, causes are not looked for. `failure`: how `right` failed there, if
+/// it did; it need not do it again.
 finding investigate(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned = {});
+                    const opponent& right, const pins& pinned = {},
+                    const std::string& failure = "");
 
 /// How a mutant shows.
 struct exposure {

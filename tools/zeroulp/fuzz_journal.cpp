@@ -141,10 +141,12 @@ block_record run_block(const campaign& c, const case_range& range,
   block_record r{range, run(part), ""};
   r.range.count = r.result.cases;
   if (r.result.first_mismatch) {
-    const auto index = *r.result.first_mismatch;
-    r.token = to_token(
-        shrink_case(generate(c.what, c.profile, c.seed, index, c.pinned),
-                    c.left, c.right, c.pinned));
+    const auto first =
+        generate(c.what, c.profile, c.seed, *r.result.first_mismatch, c.pinned);
+    // Who broke off is asked again by the report alone.
+    r.token = to_token(r.result.broke_off
+                           ? first
+                           : shrink_case(first, c.left, c.right, c.pinned));
   }
   return r;
 }
