@@ -36,10 +36,11 @@ kind kind_called(const std::string& file, std::string_view name) {
 
 }  // namespace
 
-plugin_code::plugin_code(command_line command, double limit)
-    : command_(std::move(command)), limit_(limit) {
-  auto first = std::make_unique<worker>(command_, limit_);
+plugin_code::plugin_code(command_line command, const worker_options& options)
+    : command_(std::move(command)), options_(options) {
+  auto first = std::make_unique<worker>(command_, options_);
   read_claims(first->start());
+  seal_lacks_ = first->seal_lacks();
   idle_.push_back(std::move(first));
 }
 
@@ -91,7 +92,7 @@ std::unique_ptr<worker> plugin_code::acquire() {
   std::unique_lock hold(lock_);
   freed_.wait(hold, [&] { return busy_ < (on_device_ ? 1 : cores); });
   ++busy_;
-  if (idle_.empty()) return std::make_unique<worker>(command_, limit_);
+  if (idle_.empty()) return std::make_unique<worker>(command_, options_);
   auto w = std::move(idle_.back());
   idle_.pop_back();
   return w;
@@ -100,8 +101,16 @@ std::unique_ptr<worker> plugin_code::acquire() {
 void plugin_code::release(std::unique_ptr<worker> w) {
   const std::scoped_lock hold(lock_);
   --busy_;
+  if (w->has_hung()) has_hung_ = true;
   idle_.push_back(std::move(w));
   freed_.notify_one();
+}
+
+int plugin_code::finish() {
+  const std::scoped_lock hold(lock_);
+  for (const auto& w : idle_) w->ask_to_end();
+  for (const auto& w : idle_) left_ += w->finish();
+  return left_;
 }
 
 bool plugin_code::call(kind k, request& r) {

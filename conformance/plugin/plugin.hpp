@@ -71,9 +71,11 @@ struct request {
 class plugin_code {
  public:
   /// Starts it and reads its claims. Throws input_error.
-  plugin_code(command_line command, double limit);
+  plugin_code(command_line command, const worker_options& options);
 
   const std::string& name() const { return name_; }
+  const std::string& file() const { return command_.file(); }
+  bool is_trusted() const { return options_.trusted; }
   bool on_device() const { return on_device_; }
   const std::vector<claim>& claims() const { return claims_; }
   bool claims_any(fuzz::target t) const;
@@ -87,6 +89,13 @@ class plugin_code {
 
   std::uint64_t calls() const { return calls_; }  ///< but refusals
   std::uint64_t refusals() const { return refusals_; }
+
+  /// A call of it took longer than it may: nobody should wait for the next.
+  bool has_hung() const { return has_hung_; }
+  /// What its seal lacks here; empty: nothing.
+  const std::string& seal_lacks() const { return seal_lacks_; }
+  /// Ends its processes; returns how many others they left behind, all in all.
+  int finish();
 
   /// From now on claim number `i` is held to a convention or recipe; what the
   /// plug-in is told stays the same.
@@ -102,7 +111,7 @@ class plugin_code {
   void read_claims(const std::vector<std::string>& lines);
 
   command_line command_;
-  double limit_;
+  worker_options options_;
   std::string name_;
   bool on_device_ = false;
   std::vector<claim> claims_;
@@ -112,6 +121,9 @@ class plugin_code {
   int busy_ = 0;
   std::atomic<std::uint64_t> calls_ = 0;
   std::atomic<std::uint64_t> refusals_ = 0;
+  std::atomic<bool> has_hung_ = false;
+  std::string seal_lacks_;
+  int left_ = 0;
 };
 
 /// The plug-in as an implementation, one at a time: this is the one from now

@@ -33,8 +33,9 @@ struct seal_result {
   int listener = -1;  ///< of the supervisor
 };
 
-/// Seals this process, which has one thread. `writable`: files or folders that
-/// it may write to, besides the devices of the null kind and of NVIDIA's GPUs.
+/// Seals this process, which has one thread. It may write in `folder`, to
+/// `files`, to the null devices and those of NVIDIA's GPUs, and to what /proc
+/// has of its own threads.
 seal_result seal_this_process(const std::string& folder,
                               const std::vector<std::string>& files);
 

@@ -104,6 +104,15 @@ void list_checks(const conform_request& q) {
   q.as_json ? print_json(results) : print(to_text(t));
 }
 
+/// What is known of a plug-in at its end alone, as a check that failed.
+void add_leftovers(const conform_request& q, conform_run& r) {
+  const auto left = q.user->leftovers();
+  if (left.empty()) return;
+  conformance::verdict v;
+  v.count(false, [&left] { return left; });
+  r.checks.push_back({{"Ends", "", "", 0, {}}, v});
+}
+
 conform_run run_checks(const conform_request& q) {
   using clock = std::chrono::steady_clock;
   const auto held =
@@ -113,10 +122,12 @@ conform_run run_checks(const conform_request& q) {
   conform_run r;
   r.gpu = q.gpu;
   r.plugin = q.plugin;
+  r.trusts = q.user->trusts();
   r.implementation = q.gpu ? "device" : held.name;
   r.effort = {q.level, q.seed, false};
   r.only = q.only;
   r.platform = q.gpu ? gpu_platform() : cpu_platform();
+  if (!q.plugin.empty()) r.platform.emplace_back("seal", q.user->seal());
   auto checks = checks_of(q);
   std::erase_if(checks, [&q](const auto& c) { return c.level > q.level; });
   if (checks.empty()) {
@@ -134,6 +145,7 @@ conform_run run_checks(const conform_request& q) {
     tell(static_cast<double>(r.checks.size()),
          static_cast<double>(checks.size()), check.name);
   }
+  add_leftovers(q, r);
   return r;
 }
 
@@ -216,7 +228,7 @@ void add_conform(CLI::App& app, outcome& out) {
   sub->add_flag("--list", q->list, "only say what the checks are");
   sub->add_flag("--json", q->as_json);
 #ifdef ZEROULP_HAVE_CONFORMANCE
-  q->user->add_limit(sub);
+  q->user->add_options(sub);
 #endif
   sub->callback([q, &out] { run_conform(*q, out); });
 }

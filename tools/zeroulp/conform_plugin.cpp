@@ -80,8 +80,8 @@ verdict hold_claim(const std::string& file, const shared_code& code,
   if (!r.first_mismatch) return v;
   const auto found = fuzz::investigate(
       fuzz::generate(all.what, -1, e.seed, *r.first_mismatch, all.pinned),
-      all.left, all.right, all.pinned);
-  const sides names{"core", file};
+      all.left, all.right, all.pinned, r.failure);
+  const sides names{"core", file, code->is_trusted()};
   const auto& d = found.where;
   v.failures = 1;
   v.first_failure =
@@ -176,6 +176,13 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
            }});
     }
     add(training);
+  }
+  for (check& c : all) {
+    c.run = [code, run = c.run](const implementation& held, const effort& e) {
+      verdict v;
+      v.skipped = "it hung, and is not asked again";
+      return code->has_hung() ? v : run(held, e);
+    };
   }
   return all;
 }

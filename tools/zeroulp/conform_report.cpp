@@ -16,7 +16,9 @@ std::string status_of(const checked& c) {
 
 /// The command that runs the checks with `only` in their names again.
 std::string command(const conform_run& r, const std::string& only) {
-  const std::string plugin = r.plugin.empty() ? "" : " --plugin " + r.plugin;
+  const std::string plugin =
+      r.plugin.empty() ? ""
+                       : " --plugin " + r.plugin + (r.trusts ? " --trust" : "");
   return fmt::format("zeroulp conform{}{} --level {} --seed {}{}{}",
                      r.gpu ? " --gpu" : "", plugin, r.effort.level,
                      r.effort.seed, only.empty() ? "" : " --only ", only);

@@ -28,6 +28,7 @@ struct checked {
 struct conform_run {
   bool gpu = false;
   std::string plugin;          ///< its file; empty: none
+  bool trusts = false;         ///< --trust
   std::string implementation;  ///< that was held against the oracles
   conformance::effort effort;
   std::string only;  ///< part of the checks' names; empty: all

@@ -87,7 +87,9 @@ pins pins_of(const fuzz_request& q) {
   };
 }
 
-sides sides_of(const fuzz_request& q) { return {q.left, q.right}; }
+sides sides_of(const fuzz_request& q) {
+  return {q.left, q.right, q.plugin->trusts()};
+}
 
 /// The shard that the user or a launcher asks for. A launcher's is said.
 shard find_shard(const fuzz_request& q) {
@@ -144,9 +146,11 @@ void replay(const fuzz_request& q, outcome& out) {
   const auto right = run(opponent_called(q, q.right), p);
   const auto where = first_difference(left, right);
   q.plugin->summary();
-  out.status = where ? 1 : 0;
+  const auto left_running = q.plugin->leftovers();
+  out.status = where || !left_running.empty() ? 1 : 0;
   if (q.as_json) {
-    json j{{"token", *q.token}, {"held", !where}};
+    json j{{"token", *q.token}, {"held", out.status == 0}};
+    if (!left_running.empty()) j["left_running"] = left_running;
     if (where) {
       j["difference"] = difference_json(*where);
       if (where->failure.empty()) {
@@ -156,6 +160,7 @@ void replay(const fuzz_request& q, outcome& out) {
     return print_json(j);
   }
   print(inputs_text(p));
+  if (!left_running.empty()) print(left_running + "\n");
   if (!where) {
     return print(
         fmt::format("  {} and {} give the same bits\n", q.left, q.right));
@@ -250,6 +255,7 @@ std::uint64_t run_journal(const fuzz_request& q, const campaign& c,
       const auto r = run_block(c, range, q.seconds ? seconds : 0);
       if (r.range.count > 0) log.add(r);
       cases += r.range.count;
+      if (r.result.broke_off) return c.cases - cases;
       show(static_cast<double>(cases), static_cast<double>(c.cases), "");
     }
   }
@@ -263,15 +269,19 @@ void show_report(const fuzz_request& q, const campaign& c,
                  const std::vector<std::string>& apart,
                  const std::string& answers, outcome& out) {
   const campaign_result& r = report.result;
-  out.status = r.mismatches > 0 || !apart.empty() ? 1 : 0;
   std::optional<finding> found;
   if (r.first_mismatch) {
     found = investigate(
         generate(c.what, c.profile, c.seed, *r.first_mismatch, c.pinned),
-        c.left, c.right, c.pinned);
+        c.left, c.right, c.pinned, r.failure);
   }
+  const auto left_running = q.plugin->leftovers();
+  out.status =
+      r.mismatches > 0 || !apart.empty() || !left_running.empty() ? 1 : 0;
   if (q.as_json) {
     json j = to_json(report);
+    if (is_plugin(q.right)) j["seal"] = q.plugin->seal();
+    if (!left_running.empty()) j["left_running"] = left_running;
     if (!q.journal.empty()) j["cases_left"] = left;
     if (q.mpi) j["disagreements"] = apart;
     if (found) j["finding"] = finding_json(*found, sides_of(q));
@@ -279,6 +289,7 @@ void show_report(const fuzz_request& q, const campaign& c,
   }
   print(to_text(report, q.show_bins));
   print(answers);
+  if (!left_running.empty()) print(left_running + "\n");
   if (left > 0) {
     print(fmt::format("{} cases are left: the same command goes on\n", left));
   }
@@ -288,7 +299,7 @@ void show_report(const fuzz_request& q, const campaign& c,
         "MISMATCH in case {}{}, ", *r.first_mismatch,
         r.mismatches > 1 ? fmt::format(" and {} more", r.mismatches - 1) : ""));
     print(finding_text(*found, sides_of(q)));
-  } else if (apart.empty()) {
+  } else if (out.status == 0) {
     print(r.cases > 0 ? "held: no mismatch\n" : "no case was run\n");
   }
 }
@@ -301,15 +312,20 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
   try {
     const campaign c = campaign_of(q);
     if (!all.is_first()) {
-      return all.serve(
+      all.serve(
           [&c](const case_range& range) { return run_block(c, range, 0); });
+      const auto left_running = q.plugin->leftovers();
+      if (left_running.empty()) return;
+      out.status = 1;
+      return fmt::print(stderr, "zeroulp: {}\n", left_running);
     }
     const case_range whole{0, c.cases};
     const json header = header_of(q, c.cases, {}, whole);
     journal log(q.journal, header);
     const bool is_new = log.records().empty();
     const auto apart = run_ranks(q, c, all, log);
-    show_report(q, c, report_of(header, log.records()), 0, apart,
+    const auto report = report_of(header, log.records());
+    show_report(q, c, report, c.cases - report.result.cases, apart,
                 identified + q.plugin->summary(is_new && all.count() == 1),
                 out);
     all.set_status(out.status);
@@ -400,7 +416,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
       "--bins", q->show_bins,
       fmt::format("print every coverage bin (of cases below {})", covered));
   sub->add_flag("--json", q->as_json);
-  q->plugin->add_limit(sub);
+  q->plugin->add_options(sub);
   for (const char* name : info.options) {
     sub->add_option(flag_of(name), q->fixed[name],
                     fmt::format("fix: {}", option_of(name).about));
@@ -414,7 +430,8 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
     const auto name = other->get_name();
     const bool goes = name == "--replay" || name == "--help" ||
                       name == "--against" || name == "--reference" ||
-                      name == "--limit" || name == "--json";
+                      name == "--limit" || name == "--load-limit" ||
+                      name == "--trust" || name == "--json";
     if (!goes) replay->excludes(other);
   }
   sub->callback([q, &out] { run_fuzz(*q, out); });

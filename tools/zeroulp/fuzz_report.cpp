@@ -44,8 +44,9 @@ constexpr std::size_t most_causes = 5;
 std::string replay_command(target t, const sides& s, const std::string& token) {
   const std::string left =
       s.left == "core" ? "" : fmt::format(" --reference {}", s.left);
-  return fmt::format("zeroulp fuzz {}{} --against {} --replay {}",
-                     info_of(t).name, left, s.right, token);
+  return fmt::format("zeroulp fuzz {}{} --against {}{} --replay {}",
+                     info_of(t).name, left, s.right, s.trusts ? " --trust" : "",
+                     token);
 }
 
 std::string inputs_text(const problem& p) {

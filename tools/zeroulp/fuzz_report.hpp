@@ -17,6 +17,7 @@ namespace zeroulp::program {
 struct sides {
   std::string left;
   std::string right;
+  bool trusts = false;  ///< a plug-in: --trust
 };
 
 /// The command that replays a token.
