@@ -125,7 +125,7 @@ void add_processes(program& p, bool supervised) {
 /// does not know better.
 void add_files(program& p) {
   p.rule(openat2_call, absent);
-  for (const std::uint32_t mode : {O_RDONLY, O_ACCMODE}) {
+  for (const auto mode : {std::uint32_t{O_RDONLY}, std::uint32_t{O_ACCMODE}}) {
     constexpr std::uint32_t mask = O_TRUNC | O_ACCMODE;
     p.rule_if(SYS_openat, 2, mask, O_TRUNC | mode, refuse);
 #if defined(__x86_64__)

@@ -126,8 +126,9 @@ TEST(SyscallFilter, AsksAboutNewTasksAndRefusesNamespaces) {
   EXPECT_EQ(answer(SYS_clone, {CLONE_VM | CLONE_THREAD}), asked);
   EXPECT_EQ(answer(SYS_clone, {SIGCHLD}), asked);
   EXPECT_EQ(answer(SYS_clone, {SIGCHLD}, false), allowed);
-  for (const std::uint64_t flag : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_PARENT}) {
-    EXPECT_EQ(answer(SYS_clone, {flag | SIGCHLD}), refused) << flag;
+  for (const int flag : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_PARENT}) {
+    const auto flags = static_cast<std::uint64_t>(flag | SIGCHLD);
+    EXPECT_EQ(answer(SYS_clone, {flags}), refused) << flag;
   }
   constexpr long clone3 = 435;
   EXPECT_EQ(answer(clone3), absent);
