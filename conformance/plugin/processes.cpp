@@ -1,10 +1,11 @@
 #include "conformance/plugin/processes.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,10 +15,20 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
+/// What a small file of /proc says; empty if it is gone, as it may be between
+/// its opening and its reading: a stream would throw then.
+std::string read_small(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  char text[4096];
+  const auto size = ::read(file, text, sizeof text);
+  ::close(file);
+  return {text, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
 /// Reads the stat file of a process or a thread.
 std::optional<process_entry> read_stat(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = read_small(path);
   // The name of the program, in parentheses, may hold anything.
   const auto name_end = text.rfind(')');
   if (name_end == std::string::npos) return {};

@@ -230,5 +230,21 @@ TEST(Processes, AreThoseThatDescend) {
   EXPECT_EQ(thread_count(child), 0);
 }
 
+TEST(Processes, MayEndWhileTheyAreRead) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) {
+      const pid_t brief = fork();
+      if (brief == 0) _exit(0);
+      waitpid(brief, nullptr, 0);
+    }
+  }
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_NO_THROW(EXPECT_GE(descendants_of(getpid()).size(), 1u));
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 }  // namespace
 }  // namespace zeroulp::conformance::plugin
