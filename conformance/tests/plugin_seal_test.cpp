@@ -231,19 +231,23 @@ TEST(Processes, AreThoseThatDescend) {
 }
 
 TEST(Processes, MayEndWhileTheyAreRead) {
-  const pid_t child = fork();
-  if (child == 0) {
+  std::vector<pid_t> children(4);
+  for (pid_t& child : children) {
+    child = fork();
+    if (child != 0) continue;
     for (;;) {
       const pid_t brief = fork();
       if (brief == 0) _exit(0);
       waitpid(brief, nullptr, 0);
     }
   }
-  for (int i = 0; i < 300; ++i) {
-    EXPECT_NO_THROW(EXPECT_GE(descendants_of(getpid()).size(), 1u));
+  for (int i = 0; i < 2000; ++i) {
+    EXPECT_NO_THROW(EXPECT_GE(descendants_of(getpid()).size(), 4u));
   }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
 }
 
 }  // namespace
