@@ -93,7 +93,12 @@ conformance::check_list checks_of(const conform_request& q) {
 void list_checks(const conform_request& q) {
   json results = json::array();
   table t{{"check", "clauses", "oracle", "from level"}, {}};
-  for (const auto& check : checks_of(q)) {
+  const auto checks = checks_of(q);
+  if (checks.empty()) {
+    throw input_error(
+        fmt::format("--only '{}': no check has this in its name", q.only));
+  }
+  for (const auto& check : checks) {
     results.push_back({{"check", check.name},
                        {"clauses", check.clauses},
                        {"oracle", check.oracle},
