@@ -477,7 +477,7 @@ plugin_is_caught() {
   text=$("$build/bin/zeroulp" fuzz quantize --against "$1") || status=$?
   echo "$text"
   [[ $status -eq 1 ]] && grep -q 'likely .*mutant:' <<<"$text" || return 1
-  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' <<<"$text")
+  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' <<<"$text" | head -n 1)
   status=0
   "$build/bin/zeroulp" fuzz quantize --against "$1" --replay "$token" ||
     status=$?
@@ -563,7 +563,7 @@ stage_gpu() {
     fail "GPU checks ended with status $status"
   else
     held=$(count "$log" held)
-    bad=$(count "$log" failed)
+    bad=$(($(count "$log" failed) + $(count "$log" vacuous)))
     skips=$(count "$log" skipped)
     passed=$((passed + held))
     failed=$((failed + bad))

@@ -34,6 +34,50 @@ kind kind_called(const std::string& file, std::string_view name) {
          fmt::format("it claims the operation '{}', which is none", name));
 }
 
+constexpr int refused = 1;  // ZEROULP_PLUGIN_REFUSED
+
+fuzz::request_size size_of(const request& r) {
+  fuzz::request_size most;
+  for (const argument& x : r.matrices) {
+    const auto& [rows, cols] = std::pair(x.words.rows, x.words.cols);
+    most.elements = std::max(most.elements, rows * cols);
+    most.rows = std::max(most.rows, rows);
+    most.cols = std::max(most.cols, cols);
+  }
+  return most;
+}
+
+std::string line_of(const operation_spec& spec, const request& r,
+                    const arena& matrices) {
+  std::string line = fmt::format("call {}", spec.name);
+  for (std::size_t i = 0; i < spec.fields.size(); ++i) {
+    if (r.fields[i].empty()) continue;
+    line += fmt::format(" {}={}", spec.fields[i].name, to_word(r.fields[i]));
+  }
+  return line + " " + matrices.words();
+}
+
+/// A request on its way: what is sent, and its matrices.
+struct exchange {
+  worker& w;
+  arena matrices;
+  std::string line;
+
+  /// One call, with what is filled for `pass`. Returns DONE or REFUSED. Throws
+  /// call_failure.
+  int call(int pass) {
+    matrices.fill(pass);
+    const auto [status, stray, at] = w.call(line);
+    if (!stray.empty()) matrices.accuse(at, stray);
+    if (status == refused) return refused;
+    if (status != 0) {
+      throw call_failure(fault::failed, fmt::format("returned {}", status));
+    }
+    matrices.take(pass);
+    return status;
+  }
+};
+
 }  // namespace
 
 plugin_code::plugin_code(command_line command, double limit)
@@ -104,8 +148,7 @@ void plugin_code::release(std::unique_ptr<worker> w) {
   freed_.notify_one();
 }
 
-bool plugin_code::call(kind k, request& r) {
-  const auto& spec = operations()[static_cast<std::size_t>(k)];
+bool plugin_code::call(const claim& c, request& r) {
   auto w = acquire();
   // However the call ends, the worker is free again.
   struct release_at_end {
@@ -114,33 +157,26 @@ bool plugin_code::call(kind k, request& r) {
     ~release_at_end() { code.release(std::move(w)); }
   } end{*this, w};
   w->start();
-  arena matrices(w->memory(), memory_bytes, spec, r.matrices, !on_device_);
-  std::string line = fmt::format("call {}", spec.name);
-  for (std::size_t i = 0; i < spec.fields.size(); ++i) {
-    if (r.fields[i].empty()) continue;
-    line += fmt::format(" {}={}", spec.fields[i].name, to_word(r.fields[i]));
-  }
-  line += " " + matrices.words();
   ++calls_;
-  for (const int pass : {0, 1}) {
-    matrices.fill(pass);
-    const auto [status, stray, at] = w->call(line);
-    if (!stray.empty()) matrices.accuse(at, stray);
-    if (status == 1 && pass == 1) {
-      throw call_failure(fault::unsteady,
-                         "refused the request that it had just served");
-    }
-    if (status == 1) {
-      ++refusals_;
-      --calls_;
-      return false;
-    }
-    if (status != 0) {
-      throw call_failure(fault::failed, fmt::format("returned {}", status));
-    }
-    matrices.take(pass);
+  fuzz::request_log::tell({static_cast<std::size_t>(&c - claims_.data()), true,
+                           size_of(r), outputs_of(c.what)});
+  if (make(*w, c, r)) return true;
+  ++refusals_;
+  --calls_;
+  fuzz::request_log::refuse_last();
+  return false;
+}
+
+bool plugin_code::make(worker& w, const claim& c, request& r) {
+  const auto& spec = operations()[static_cast<std::size_t>(c.what)];
+  exchange x{w, {w.memory(), memory_bytes, spec, r.matrices, !on_device_}, {}};
+  x.line = line_of(spec, r, x.matrices);
+  if (x.call(0) == refused) return false;
+  if (x.call(1) == refused) {
+    throw call_failure(fault::unsteady,
+                       "refused the request that it had just served");
   }
-  matrices.finish();
+  x.matrices.finish();
   return true;
 }
 

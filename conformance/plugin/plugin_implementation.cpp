@@ -40,7 +40,7 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
        whole(q.group.rows), whole(q.group.cols)},
       {input(*c, x, m, n, bytes_of(q.from)), output(m, n, bytes_of(q.to), how),
        output(groups(m, q.group.rows), groups(n, q.group.cols), 4, how)}};
-  if (!active().call(kind::quantize, r)) {
+  if (!active().call(*c, r)) {
     return core().quantize(q, x, codes, scales);
   }
   store(r.matrices[1], codes);
@@ -64,7 +64,7 @@ void dequantize(format f, group_shape group, codes_in codes, codes_in scales,
              input(*c, scales, groups(m, group.rows), groups(n, group.cols), 4,
                    fp32_one),
              output(m, n, 4, place_of(*c, out))}};
-  if (!active().call(kind::dequantize, r)) {
+  if (!active().call(*c, r)) {
     return core().dequantize(f, group, codes, scales, out);
   }
   store(r.matrices[2], out);
@@ -88,7 +88,7 @@ void retile(const retiling& t, codes_in codes, codes_in scales, codes_out out,
              input(*c, scales, m, groups(n, t.tile), 4, fp32_one),
              output(n, m, bytes_of(t.to), how),
              output(n, groups(m, t.tile), 4, how)}};
-  if (!active().call(kind::retile, r)) {
+  if (!active().call(*c, r)) {
     return core().retile(t, codes, scales, out, out_scales);
   }
   store(r.matrices[2], out);
@@ -122,7 +122,7 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
        input(*mine, b.codes, n, depth, bytes_of(b.f)), scales(a.scales, r.a, m),
        scales(b.scales, r.b, n), adds ? input(*mine, c, m, n, 4) : argument{},
        output(m, n, bytes_of(r.output), place_of(*mine, d))}};
-  if (!active().call(kind::gemm, q)) return core().gemm(r, a, b, c, d);
+  if (!active().call(*mine, q)) return core().gemm(r, a, b, c, d);
   store(q.matrices[5], d);
 }
 

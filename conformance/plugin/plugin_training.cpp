@@ -22,7 +22,7 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   request r{{name_of(s.from), name_of(s.value)},
             {input(*c, g, m, n, bytes), input(*c, u, m, n, bytes),
              output(m, n, bytes_of(s.value), place_of(*c, h))}};
-  if (active().call(kind::swiglu, r)) store(r.matrices[2], h);
+  if (active().call(*c, r)) store(r.matrices[2], h);
 }
 
 /// Returns false if it is not the plug-in's.
@@ -50,7 +50,7 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
              input(*c, w, rows, cols, 4),
              copy.data == nullptr ? argument{}
                                   : output(rows, cols, 2, place_of(*c, copy))}};
-  if (!active().call(kind::adamw, r)) return false;
+  if (!active().call(*c, r)) return false;
   store(r.matrices[1], m);
   store(r.matrices[2], v);
   store(r.matrices[3], w);
@@ -97,7 +97,7 @@ bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
              weights.data == nullptr ? argument{}
                                      : input(*c, weights, m, slots.cols, 4),
              output(m, n, 2, place_of(*c, out))}};
-  if (!active().call(kind::combine, r)) return false;
+  if (!active().call(*c, r)) return false;
   store(r.matrices[3], out);
   return true;
 }

@@ -87,6 +87,9 @@ enum class difference_class : std::uint8_t {
   zero_sign,  ///< +0 and -0
 };
 inline constexpr std::size_t difference_classes = 4;
+/// As reports and options call them.
+inline constexpr std::array<const char*, difference_classes> difference_names =
+    {"values", "nan", "nan-bits", "zero-sign"};
 using difference_set = std::bitset<difference_classes>;
 
 /// How two codes differ, and by how many units of the last place: the number of

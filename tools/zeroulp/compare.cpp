@@ -187,8 +187,7 @@ json to_json(const pair_of_arrays& p, const comparison& c) {
   }
   for (std::size_t i = 0; i < difference_classes; ++i) {
     if (!c.ignored[i]) continue;
-    const char* const name = name_of(static_cast<difference_class>(i));
-    result["ignored"][name] = c.by_class[i];
+    result["ignored"][difference_names[i]] = c.by_class[i];
   }
   if (c.first) {
     const auto i = *c.first;
@@ -212,9 +211,8 @@ std::string to_text(const pair_of_arrays& p, const comparison& c) {
   }
   for (std::size_t i = 0; i < difference_classes; ++i) {
     if (!c.ignored[i]) continue;
-    text +=
-        fmt::format("ignored: {} elements that differ in {}\n", c.by_class[i],
-                    name_of(static_cast<difference_class>(i)));
+    text += fmt::format("ignored: {} elements that differ in {}\n",
+                        c.by_class[i], difference_names[i]);
   }
   if (c.holds()) {
     text += "held: no other difference\n";

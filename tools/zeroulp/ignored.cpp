@@ -3,53 +3,46 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
 namespace {
 
-/// By difference_class.
-constexpr const char* names[] = {"values", "nan", "nan-bits", "zero-sign"};
-static_assert(std::size(names) == difference_classes);
-
 constexpr const char* known =
     "values, nan (NaN against a number), nan-bits (NaNs of other bits), "
     "zero-sign";
 
-}  // namespace
-
-const char* name_of(difference_class c) {
-  return names[static_cast<std::size_t>(c)];
-}
-
-difference_class parse_difference(std::string_view name) {
+/// Its index. Throws input_error.
+std::size_t parse_class(std::string_view name) {
   for (std::size_t i = 0; i < difference_classes; ++i) {
-    if (name == names[i]) return static_cast<difference_class>(i);
+    if (name == difference_names[i]) return i;
   }
-  throw input_error(
-      fmt::format("unknown class of differences '{}': use {}", name, known));
+  throw input_error(fmt::format(
+      "--ignore: unknown class of differences '{}': use {}", name, known));
 }
+
+}  // namespace
 
 void add_ignore(CLI::App* command, std::vector<std::string>& list) {
   command
       ->add_option(
           "--ignore", list,
           fmt::format("differences that do not count, some of {}", known))
-      ->delimiter(',')
       ->take_all()
       ->type_name("CLASS")
       ->expected(1)
       ->allow_extra_args(false);
 }
 
-difference_set parse_ignored(const std::vector<std::string>& list) {
+difference_set parse_ignored(const std::vector<std::string>& lists) {
   difference_set set;
-  for (const auto& name : list) {
-    try {
-      set.set(static_cast<std::size_t>(parse_difference(name)));
-    } catch (const input_error& e) {
-      throw input_error(fmt::format("--ignore: {}", e.what()));
+  for (const auto& list : lists) {
+    for (std::size_t at = 0; at <= list.size();) {
+      const auto end = std::min(list.find(',', at), list.size());
+      set.set(parse_class(std::string_view(list).substr(at, end - at)));
+      at = end + 1;
     }
   }
   if (set.all()) {
@@ -62,7 +55,8 @@ difference_set parse_ignored(const std::vector<std::string>& list) {
 std::string to_text(const difference_set& set) {
   std::string text;
   for (std::size_t i = 0; i < difference_classes; ++i) {
-    if (set[i]) text += fmt::format("{}{}", text.empty() ? "" : ",", names[i]);
+    if (set[i])
+      text += fmt::format("{}{}", text.empty() ? "" : ",", difference_names[i]);
   }
   return text;
 }

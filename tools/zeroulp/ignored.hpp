@@ -5,7 +5,6 @@
 #define ZEROULP_TOOLS_IGNORED_HPP_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "zeroulp/metrics.hpp"
@@ -16,18 +15,14 @@ class App;
 
 namespace zeroulp::program {
 
-/// values, nan, nan-bits or zero-sign.
-const char* name_of(difference_class c);
-/// Back. Throws input_error.
-difference_class parse_difference(std::string_view name);
-
 inline bool contains(const difference_set& set, difference_class c) {
   return set[static_cast<std::size_t>(c)];
 }
 
 /// Adds --ignore: a class, several between commas, or the option again.
 void add_ignore(CLI::App* command, std::vector<std::string>& names);
-/// Throws input_error, also where nothing would be left to compare.
+/// Each is some classes between commas. Throws input_error, also where nothing
+/// would be left to compare.
 difference_set parse_ignored(const std::vector<std::string>& names);
 /// "nan-bits,zero-sign": the names in order, each once; "" of none.
 std::string to_text(const difference_set& set);

@@ -24,7 +24,7 @@ done
 
 run 1 fuzz quantize --against convention:vllm --json
 is fuzz_finds_another_convention '' "$reason"
-token=$(sed -n 's/.*"token": "\(.*\)",/\1/p' .out)
+token=$(sed -n 's/.*"token": "\(.*\)",/\1/p' .out | head -n 1)
 run 1 fuzz quantize --against convention:vllm --replay "$token"
 is fuzz_replays_a_token '' "$reason"
 holds fuzz_replay_shows_ulps grep -Eq 'core .*, convention:vllm .*' .out
