@@ -1,5 +1,5 @@
 // Defines who is suspected of a difference: fingerprints, the ways to be wrong
-// that have a name.
+// that have a name, and habits, the ways to answer without computing.
 
 #ifndef ZEROULP_FUZZ_CAUSES_HPP_
 #define ZEROULP_FUZZ_CAUSES_HPP_
@@ -25,6 +25,16 @@ struct cause {
 std::vector<cause> name_causes(const problem& p, const opponent& right,
                                mismatch_kind k, const kind_set& others,
                                int more, const pins& pinned);
+
+/// Returns how `right`, which may refuse, answers without computing: zeros, the
+/// same whatever is asked, its input, the outputs of the call before, only
+/// small sizes right. Empty: it does not.
+std::vector<cause> name_habits(const problem& p, const opponent& right,
+                               int more);
+
+/// Whether `right` makes something else of the case when it was asked another
+/// one in between.
+bool is_stateful(const problem& p, const opponent& right);
 
 }  // namespace zeroulp::fuzz
 

@@ -31,6 +31,9 @@ bool fails_alike(const outputs& x, const outputs& y) {
 
 problem shrink_case(const campaign& c, const problem& p, mismatch_kind k) {
   using clock = std::chrono::steady_clock;
+  // What comes and goes would be looked for in vain.
+  const bool fails = k == mismatch_kind::failure;
+  if (c.right.may_refuse && !fails && is_stateful(p, c.right)) return p;
   const auto start = clock::now();
   const outputs first = run(c.right, p);
   const bool failed = failure_in(first).has_value();
@@ -73,7 +76,8 @@ finding investigate(const campaign& c, const campaign_result& r,
   if (c.left.name != core_opponent().name || k == mismatch_kind::failure) {
     return f;
   }
-  if (where) {
+  if (c.right.may_refuse) f.causes = name_habits(f.found, c.right, 64);
+  if (f.causes.empty() && where) {
     const kind_set others = kinds_seen(r, {}) & ~only(k);
     f.causes = name_causes(f.shrunk, c.right, k, others, 2000, c.pinned);
   }

@@ -57,6 +57,17 @@ std::string line_of(const operation_spec& spec, const request& r,
   return line + " " + matrices.words();
 }
 
+/// The same request of zeros.
+request zeroed(const operation_spec& spec, request r) {
+  for (std::size_t i = 0; i < r.matrices.size(); ++i) {
+    auto& words = r.matrices[i].words.words;
+    if (spec.matrices[i].as != role::output) {
+      std::fill(words.begin(), words.end(), 0);
+    }
+  }
+  return r;
+}
+
 /// A request on its way: what is sent, and its matrices.
 struct exchange {
   worker& w;
@@ -77,6 +88,21 @@ struct exchange {
     return status;
   }
 };
+
+/// Whether each call brings what the call before it asked for. Two requests,
+/// other numbers in the same shapes, are made in turn.
+bool answers_late(exchange& x, exchange& y) try {
+  for (exchange* e : {&y, &x}) {
+    if (e->call(0) == refused || e->call(1) == refused) return false;
+  }
+  const auto of_y = x.matrices.results(0);
+  const auto of_x = x.matrices.results(1);
+  if (y.call(0) == refused || y.call(1) == refused) return false;
+  return of_y != of_x && y.matrices.results(0) == of_x &&
+         y.matrices.results(1) == of_y;
+} catch (const call_failure&) {
+  return false;
+}
 
 }  // namespace
 
@@ -176,7 +202,19 @@ bool plugin_code::make(worker& w, const claim& c, request& r) {
     throw call_failure(fault::unsteady,
                        "refused the request that it had just served");
   }
-  x.matrices.finish();
+  try {
+    x.matrices.finish();
+  } catch (const call_failure& failure) {
+    if (failure.kind != fault::unsteady) throw;
+    request other = zeroed(spec, r);
+    exchange y{w,
+               {w.memory(), memory_bytes, spec, other.matrices, !on_device_},
+               x.line};
+    if (!answers_late(x, y)) throw;
+    throw call_failure(fault::unsteady,
+                       fmt::format("answers the outputs of the call before: {}",
+                                   failure.what()));
+  }
   return true;
 }
 

@@ -1,6 +1,6 @@
-# Passes that would be hollow: plug-ins that refuse. What hollow.so does is in
-# ZEROULP_HOLLOW, of which operation in ZEROULP_CLAIM. And one finding for each
-# class of differences.
+# Passes that would be hollow: plug-ins that refuse, or answer without
+# computing. What hollow.so does is in ZEROULP_HOLLOW, of which operation in
+# ZEROULP_CLAIM. And one finding for each class of differences.
 
 hollow=$plugins/hollow.so
 does() { export ZEROULP_HOLLOW=$1; }
@@ -29,9 +29,22 @@ conforms_not() {
 
 picky='VACUOUS: .*[0-9]+ of [0-9]+ requests refused; .*bins not reached'
 small='VACUOUS: .*it answers only small sizes: up to [0-9]+ '
+zeros='likely +answers zeros whatever is asked \('
+same='likely +answers the same whatever is asked \('
+copy='likely +copies its input [a-z]+'
+late='answers the outputs of the call before: made .* when called again'
+later='likely +answers the outputs of the call before \('
+tiny='likely +answers only small sizes: right up to [0-9]+ elements of'
 target=quantize
 conforms_not picky "$picky"
 conforms_not small "$small"
+conforms_not zeros "$zeros"
+conforms_not constant "$same"
+conforms_not once "$same"
+conforms_not copy "$copy"
+conforms_not late "$late"
+conforms_not later "$later"
+conforms_not tiny "$tiny"
 conforms_not refuse 'VACUOUS: .*([0-9]+) of \1 requests refused'
 for target in quantize retile gemm swiglu combine; do
   export ZEROULP_CLAIM=$target
@@ -41,7 +54,13 @@ for target in quantize retile gemm swiglu combine; do
   [ $target != quantize ] || continue
   fails picky "$picky"
   fails small "$small"
+  fails zeros "$zeros"
+  fails later "$later"
 done
+target=gemm
+export ZEROULP_CLAIM=gemm
+fails copy "$copy"
+fails tiny "$tiny"
 unset ZEROULP_CLAIM
 target=quantize
 
