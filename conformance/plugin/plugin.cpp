@@ -148,11 +148,17 @@ bool plugin_code::claims_any(fuzz::target t) const {
                      [t](const claim& c) { return target_of(c.what) == t; });
 }
 
-const claim* plugin_code::claim_of(kind k, const fuzz::settings& s) const {
+const claim* plugin_code::claim_of(kind k, const fuzz::settings& s,
+                                   std::ptrdiff_t rows,
+                                   std::ptrdiff_t cols) const {
+  std::vector<const claim*> mine;
   for (const claim& c : claims_) {
-    if (c.what == k && holds(c, s)) return &c;
+    if (c.what == k && holds(c, s)) mine.push_back(&c);
   }
-  return nullptr;
+  if (mine.empty()) return nullptr;
+  const auto key = static_cast<std::uint64_t>(rows) * 0x10001 +
+                   static_cast<std::uint64_t>(cols);
+  return mine[mix64(key) % mine.size()];
 }
 
 std::unique_ptr<worker> plugin_code::acquire() {

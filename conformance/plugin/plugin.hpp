@@ -83,8 +83,10 @@ class plugin_code {
   const std::vector<claim>& claims() const { return claims_; }
   bool claims_any(fuzz::target t) const;
 
-  /// The claim under which a request comes, if there is one.
-  const claim* claim_of(kind k, const fuzz::settings& s) const;
+  /// The claim under which a request for so many rows and columns comes, if
+  /// there is one. Of several it is a function of these, so that each is asked.
+  const claim* claim_of(kind k, const fuzz::settings& s, std::ptrdiff_t rows,
+                        std::ptrdiff_t cols) const;
 
   /// Makes the request of a claim twice; results come back in its matrices.
   /// Returns false if the plug-in refuses it. Tells fuzz::request_log. Throws

@@ -28,7 +28,7 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
   fuzz::settings s;
   s.from = q.from, s.to = q.to, s.how = named(q.how), s.scale = q.scale;
   s.group = q.group;
-  const claim* const c = active().claim_of(kind::quantize, s);
+  const claim* const c = active().claim_of(kind::quantize, s, x.rows, x.cols);
   if (c == nullptr || x.rows == 0 || x.cols == 0) {
     return core().quantize(q, x, codes, scales);
   }
@@ -53,7 +53,8 @@ void dequantize(format f, group_shape group, codes_in codes, codes_in scales,
   s.to = f, s.group = group;
   // A claim's `from` says what its FP32 numbers came from: any.
   s.from = fp32;
-  const claim* const c = active().claim_of(kind::dequantize, s);
+  const claim* const c =
+      active().claim_of(kind::dequantize, s, out.rows, out.cols);
   if (c == nullptr || codes.rows == 0 || codes.cols == 0) {
     return core().dequantize(f, group, codes, scales, out);
   }
@@ -75,7 +76,7 @@ void retile(const retiling& t, codes_in codes, codes_in scales, codes_out out,
   fuzz::settings s;
   s.from = t.from, s.to = t.to, s.scale = t.scale, s.tile = t.tile;
   s.rule = t.rule;
-  const claim* const c = active().claim_of(kind::retile, s);
+  const claim* const c = active().claim_of(kind::retile, s, out.rows, out.cols);
   if (c == nullptr || codes.rows == 0 || codes.cols == 0) {
     return core().retile(t, codes, scales, out, out_scales);
   }
@@ -100,7 +101,7 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
   fuzz::settings s;
   s.unit = {a.f, b.f, r.acc};
   s.gemm = r;
-  const claim* const mine = active().claim_of(kind::gemm, s);
+  const claim* const mine = active().claim_of(kind::gemm, s, d.rows, d.cols);
   const auto k = a.codes.cols;
   if (mine == nullptr || d.rows == 0 || d.cols == 0 || k == 0) {
     return core().gemm(r, a, b, c, d);

@@ -14,7 +14,7 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   core().swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
   fuzz::settings s;
   s.from = layer.cache.from, s.value = layer.out.from;
-  const claim* const c = active().claim_of(kind::swiglu, s);
+  const claim* const c = active().claim_of(kind::swiglu, s, g.rows, g.cols);
   if (c == nullptr || h.data == nullptr || g.rows == 0 || g.cols == 0) return;
   const auto m = up(g.rows, c->multiple[0]);
   const auto n = up(g.cols, c->multiple[1]);
@@ -30,7 +30,7 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                codes_out w, codes_out copy) {
   fuzz::settings s;
   s.from = step.gradient, s.to = step.moment, s.round = {step.mode, 0};
-  const claim* const c = active().claim_of(kind::adamw, s);
+  const claim* const c = active().claim_of(kind::adamw, s, g.rows, g.cols);
   if (c == nullptr || g.rows == 0 || g.cols == 0) return false;
   const auto rows = up(g.rows, c->multiple[0]);
   const auto cols = up(g.cols, c->multiple[1]);
@@ -77,7 +77,8 @@ bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
                  codes_in weights, codes_out out) {
   fuzz::settings s;
   s.sum = rule;
-  const claim* const c = active().claim_of(kind::combine, s);
+  const claim* const c =
+      active().claim_of(kind::combine, s, out.rows, out.cols);
   if (c == nullptr || out.rows == 0 || out.cols == 0 || slots.cols == 0 ||
       x.rows == 0) {
     return false;

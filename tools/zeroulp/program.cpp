@@ -112,7 +112,8 @@ int run(const std::vector<std::string>& arguments,
         const std::function<void(CLI::App&)>& adapt) {
   CLI::App app(
       "zeroulp: the bit-exact reference for FP8 training kernels\n"
-      "Exit status: 0 held, 1 a mismatch was found, 2 bad request or input");
+      "Exit status: 0 held, 1 a mismatch was found or what held says too "
+      "little (VACUOUS), 2 bad request or input");
   app.name("zeroulp");
   app.set_version_flag("--version", ZEROULP_VERSION);
   app.require_subcommand(1);
