@@ -50,7 +50,8 @@ std::string missed_bins(const claim_answers& a,
 /// Whether size alone decides what is refused, or all that is answered is far
 /// smaller than what was asked.
 std::string small_sizes(const claim_answers& a) {
-  if (a.refused == 0 || a.answered == 0) return "";
+  constexpr std::uint64_t least = 3;  // of fewer, by chance
+  if (a.refused < least || a.answered == 0) return "";
   for (std::size_t i = 0; i < a.sizes.size(); ++i) {
     const auto& r = a.sizes[i];
     if (r.most_answered >= r.least_refused &&

@@ -262,7 +262,11 @@ block_record parse_record(const std::string& content) {
         *x.first_mismatch >= r.range.end()) {
       fail_field("case", j["case"], "one of its cases");
     }
-    if (list_of(j, "differing").empty()) {
+    if (!j.contains("differing")) {
+      // Of version 2: one token, of which is not said in what it differs.
+      at(x.seen, mismatch_kind::values) = {x.mismatches, 0, x.first_mismatch};
+      at(r.tokens, mismatch_kind::values) = text_of(j, "token");
+    } else if (list_of(j, "differing").empty()) {
       fail_field("differing", j["differing"], "what differs");
     }
   }
