@@ -20,19 +20,6 @@ double since(steady::time_point start) {
 /// Cases that a thread takes at once.
 constexpr std::uint64_t block_size = 32;
 
-/// A code without what tells it from those that differ in NaN bits or the sign
-/// of zero alone, where that is ignored.
-std::uint64_t canonical(const matrix& x, std::size_t i,
-                        const kind_set& ignored) {
-  const std::uint64_t code = x.words[i];
-  if (x.type == integer) return code;
-  const unpacked u = decode(x.type, code);
-  if (u.is_nan() && contains(ignored, mismatch_kind::nan_bits)) {
-    return x.type.max_code() + 1;
-  }
-  return u.is_zero() && contains(ignored, mismatch_kind::zero_sign) ? 0 : code;
-}
-
 /// What both sides of a case made.
 struct both {
   const outputs& left;
@@ -52,6 +39,25 @@ struct both {
   }
 };
 
+/// What a digest takes of element `i` of output number `n`, where classes are
+/// ignored: numbers that differ have nothing in common and are left out; NaNs
+/// are one, and so are zeros.
+std::optional<std::uint64_t> comparable(const both& made, std::size_t n,
+                                        std::size_t i,
+                                        const kind_set& ignored) {
+  using enum mismatch_kind;
+  const matrix& x = made.left[n];
+  const std::uint64_t code = x.words[i];
+  if (ignored.none() || failure_in(made.right)) return code;
+  const auto kind = kind_at(made.left, made.right, n, i);
+  const bool other = kind == values || kind == nan;
+  if (other && contains(ignored, *kind)) return {};
+  if (x.type == integer) return code;
+  const unpacked u = decode(x.type, code);
+  if (u.is_nan() && contains(ignored, nan_bits)) return x.type.max_code() + 1;
+  return u.is_zero() && contains(ignored, zero_sign) ? 0 : code;
+}
+
 /// A sum over cases may be taken in any order.
 std::uint64_t digest_of(std::uint64_t index, const problem& p, const both& made,
                         const kind_set& ignored) {
@@ -68,24 +74,12 @@ std::uint64_t digest_of(std::uint64_t index, const problem& p, const both& made,
     add_shape(x);
     for (const auto word : x.words) add(word);
   }
-  // Other numbers have nothing in common: ignored, they are left out.
-  kind_set left_out = ignored;
-  left_out.reset(static_cast<std::size_t>(mismatch_kind::nan_bits));
-  left_out.reset(static_cast<std::size_t>(mismatch_kind::zero_sign));
-  const bool failed = failure_in(made.right).has_value();
   for (std::size_t n = 0; n < made.left.size(); ++n) {
     const matrix& x = made.left[n];
     if (!made.computed(x)) continue;
     add_shape(x);
     for (std::size_t i = 0; i < x.words.size(); ++i) {
-      if (ignored.none()) {
-        add(x.words[i]);
-        continue;
-      }
-      const auto kind =
-          failed ? std::nullopt : kind_at(made.left, made.right, n, i);
-      if (kind && contains(left_out, *kind)) continue;
-      add(canonical(x, i, ignored));
+      if (const auto word = comparable(made, n, i, ignored)) add(*word);
     }
   }
   return mix64(hash);
