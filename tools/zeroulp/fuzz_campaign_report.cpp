@@ -197,6 +197,14 @@ int status_of(const campaign_report& r) {
         "no case was run, so that nothing was held: give more cases, more "
         "time, or fewer shards");
   }
+  const bool asked =
+      std::any_of(r.result.claims.begin(), r.result.claims.end(),
+                  [](const auto& c) { return c.answered + c.refused > 0; });
+  if (r.header.at("options").contains("plugin") && !asked) {
+    throw input_error(
+        "the plug-in answered nothing: none of these cases is one that it "
+        "claims, or their journal does not count its answers");
+  }
   return r.result.mismatches > 0 || !vacuous_claims(r).empty() ? 1 : 0;
 }
 

@@ -46,7 +46,8 @@ campaign_report report_of(const json& header,
 /// Why it says too little of claims, a line each: see fuzz::why_vacuous.
 std::vector<std::string> vacuous_claims(const campaign_report& r);
 
-/// 0 held, 1 a mismatch or vacuous. Throws input_error if there was no case.
+/// 0 held, 1 a mismatch or vacuous. Throws input_error if there was no case, or
+/// nothing was asked of the plug-in.
 int status_of(const campaign_report& r);
 
 /// Counts, digest, coverage (`all_bins`: every bin), what is ignored, and of a

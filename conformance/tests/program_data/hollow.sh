@@ -88,6 +88,22 @@ is hollow_merge_has_the_digest "$digest" "$(first_of digest)"
 run 1 fuzz merge picky0.jsonl picky1.jsonl
 holds hollow_merge_says_why grep -qE \
   '^VACUOUS: claim 0: 1916 of 1968 requests refused; 41 of 57 bins not' .out
+for i in 0 1; do cp picky$i.jsonl uncounted$i.jsonl; done
+python3 - uncounted0.jsonl uncounted1.jsonl <<'END'
+import json, sys, zlib
+for name in sys.argv[1:]:
+    lines = []
+    for line in open(name):
+        record = json.loads(line)
+        record.pop("claims", None)
+        record.pop("crc32", None)
+        content = json.dumps(record, separators=(",", ":"))
+        crc = zlib.crc32(content.encode())
+        lines.append(f"{content[:-1]},\"crc32\":\"{crc:08x}\"}}\n")
+    open(name, "w").writelines(lines)
+END
+refuses hollow_merge_that_counts_no_answers 'does not count its answers' \
+  fuzz merge uncounted0.jsonl uncounted1.jsonl
 run 1 $counting --shard 0/2 --block 300 --journal picky0.jsonl
 is hollow_journal_that_is_done_is_vacuous '' "$reason"
 run 1 fuzz quantize --against "$hollow" --replay \
