@@ -59,17 +59,27 @@ TEST_P(CampaignThat, AltersItsProcessEndsThere) {
 
 INSTANTIATE_TEST_SUITE_P(EvenIfItKeepsGoing, CampaignThat, testing::Bool());
 
+/// What a campaign says of a call that failed in case 0.
+campaign_result failed_so(const std::string& how) {
+  campaign_result r;
+  at(r.seen, mismatch_kind::failure) = {1, 1, 0};
+  r.failure = how;
+  return r;
+}
+
 TEST(Shrinking, OfWhatHangsTakesOneTry) {
   const campaign c = against<fault::hung>();
-  const auto found = investigate(generate(c.what, -1, 1, 0), c.left, c.right);
+  const auto found = investigate(c, failed_so(""), mismatch_kind::failure);
   EXPECT_EQ(found.where.failure, "failed so");
   EXPECT_LE(asked, 2);
 }
 
 TEST(Shrinking, OfWhatDoesNotFailAgainSaysHowItDid) {
-  const auto core = core_opponent();
-  const auto found = investigate(generate(target::encode, -1, 1, 0), core, core,
-                                 {}, "left 3 threads running");
+  campaign c;
+  c.what = target::encode;
+  c.left = c.right = core_opponent();
+  const auto found = investigate(c, failed_so("left 3 threads running"),
+                                 mismatch_kind::failure);
   EXPECT_EQ(found.where.failure,
             "left 3 threads running, and did not when it was asked the same "
             "again");

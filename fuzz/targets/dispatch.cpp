@@ -22,7 +22,7 @@ void draw(settings& s, counter_rng& rng) {
 }
 
 std::string refuse(const settings& s) {
-  if (s.group.rows != 1 || s.group.cols <= 0) {
+  if (s.group.rows != 1) {
     return "group is 1xC, not " + name_of(s.group);
   }
   const auto why = refuse_number("from", s.from);

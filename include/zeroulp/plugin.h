@@ -82,7 +82,9 @@ extern "C" {
 /// its number: of a launch, of a library.
 enum zeroulp_plugin_status {
   ZEROULP_PLUGIN_DONE = 0,
-  /// Not a request that it serves: counted, and not held against it.
+  /// Not a request that it serves: counted, and no finding. But claim what you
+  /// serve: a claim of which less than half is answered, or nothing of a kind
+  /// that was asked (a coverage bin, a size), is VACUOUS and no pass.
   ZEROULP_PLUGIN_REFUSED = 1
 };
 

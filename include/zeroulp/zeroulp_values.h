@@ -247,7 +247,7 @@ ZEROULP_API zeroulp_status zeroulp_format_name(const zeroulp_format* format,
                                                char* name, size_t size);
 ZEROULP_API zeroulp_status zeroulp_policy_from_name(const char* name,
                                                     zeroulp_policy* policy);
-/// RxC, or `tensor`.
+/// RxC, 0 for a whole dimension, or `tensor`.
 ZEROULP_API zeroulp_status zeroulp_group_from_name(const char* name,
                                                    zeroulp_group* group);
 ZEROULP_API zeroulp_status

@@ -18,8 +18,9 @@ asks: zeroulp/plugin.h. The members of `r` have its names
 arrays of the memory itself, to be written in place. They are NumPy's, of
 unsigned integers (float32 where elements have 4 bytes; slots: int32); with
 serve(..., device="cuda") PyTorch's on the GPU, of the types that PyTorch has
-for these names. Return zeroulp_plugin.REFUSED for what you do not serve; what
-is raised is reported.
+for these names. Return zeroulp_plugin.REFUSED for what you do not serve (of a
+claim of which that is more than half, nothing is said to hold); what is raised
+is reported.
 """
 
 import ctypes

@@ -93,7 +93,12 @@ conformance::check_list checks_of(const conform_request& q) {
 void list_checks(const conform_request& q) {
   json results = json::array();
   table t{{"check", "clauses", "oracle", "from level"}, {}};
-  for (const auto& check : checks_of(q)) {
+  const auto checks = checks_of(q);
+  if (checks.empty()) {
+    throw input_error(
+        fmt::format("--only '{}': no check has this in its name", q.only));
+  }
+  for (const auto& check : checks) {
     results.push_back({{"check", check.name},
                        {"clauses", check.clauses},
                        {"oracle", check.oracle},
@@ -145,6 +150,12 @@ conform_run run_checks(const conform_request& q) {
     tell(static_cast<double>(r.checks.size()),
          static_cast<double>(checks.size()), check.name);
   }
+  if (r.checks.empty()) {
+    throw input_error(fmt::format(
+        "--only '{}': no check with this in its name asks anything that {} "
+        "claims",
+        q.only, q.plugin));
+  }
   add_leftovers(q, r);
   return r;
 }
@@ -165,9 +176,11 @@ void run_conform(const conform_request& q, outcome& out) {
   std::optional<output_set> files;
   if (!q.out.empty()) files.emplace(q.out);
   const auto r = run_checks(q);
-  const std::string answers = q.user->summary();
+  const auto* const code = q.user->code();
+  const std::string answers =
+      code == nullptr ? "" : q.user->summary(code->calls(), code->refusals());
   const auto failed = failures(r);
-  out.status = failed.empty() ? 0 : 1;
+  out.status = held(r) ? 0 : 1;
   if (files) {
     files->add("conform.json", to_text(to_json(r)));
     files->add("conform.csv", to_csv(to_table(r)));

@@ -102,8 +102,11 @@ fuzz::opponent plugin_user::opponent(std::string_view name, fuzz::target t) {
         fmt::format("{} claims nothing of {}; other claims: conform --plugin",
                     name, fuzz::info_of(t).name));
   }
-  return {
-      std::string(name), conformance::plugin::implementation_of(code), "", {}};
+  return {std::string(name),
+          conformance::plugin::implementation_of(code),
+          "",
+          {},
+          true};
 }
 
 fuzz::pins plugin_user::limits(fuzz::target t) const {
@@ -128,22 +131,17 @@ std::string plugin_user::leftovers() {
                      code_->name(), count, count == 1 ? "" : "es");
 }
 
-std::string plugin_user::summary(bool must_answer) const {
+std::string plugin_user::summary(std::uint64_t answered,
+                                 std::uint64_t refused) const {
   if (code_ == nullptr) return "";
-  if (code_->calls() == 0 && must_answer) {
-    throw input_error(
-        code_->refusals() > 0
-            ? fmt::format("{} answered nothing and refused {} requests", name_,
-                          code_->refusals())
-            : fmt::format("{} answered nothing: none of these cases is one "
-                          "that it claims",
-                          name_));
+  if (answered + refused == 0) {
+    throw input_error(fmt::format(
+        "{} answered nothing: none of these cases is one that it claims",
+        name_));
   }
-  return fmt::format(
-      "{} answered {} requests{}\n{}", code_->name(), code_->calls(),
-      code_->refusals() > 0 ? fmt::format(" and refused {}", code_->refusals())
-                            : "",
-      seal_note());
+  return fmt::format("{} answered {} requests{}\n{}", code_->name(), answered,
+                     refused > 0 ? fmt::format(" and refused {}", refused) : "",
+                     seal_note());
 }
 
 }  // namespace zeroulp::program

@@ -41,10 +41,11 @@ class plugin_user {
   /// What keeps settings to those that it claims.
   fuzz::pins limits(fuzz::target t) const;
 
-  /// "NAME answered 4000 requests and refused 12"; "" without a plug-in. Throws
-  /// input_error if none was answered though it must be, since nothing was held
-  /// then.
-  std::string summary(bool must_answer = true) const;
+  /// nullptr without a plug-in.
+  const conformance::plugin::plugin_code* code() const { return code_.get(); }
+  /// "NAME answered 4000 requests and refused 12\n"; "" without a plug-in.
+  /// Throws input_error if nothing was asked: nothing was held then.
+  std::string summary(std::uint64_t answered, std::uint64_t refused) const;
 
   /// What holds it: "whole", "none: --trust", "all but ...: this kernel cannot
   /// do more".

@@ -227,7 +227,8 @@ void run_retile(const retile_request& q) {
   t.convention = "zeroulp";
   t.codes = matrix<std::uint32_t>(source.codes.cols, source.codes.rows);
   t.scales = matrix<std::uint32_t>(
-      source.codes.cols, ceil_div(source.codes.rows, source.group.cols));
+      source.codes.cols,
+      ceil_div(source.codes.rows, source.group.width(source.codes.rows)));
   engine::retile(how, source.codes.view(), source.scales.view(), t.codes.view(),
                  t.scales.view());
   write_tensor(q.out, t, {{"retiled_from", q.dir}, {"rule", q.rule}});
@@ -255,7 +256,9 @@ void add_tensor(CLI::App& app, outcome&) {
       ->required();
   quantize->add_option("--format", z->format, "of the codes")
       ->capture_default_str();
-  quantize->add_option("--group", z->group, "RxC or tensor")
+  quantize
+      ->add_option("--group", z->group,
+                   "RxC, 0 for the whole dimension, or tensor")
       ->capture_default_str();
   quantize->add_option(
       "--scale", z->scale,

@@ -46,6 +46,8 @@ shows conform_list_as_json '"oracle": "definition"' conform --list "$only" --jso
 refuses conform_refuses_levels 'use 0' conform --level 4
 refuses conform_refuses_unknown_names 'no check of level 0' \
   conform --only nothing_has_this_name
+refuses conform_lists_no_unknown_names 'no check has this in its name' \
+  conform --list --only nothing_has_this_name
 refuses conform_refuses_names_of_higher_levels 'no check of level 0' \
   conform --only EveryFloatToBf16
 

@@ -170,6 +170,10 @@ shows measure_marks_impossible_cells 'interval=none +impossible' \
 run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
 holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
+refuses measure_of_impossible_cells \
+  'cells: there is nothing to measure: an interval of 7 crosses groups' \
+  measure --cells interval=7 k=128 --out none
+holds measure_of_impossible_cells_writes_nothing test ! -e none
 holds measure_cells_say_what_computed_them python3 - q/study.json <<'EOF'
 import json, re, sys
 study = json.load(open(sys.argv[1]))

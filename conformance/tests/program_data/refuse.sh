@@ -52,7 +52,7 @@ an_unknown_format unknown --format e4mx
 a_scale_format sign --format ue8m0
 a_wide_format 32 --format fp64
 an_unknown_group group --group 1xx
-a_group_of_zero group --group 0x128
+half_a_group group --group 0x
 a_negative_group group --group -1x128
 an_unknown_scale unknown --scale fp64
 an_unknown_convention unknown --convention none

@@ -33,6 +33,23 @@ is quantize_reads_bf16 '|u1 2x2 70 78 f8 60' "$(bits qb/codes.npy)"
 run 0 quantize t.npy --group 128x1 --scale pow2 --out qc
 is quantize_column_tiles_have_k_along_rows '<f4 2x1 3c800000 3c000000' \
   "$(bits qc/scales.npy)"
+# Q1: 0 is the whole dimension.
+run 0 quantize x.npy --group 1x0 --out qr
+is quantize_whole_rows_have_a_scale_each '<f4 130x1' \
+  "$(bits qr/scales.npy | cut -d ' ' -f 1,2)"
+shows quantize_whole_rows_read_back '130 x 256 float32' \
+  dequantize qr --out x2.npy
+shows retile_of_whole_rows_has_whole_rows '256 x 130 .*, 256 fp32 scales of 1x0' \
+  retile qr --out qrt
+run 0 quantize t.npy --group 0x1 --scale pow2 --out qv
+is quantize_whole_columns_have_k_along_rows '<f4 2x1 3c800000 3c000000' \
+  "$(bits qv/scales.npy)"
+run 0 retile qv --out qvt
+is retile_turns_whole_columns_into_whole_rows '|u1 2x2 70 78 f8 60' \
+  "$(bits qvt/codes.npy)"
+run 0 quantize t.npy --group 0x0 --scale pow2 --out qz
+is quantize_by_0x0_is_by_tensor '|u1 2x2 68 70 f8 60' "$(bits qz/codes.npy)"
+holds quantize_calls_0x0_tensor grep -q '"group": "tensor"' qz/meta.json
 run 0 quantize t.npy --group 1x128 --scale pow2 --layout ue8m0 --out qu
 is quantize_packs_ue8m0_scales '<u4 1x4 7f7f7f78 7f7f7f79 7f7f7f7f 7f7f7f7f' \
   "$(bits qu/scales.npy)"
@@ -42,7 +59,7 @@ is quantize_pads_mn_major '<f4 1x4 3c000000 3c800000 00000000 00000000' \
 run 0 quantize t.npy --group 128x128 --scale pow2 --layout blk128 --out qk
 is quantize_pads_blk128 '<f4 1x4 3c800000 00000000 00000000 00000000' \
   "$(bits qk/scales.npy)"
-for dir in q qh qb qc qu qm qk; do
+for dir in q qh qb qc qv qu qm qk; do
   run 0 dequantize $dir --out t2.npy
   is "dequantize_reads_the_layout_of_$dir" "$(bits t.npy)" "$(bits t2.npy)"
 done
