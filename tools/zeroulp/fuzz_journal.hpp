@@ -38,6 +38,7 @@ std::string sealed(std::string content);
 /// Back. Throws input_error unless the checksum fits.
 std::string opened(const std::string& line);
 
+json to_json(const block_record& r);
 /// The content of a record's line.
 std::string to_line(const block_record& r);
 /// Back. Throws input_error that says which field is wrong.

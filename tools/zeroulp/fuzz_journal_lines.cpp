@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "fuzz_journal.hpp"
+#include "json_input.hpp"
 #include "whole_number.hpp"
 
 namespace zeroulp::program {
@@ -117,7 +118,7 @@ std::string opened(const std::string& line) {
 }
 
 json parse_header(const std::string& line) {
-  const json any = json::parse(line, nullptr, false);
+  const json any = parse_json(line);
   const auto version = any.is_object() ? any.find(mark) : any.end();
   if (version == any.end()) throw input_error("is no header of a journal");
   if (*version != journal_version) {
@@ -126,12 +127,12 @@ json parse_header(const std::string& line) {
                     "checksums",
                     version->dump(), journal_version));
   }
-  const json header = json::parse(opened(line));
+  const json header = parse_json(opened(line));
   check_header(header);
   return header;
 }
 
-std::string to_line(const block_record& r) {
+json to_json(const block_record& r) {
   const campaign_result& x = r.result;
   json j{{"first", r.range.first},
          {"cases", r.range.count},
@@ -143,11 +144,13 @@ std::string to_line(const block_record& r) {
     j["token"] = r.token;
   }
   if (r.range.first < covered) j["bins"] = x.bins;
-  return j.dump();
+  return j;
 }
 
+std::string to_line(const block_record& r) { return to_json(r).dump(); }
+
 block_record parse_record(const std::string& content) {
-  const json j = json::parse(content, nullptr, false);
+  const json j = parse_json(content);
   if (!j.is_object()) throw input_error("is no record of a journal");
   block_record r;
   campaign_result& x = r.result;

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <limits>
 
+#include "json_input.hpp"
+
 namespace zeroulp::program {
 namespace {
 
@@ -55,11 +57,11 @@ matrix<std::uint32_t> widen(const array& a, const fs::path& file) {
 }
 
 json read_meta(const fs::path& file) {
-  const auto bytes = read_file(file);
-  const std::string text(reinterpret_cast<const char*>(bytes.data()),
-                         bytes.size());
-  const auto meta = json::parse(text, nullptr, false);
-  if (!meta.is_object()) refuse(file, "not a JSON object: quantize again");
+  constexpr const char* remedy = "quantize again";
+  auto meta = read_json(file, remedy);
+  if (!meta.is_object()) {
+    refuse(file, fmt::format("not a JSON object: {}", remedy));
+  }
   return meta;
 }
 

@@ -79,7 +79,7 @@ is fuzz_journal_in_two_times "$whole" "$(digest_in .out)"
 refuses fuzz_journal_of_another_campaign 'seed is 3, not 4: use another' \
   fuzz arith --cases 6001 --block 100 --seed 4 --journal whole.jsonl
 echo 'a letter' >letter.txt
-refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no header' \
+refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no JSON' \
   $campaign --journal letter.txt
 is fuzz_journal_leaves_other_files 'a letter' "$(cat letter.txt)"
 refuses fuzz_journal_in_no_folder 'cannot be written' \
@@ -90,7 +90,7 @@ sealed() {
   python3 -c 'import re, sys, zlib
 for number, line in enumerate(sys.stdin, 1):
     if number == int(sys.argv[1]):
-        content = re.sub(r",.crc32.:.[0-9a-f]{8}.}\n", "}", line)
+        content = re.sub(r",.crc32.:.[0-9a-f]{8}.}$", "}", line.rstrip("\n"))
         crc = zlib.crc32(content.encode())
         line = f"{content[:-1]},\"crc32\":\"{crc:08x}\"}}\n"
     sys.stdout.write(line)' "$1"
@@ -147,6 +147,12 @@ spoiled 3 mismatches '1,"case":100' 'token is absent'
 for field in seed cases block first count generator; do
   spoiled 1 $field '"3"' "$field is .3., not a whole number: use another file"
 done
+{ head -n 2 whole.jsonl
+  python3 -c 'print("{\"first\":" * 70000 + "1" + "}" * 70000)'
+} | sealed 3 >deep.jsonl
+refuses fuzz_journal_with_a_deep_line \
+  '^zeroulp: deep.jsonl: line 3: is JSON nested deeper than 64 levels' \
+  $campaign --journal deep.jsonl
 spoiled 1 target 1 'target is 1, not a text'
 spoiled 1 target '"x"' "unknown target 'x'"
 spoiled 1 shard null 'shard is null, not an object'

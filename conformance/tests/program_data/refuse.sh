@@ -123,6 +123,27 @@ refuses dequantize_refuses_missing_scales scales.npy \
   dequantize tpl --out bad.npy
 refuses dequantize_refuses_a_missing_directory nope dequantize nope --out b.npy
 
+# Values that nest 70000 levels deep, wherever JSON is read.
+python3 -c 'print("[" * 70000 + "]" * 70000)' >deep_lists.json
+python3 -c 'print("{\"a\":" * 70000 + "1" + "}" * 70000)' >deep.json
+mkdir deep
+for file in deep_lists.json deep.json; do
+  too_deep="is JSON nested deeper than 64 levels"
+  cp $file deep/meta.json
+  cp $file deep/loss.json
+  refuses "dequantize_refuses_$file" "^zeroulp: deep/meta.json: $too_deep" \
+    dequantize deep --out bad.npy
+  refuses "measure_refuses_${file}_as_loss" \
+    "^zeroulp: deep/loss.json: $too_deep: remove it" \
+    measure --question interval --with m=32 n=32 --out deep
+  refuses "measure_refuses_${file}_as_throughput" "^zeroulp: $file: $too_deep" \
+    measure --question interval --throughput $file --out bad
+  refuses "fuzz_merge_refuses_$file" "^zeroulp: $file: line 1: $too_deep" \
+    fuzz merge $file
+  refuses "fuzz_goes_not_on_with_$file" "^zeroulp: $file: line 1: $too_deep" \
+    fuzz encode --journal $file
+done
+
 for place in x.npy/deep /dev/full/d /proc/nope /proc/version/d; do
   refuses "quantize_refuses_to_write_to_$place" . \
     quantize t.npy --out "$place"

@@ -1,0 +1,75 @@
+// What the sources of the program may say in one file alone, so that there is
+// one place where it is done right.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "zeroulp/io.hpp"
+
+namespace zeroulp {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct source {
+  std::string path;  ///< from the root of the repository
+  std::string text;
+};
+
+/// Everything that the program is made of, but what runs on a device.
+const std::vector<source>& sources() {
+  static const std::vector<source> all = [] {
+    const fs::path root = ZEROULP_SOURCE_DIR;
+    std::vector<source> found;
+    for (const char* folder : {"src", "fuzz", "tools/zeroulp",
+                               "conformance/checks", "conformance/plugin"}) {
+      for (const auto& file : fs::recursive_directory_iterator(root / folder)) {
+        const auto kind = file.path().extension();
+        if (kind != ".cpp" && kind != ".hpp") continue;
+        const auto bytes = read_file(file.path());
+        found.push_back(
+            {fs::relative(file.path(), root).string(),
+             {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+      }
+    }
+    return found;
+  }();
+  return all;
+}
+
+/// The files with `words` in them, `allowed` ones apart.
+std::vector<std::string> files_with(std::string_view words,
+                                    const std::vector<std::string>& allowed) {
+  std::vector<std::string> found;
+  for (const auto& s : sources()) {
+    if (s.text.find(words) == std::string::npos) continue;
+    if (std::count(allowed.begin(), allowed.end(), s.path) == 0) {
+      found.push_back(s.path);
+    }
+  }
+  return found;
+}
+
+using nobody = std::vector<std::string>;
+
+TEST(Sources, AreThere) {
+  EXPECT_GT(sources().size(), 200U);
+  EXPECT_EQ(files_with("int main(", {}),
+            (std::vector<std::string>{"tools/zeroulp/main.cpp"}));
+}
+
+TEST(Sources, ReadJsonWithALimitOfItsDepth) {
+  const std::vector<std::string> reader = {"tools/zeroulp/json_input.cpp"};
+  for (const char* way :
+       {"json::parse(", "sax_parse(", "json::from_", "json::accept("}) {
+    EXPECT_EQ(files_with(way, reader), nobody()) << way;
+  }
+}
+
+}  // namespace
+}  // namespace zeroulp
