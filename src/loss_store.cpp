@@ -66,8 +66,7 @@ std::optional<std::string> store_folder::find(const std::string& part) const {
     return std::nullopt;
   }
   const auto bytes = read_file(folder_ / part);
-  std::string_view all(reinterpret_cast<const char*>(bytes.data()),
-                       bytes.size());
+  std::string_view all = as_text(bytes);
   constexpr const char* damaged =
       "damaged: this is not what was written here; delete the file and run "
       "again";

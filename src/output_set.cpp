@@ -136,6 +136,10 @@ void output_set::abandon_all() noexcept {
   for (const output_set* set : sets) set->undo();
 }
 
+void output_set::expect(std::initializer_list<fs::path> names) const {
+  for (const auto& name : names) (void)resolve_target(directory_ / name);
+}
+
 void output_set::add(const fs::path& name, std::string_view content) {
   write(name, {{content}});
 }

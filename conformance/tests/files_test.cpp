@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "gzip.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -102,6 +103,8 @@ TEST_F(NpyFile, RefusesWhatIsNotARegularFile) {
             std::string::npos);
   EXPECT_NE(error_of([&] { (void)read_npy("/dev/null"); }).find("regular"),
             std::string::npos);
+  EXPECT_NE(error_of([&] { (void)read_text(root / "pipe"); }).find("regular"),
+            std::string::npos);
   if (::geteuid() == 0) return;  // root reads everything
   std::ofstream(root / "secret") << "x";
   fs::permissions(root / "secret", fs::perms::none);
@@ -160,6 +163,23 @@ TEST_F(OutputSet, RefusesPathsThatCannotBeWritten) {
             std::string::npos);
   EXPECT_NE(error_of([&] { output_set(root / "new" / "/proc/no/x"); }), "");
   EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(OutputSet, ExpectsOnlyWhatItCanReplace) {
+  std::ofstream(root / "file") << "x";
+  fs::create_directory(root / "folder");
+  ASSERT_EQ(::mkfifo((root / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", root / "link");
+  const output_set set(root);
+  EXPECT_EQ(error_of([&] { set.expect({"file", "new"}); }), "");
+  for (const char* name : {"folder", "pipe", "link"}) {
+    EXPECT_NE(error_of([&] {
+                set.expect({"new", name});
+              })
+                  .find(std::string(name) +
+                        ": cannot write: this is not a regular file"),
+              std::string::npos);
+  }
 }
 
 TEST_F(OutputSet, ReportsAFullDiskAndRemovesTheTemporary) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -106,6 +107,11 @@ array make_array(std::vector<std::size_t> shape, std::span<const T> elements,
 /// Returns the content of a regular file. Throws input_error.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
+/// Returns a view of `bytes`.
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// Reads one array; fortran_order is transposed to C order. Refuses (throws
 /// input_error) whatever is not exactly one array of a known type. Memory: the
 /// size of the file, twice that for fortran_order.
@@ -140,6 +146,11 @@ class output_set {
   output_set(const output_set&) = delete;
   output_set& operator=(const output_set&) = delete;
   ~output_set();
+
+  /// Refuses, as add() would, names where something stands that cannot be
+  /// replaced: no regular file, or none to be written. For what works long
+  /// before it adds.
+  void expect(std::initializer_list<std::filesystem::path> names) const;
 
   void add(const std::filesystem::path& name, std::string_view content);
   void add(const std::filesystem::path& name, const array& a);

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
 #include "fuzz/finding.hpp"
@@ -47,13 +46,6 @@ lines_of split(const std::string& text) {
   }
   all.rest = text.substr(all.bytes);
   return all;
-}
-
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) fail_with_errno(path, "cannot be read");
-  return text;
 }
 
 /// Records lie within the range, and do not overlap.
@@ -155,66 +147,64 @@ case_range range_of(const json& header) {
 }
 
 journal_file read_journal(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) fail(path, "is no file");
-  return parse_journal(path, read_text(path));
+  return parse_journal(path, std::string(as_text(read_file(path))));
 }
 
-journal::journal(const std::string& path, const json& header) : path_(path) {
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_with_errno(path, "cannot be written");
-  try {
-    struct stat about {};
-    if (fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
-      fail(path, "is no file");
-    }
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      fail(path, "another process writes to it: wait for its end");
-    }
-    const std::string text = read_text(path);
-    const std::string first = sealed(header.dump());
-    // Of a header that was being written there may be a part.
-    if (text.size() <= first.size() && first.starts_with(text)) {
-      if (ftruncate(file_, 0) != 0) fail_with_errno(path, "cannot be cut");
-      write_line(first);
-      sync_folder_of(path);
-      return;
-    }
-    journal_file f = parse_journal(path, text);
-    const auto change =
-        first_change(identity_of(f.header), identity_of(header));
-    if (!change.empty()) {
-      fail(path, fmt::format("is the journal of another campaign: {}: use "
-                             "another file",
-                             change));
-    }
-    if (f.bytes < text.size() &&
-        (ftruncate(file_, static_cast<off_t>(f.bytes)) != 0 ||
-         fsync(file_) != 0)) {
-      fail_with_errno(path, "cannot be cut");
-    }
-    records_ = std::move(f.records);
-  } catch (...) {
-    close(file_);
-    throw;
+journal::journal(const std::string& path, const json& header)
+    : path_(path),
+      // O_NONBLOCK: opening a pipe must not wait.
+      file_(open(path.c_str(),
+                 O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666)) {
+  if (!file_.valid()) fail_with_errno(path, "cannot be written");
+  struct stat about {};
+  if (fstat(file_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
+    fail(path, "is no regular file: use another");
   }
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    fail(path, "another process writes to it: wait for its end");
+  }
+  const std::string text(as_text(read_all(file_, path)));
+  const std::string first = sealed(header.dump());
+  // Of a header that was being written there may be a part.
+  if (text.size() <= first.size() && first.starts_with(text)) {
+    cut(0);
+    write_line(first);
+    sync_folder_of(path);
+    return;
+  }
+  journal_file f = parse_journal(path, text);
+  const auto change = first_change(identity_of(f.header), identity_of(header));
+  if (!change.empty()) {
+    fail(path, fmt::format("is the journal of another campaign: {}: use "
+                           "another file",
+                           change));
+  }
+  if (f.bytes < text.size()) cut(f.bytes);
+  records_ = std::move(f.records);
 }
-
-journal::~journal() { close(file_); }
 
 void journal::add(const block_record& r) {
   write_line(sealed(to_line(r)));
   records_.push_back(r);
 }
 
+void journal::cut(std::size_t bytes) {
+  if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 ||
+      fsync(file_.get()) != 0) {
+    fail_with_errno(path_, "cannot be cut");
+  }
+}
+
 void journal::write_line(std::string line) {
   line += '\n';
   for (std::size_t done = 0; done < line.size();) {
-    const auto count = write(file_, line.data() + done, line.size() - done);
+    const auto count =
+        write(file_.get(), line.data() + done, line.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) fail_with_errno(path_, "cannot be written");
     done += static_cast<std::size_t>(count);
   }
-  if (fsync(file_) != 0) fail_with_errno(path_, "cannot be written");
+  if (fsync(file_.get()) != 0) fail_with_errno(path_, "cannot be written");
 }
 
 }  // namespace zeroulp::program

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "file_parts.hpp"
 #include "fuzz/campaign.hpp"
 #include "fuzz/shard.hpp"
 #include "program.hpp"
@@ -71,19 +72,17 @@ class journal {
   /// Begins a journal, or goes on with the one that is there. Throws
   /// input_error if that is of another campaign, or somebody's else.
   journal(const std::string& path, const json& header);
-  ~journal();
-  journal(const journal&) = delete;
-  journal& operator=(const journal&) = delete;
 
   const std::vector<block_record>& records() const { return records_; }
   /// Adds a record; it is on the disk when this returns. Throws input_error.
   void add(const block_record& r);
 
  private:
+  void cut(std::size_t bytes);
   void write_line(std::string line);
 
   std::string path_;
-  int file_ = -1;
+  descriptor file_;
   std::vector<block_record> records_;
 };
 

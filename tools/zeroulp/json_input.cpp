@@ -22,8 +22,7 @@ json parse_json(std::string_view text) {
 json read_json(const std::filesystem::path& file, std::string_view remedy) {
   const auto bytes = read_file(file);
   try {
-    return parse_json(
-        {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return parse_json(as_text(bytes));
   } catch (const input_error& e) {
     throw input_error(
         fmt::format("{}: {}: {}", file.string(), e.what(), remedy));

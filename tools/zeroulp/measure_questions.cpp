@@ -190,6 +190,10 @@ int run_questions(const questions_request& q, prepared_questions prepared) {
   auto& [all, run, gpu] = prepared;
   run.loss = read_loss(q.out);
   output_set files(q.out);  // before the work, which may take minutes
+  files.expect({"study.csv", "study.json", "measure.html"});
+  for (const auto& one : all) {
+    if (one.what.judge != nullptr) files.expect({one.what.name + ".svg"});
+  }
   run_cells(all, gpu);
   std::vector<const answer*> answers;
   for (const auto& one : all) answers.push_back(&one.given);

@@ -209,6 +209,7 @@ void check_result(const fs::path& out) {
                             "file that can be written",
                             dir.string()));
   }
+  output_set().expect({target});
   const bool is_part = std::find(std::begin(parts), std::end(parts),
                                  target.filename()) != std::end(parts);
   if (is_part && fs::exists(dir / "meta.json", none)) {

@@ -144,6 +144,74 @@ for file in deep_lists.json deep.json; do
     fuzz encode --journal $file
 done
 
+# Pipes and folders in the place of files: nobody waits for them.
+mkfifo pipe
+mkdir folder
+for odd in pipe folder; do
+  this_is="^zeroulp: $odd: this is"
+  refuses "vectors_check_refuses_a_$odd" "$this_is" vectors check $odd
+  refuses "fuzz_merge_refuses_a_$odd" "$this_is" fuzz merge $odd
+  refuses "compare_refuses_a_$odd" "$this_is" compare x.npy $odd
+  refuses "quantize_refuses_a_$odd" "$this_is" quantize $odd --out bad
+  refuses "quantize_refuses_a_${odd}_as_history" "$this_is" \
+    quantize x.npy --group tensor --history $odd --out bad
+  refuses "gemm_refuses_a_${odd}_as_c" "$this_is" \
+    gemm qx qw --c $odd --out bad.npy
+  refuses "identify_refuses_a_$odd" "$this_is" identify quantizer $odd \
+    --codes qx/codes.npy --scales qx/scales.npy
+  refuses "measure_refuses_a_${odd}_as_throughput" "$this_is" \
+    measure --question interval --throughput $odd --out bad
+  refuses "measure_refuses_a_${odd}_as_input" "$this_is" \
+    measure --a $odd --b x.npy --out bad
+  refuses "fuzz_refuses_a_${odd}_as_journal" "^zeroulp: $odd: .*(is no|Is a)" \
+    fuzz encode --cases 10 --journal $odd
+  for piece in meta.json codes.npy scales.npy; do
+    rm -rf qodd
+    cp -r qx qodd
+    rm qodd/$piece
+    cp -r $odd qodd/$piece
+    refuses "dequantize_refuses_a_${odd}_as_$piece" \
+      "^zeroulp: qodd/$piece: this is" dequantize qodd --out bad.npy
+  done
+done
+# taken NAME ARGUMENT...: what stands where NAME is to be written, in folder
+# --out, is no file. Said at once.
+taken() {
+  local name=$1 odd
+  shift
+  for odd in pipe folder; do
+    rm -rf odd
+    mkdir odd
+    cp -r $odd "odd/$name"
+    refuses "${1}_refuses_a_${odd}_called_$name" \
+      "^zeroulp: odd/$name: .*this is (a directory|not a regular file)" \
+      "$@" --out odd
+    is "${1}_leaves_the_${odd}_called_$name" "$name" "$(ls -A odd)"
+  done
+}
+for name in measure.csv measure.json measure.html; do taken $name measure; done
+for name in study.csv study.json measure.html interval.svg loss.json; do
+  taken $name measure --question interval --with m=32 n=32
+done
+for name in gap.csv gradients.csv forks.csv stress.csv loss.json; do
+  taken $name measure --loss
+done
+for name in conform.json conform.csv conform.xml conform.html; do
+  taken $name conform --level 3
+done
+for name in conventions.csv conventions.html; do
+  taken $name fuzz conventions --cases 1000000
+done
+for odd in pipe folder; do
+  for command in "dequantize qx" "gemm qx qw" \
+    "vectors generate hopper.wgmma.e4m3.e4m3.f32 --count 1000000"; do
+    refuses "${command%% *}_refuses_to_write_to_a_$odd" \
+      "^zeroulp: .*$odd: .*this is not a regular file" $command --out $odd
+  done
+  refuses "conform_refuses_to_record_to_a_$odd" \
+    "^zeroulp: $odd: .*not a regular file" conform --level 3 --record $odd
+done
+
 for place in x.npy/deep /dev/full/d /proc/nope /proc/version/d; do
   refuses "quantize_refuses_to_write_to_$place" . \
     quantize t.npy --out "$place"
