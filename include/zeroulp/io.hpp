@@ -135,8 +135,8 @@ void write_npy(const std::filesystem::path& path, const array& a);
 /// Every function throws input_error with the path and the system's reason.
 /// Across a crash of the machine each file is whole, old or new; the set is
 /// not one transaction. A process that SIGKILL ends in between leaves
-/// `.zeroulp-*` files; before other signals end it, call abandon_all() (the
-/// program does for SIGHUP, SIGINT and SIGTERM).
+/// `.zeroulp-*` files, which the next set that writes to that folder removes;
+/// before other signals end it, call abandon_all(), as the program does.
 class output_set {
  public:
   /// Names given to add() are paths of their own.
@@ -161,10 +161,7 @@ class output_set {
   static void abandon_all() noexcept;
 
  private:
-  struct entry {
-    std::filesystem::path target, temporary, backup;
-    bool placed = false;
-  };
+  struct entry;
   void write(const std::filesystem::path& name,
              std::span<const std::string_view> parts);
   /// Returns a descriptor; the file is the last entry's.
