@@ -71,6 +71,10 @@ TEST(Sources, ReadJsonWithALimitOfItsDepth) {
   }
 }
 
+TEST(Sources, DoNotThrowWhereStandardErrorIsClosed) {
+  EXPECT_EQ(files_with("print(stderr", {}), nobody());
+}
+
 TEST(Sources, ReadAndWriteRegularFilesAlone) {
   // read_file, open_gzip and output_set; the kernel's files are none of ours.
   const std::vector<std::string> kernel = {"tools/zeroulp/bench_gemm.cpp"};

@@ -94,8 +94,8 @@ shard find_shard(const fuzz_request& q) {
   if (!q.shard.empty()) return parse_shard(q.shard);
   const shard s = shard_of([](const char* name) { return std::getenv(name); });
   if (!s.from.empty()) {
-    fmt::print(stderr, "zeroulp: shard {}/{}, as {} say\n", s.index, s.count,
-               s.from);
+    print_error(fmt::format("zeroulp: shard {}/{}, as {} say\n", s.index,
+                            s.count, s.from));
   }
   return s;
 }
@@ -315,7 +315,7 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
-    fmt::print(stderr, "zeroulp: {}\n", e.what());
+    print_error(fmt::format("zeroulp: {}\n", e.what()));
     throw;
   }
 }

@@ -248,9 +248,8 @@ std::vector<std::string> ranks::distribute(const std::vector<case_range>& todo,
   lost_ = !busy.empty();
   parted_ = true;
   for (const int rank : busy) {
-    fmt::print(stderr,
-               "zeroulp: rank {} did not come back; others did its work\n",
-               rank);
+    print_error(fmt::format(
+        "zeroulp: rank {} did not come back; others did its work\n", rank));
   }
   return apart;
 }

@@ -232,6 +232,9 @@ run 0 quantize t.npy --out -1
 holds a_directory_may_start_with_a_minus test -e ./-1/meta.json
 
 # The results themselves may have nowhere to go.
+run 0 quantize x.npy --out qm
+npy write t2.npy '<f4' 2x2 2
+npy write t3.npy '<f4' 2x2 3
 full() {
   "$program" "$@" >/dev/full 2>.err
   is "${1#--}_says_that_stdout_is_full" "2 1" "$? $(wc -l <.err)"
@@ -242,6 +245,48 @@ full encode e4m3 1
 full formats
 full compare x.npy x.npy
 full --help
+full fuzz encode --cases 100
+
+# Neither has the one line that says so: the status is the same.
+"$program" encode e4m3 1x 2>/dev/full
+is a_bad_request_with_stderr_full 2 $?
+"$program" encode e4m3 1x 2>&-
+is a_bad_request_with_stderr_closed 2 $?
+"$program" quantize x.npy --out qstreams <&- >&- 2>&-
+is a_result_without_any_stream 2 $?
+# No file that was opened took the place of a stream.
+for piece in meta.json codes.npy scales.npy; do
+  holds "without_streams_${piece%.*}_is_whole" cmp qm/$piece qstreams/$piece
+done
+SLURM_PROCID=0 SLURM_NTASKS=2 "$program" fuzz encode --cases 100 >.out 2>&-
+is a_note_with_stderr_closed 0 $?
+SLURM_PROCID=0 SLURM_NTASKS=2 "$program" fuzz encode --cases 100 >.out \
+  2>/dev/full
+is a_note_with_stderr_full 0 $?
+"$program" compare t2.npy t3.npy >.out 2>&-
+is a_mismatch_with_stderr_closed 1 $?
+
+# What the runtime of OpenMP says against its variables is one line, and ours.
+for value in -3 0 x 99999999999999999999; do
+  OMP_NUM_THREADS=$value refuses "a_number_of_threads_of_$value" \
+    '^zeroulp: the environment: .*OMP_NUM_THREADS.*; correct or unset' \
+    encode e4m3 1
+done
+# What one runtime refuses, another takes: without a word.
+for pair in OMP_PROC_BIND=maybe OMP_PLACES={ OMP_STACKSIZE=x OMP_DYNAMIC=x \
+  OMP_SCHEDULE=x OMP_WAIT_POLICY=x OMP_THREAD_LIMIT=-1 GOMP_SPINCOUNT=x \
+  KMP_AFFINITY=x KMP_BLOCKTIME=x; do
+  env "$pair" "$program" encode e4m3 1 >.out 2>.err
+  answer="$? $(cat .out) $(sed 's/^\(zeroulp: the environment\): .*/\1/' .err)"
+  case $answer in
+    '0 38 ' | '2  zeroulp: the environment') reason= ;;
+    *) reason="$pair: $answer" ;;
+  esac
+  verdict "a_bad_${pair%=*}_is_one_line_or_none" "$reason"
+done
+OMP_DISPLAY_ENV=true "$program" encode e4m3 1 >.out 2>.err
+holds a_wanted_word_of_openmp_is_shown grep -q OMP_NUM_THREADS .err
+is a_wanted_word_of_openmp_is_no_complaint 38 "$(cat .out)"
 
 # Options that would be ignored, values that are none, the right help.
 refuses encode_refuses_random_bits_unread 'add --round stochastic' \
