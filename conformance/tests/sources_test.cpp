@@ -75,9 +75,33 @@ TEST(Sources, DoNotThrowWhereStandardErrorIsClosed) {
   EXPECT_EQ(files_with("print(stderr", {}), nobody());
 }
 
+TEST(Sources, StartThreadsWhereFewerWillDo) {
+  // The worker of a plug-in ends without its thread.
+  const std::vector<std::string> starters = {"src/threads.hpp",
+                                             "tools/zeroulp/plugin_worker.cpp"};
+  for (const char* way : {"std::thread(", "std::jthread(", "std::async(",
+                          "vector<std::thread>", "vector<std::jthread>"}) {
+    EXPECT_EQ(files_with(way, starters), nobody()) << way;
+  }
+  for (const auto& s : sources()) {
+    for (auto at = s.text.find("omp parallel"); at != s.text.npos;
+         at = s.text.find("omp parallel", at + 1)) {
+      auto end = at;
+      do {
+        end = s.text.find('\n', end + 1);
+      } while (s.text[end - 1] == '\\');
+      const auto pragma = s.text.substr(at, end - at);
+      EXPECT_TRUE(pragma.find("num_threads(threads_for(") != pragma.npos ||
+                  pragma.find("num_threads(startable_threads(") != pragma.npos)
+          << s.path << ": " << pragma;
+    }
+  }
+}
+
 TEST(Sources, ReadAndWriteRegularFilesAlone) {
   // read_file, open_gzip and output_set; the kernel's files are none of ours.
-  const std::vector<std::string> kernel = {"tools/zeroulp/bench_gemm.cpp"};
+  const std::vector<std::string> kernel = {"tools/zeroulp/bench_gemm.cpp",
+                                           "tools/zeroulp/file_lock.cpp"};
   for (const char* way :
        {"ifstream", "ofstream", "fopen(", "gzopen(", "freopen("}) {
     auto found = files_with(way, kernel);

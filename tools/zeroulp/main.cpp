@@ -34,7 +34,8 @@ int fail_by(const std::exception_ptr& thrown) noexcept {
   try {
     std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
-    return fail("not enough memory: use smaller matrices");
+    return fail(
+        "not enough memory: use smaller matrices, or allow more (ulimit -v)");
   } catch (const std::system_error& e) {
     if (e.code() != std::errc::resource_unavailable_try_again) {
       return fail(e.what());

@@ -202,8 +202,9 @@ tensor read_tensor(const fs::path& dir) {
 void check_result(const fs::path& out) {
   std::error_code none;
   // Where links lead.
-  const auto target = fs::weakly_canonical(fs::absolute(out, none), none);
-  const auto dir = target.parent_path();
+  auto target = fs::weakly_canonical(fs::absolute(out, none), none);
+  if (none) target = out;  // a directory above may not be searched
+  const auto dir = target.has_parent_path() ? target.parent_path() : ".";
   if (!fs::is_directory(dir, none)) {
     refuse(out, fmt::format("cannot write: there is no directory {}; name a "
                             "file that can be written",

@@ -288,6 +288,60 @@ OMP_DISPLAY_ENV=true "$program" encode e4m3 1 >.out 2>.err
 holds a_wanted_word_of_openmp_is_shown grep -q OMP_NUM_THREADS .err
 is a_wanted_word_of_openmp_is_no_complaint 38 "$(cat .out)"
 
+# Where no thread can be started beside the first, one does it all.
+alone() {  # alone ARGUMENT...: the program, as a user who may have one process
+  local as=
+  [ "$(id -u)" -ne 0 ] ||
+    as='setpriv --reuid=64999 --regid=64999 --clear-groups'
+  (ulimit -u 1 && exec $as "$program" "$@")
+}
+mkdir -p open/alone
+chmod -R 777 open
+npy write many.npy '<f4' 300x512
+run 0 quantize many.npy --scale pow2 --out many
+run 0 gemm many many --recipe deepgemm.1d1d --out many.npy
+if ! alone --version >.out 2>.err; then
+  echo "# one process: $(head -n 1 .err)"
+else
+  for command in 'fuzz gemm --cases 200' 'conform --level 0' \
+    'identify quantizer x.npy --codes qm/codes.npy --scales qm/scales.npy' \
+    'quantize x.npy --out open/alone/qm' \
+    'gemm many many --recipe deepgemm.1d1d --out open/alone/many.npy' \
+    'measure --m 64 --n 64 --k 128 --out open/alone/table' \
+    'measure --question interval --with m=32 n=32 --out open/alone/study' \
+    'fuzz conventions --cases 100'; do
+    # shellcheck disable=SC2086
+    alone $command >.out 2>.err
+    is "${command%% -*}_with_one_process" '0 ' "$? $(cat .err)"
+  done
+  alone measure --loss --loss-size smoke --out open/alone/loss >.out 2>.err
+  is measure_loss_with_one_process '1 ' "$? $(cat .err)"
+  alone measure --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
+    --out open/alone/loss999 >.out 2>.err
+  is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
+  holds gemm_with_one_process_gives_the_same_bits \
+    cmp many.npy open/alone/many.npy
+fi
+
+# Where memory runs out, at whatever moment: the result, or one line.
+if ! grep -q __asan_init "$program"; then
+  for command in 'encode e4m3 1' 'fuzz gemm --cases 50' \
+    'conform --level 0 --only RecordedSteps' \
+    'gemm many many --recipe deepgemm.1d1d --out small.npy' \
+    'measure --question interval --with m=32 n=32 --out small'; do
+    answers=
+    for ((size = 15000; size < 40000; size += 1900)); do
+      # shellcheck disable=SC2086
+      (ulimit -v $size && exec "$program" $command) >.out 2>.err
+      case "$? $(wc -l <.err)" in
+        '0 0' | '2 1' | '127 '*) ;;  # 127: the loader had no room
+        *) answers+="with $size KiB: $? $(cat .err) " ;;
+      esac
+    done
+    is "${command%% -*}_of_a_small_address_space" '' "$answers"
+  done
+fi
+
 # Options that would be ignored, values that are none, the right help.
 refuses encode_refuses_random_bits_unread 'add --round stochastic' \
   encode e4m3 1.5 --random 7
