@@ -9,8 +9,9 @@ ranks() {  # ranks COUNT ARGUMENT...: the program under mpirun
   timeout 120 mpirun $mpi_options --allow-run-as-root --oversubscribe \
     -n "$count" "$program" "$@"
 }
-# The same records, in any order.
-same_records() { cmp <(tail -n +2 "$1" | sort) <(tail -n +2 "$2" | sort); }
+# The same records, in any order: which the chain of digests has in it.
+records_in() { tail -n +2 "$1" | sed 's/,"sha256":.*/}/' | sort; }
+same_records() { cmp <(records_in "$1") <(records_in "$2"); }
 
 for count in 1 2 4; do
   ranks $count $campaign --mpi --journal ranks$count.jsonl --threads 1 --json \
