@@ -21,6 +21,16 @@ for count in 1 2 4; do
   holds "fuzz_mpi_of_${count}_records" same_records whole.jsonl \
     ranks$count.jsonl
 done
+# Rank 0 is the one writer: of a journal that another holds, none.
+flock -o ranks2.jsonl sleep 60 &
+holder=$!
+while flock -n ranks2.jsonl true; do sleep 0.02; done
+ranks 2 $campaign --mpi --journal ranks2.jsonl >.out 2>.err
+is fuzz_mpi_of_two_writers 2 $?
+is fuzz_mpi_says_who_writes 1 \
+  "$(grep -c '^zeroulp: ranks2.jsonl: .* writes to it: wait for its end' .err)"
+kill $holder
+wait $holder 2>/dev/null
 ranks 2 $wrong --block 50 --mpi --journal wrong_ranks.jsonl >.out 2>.err
 is fuzz_mpi_finds_a_mismatch 1 $?
 holds fuzz_mpi_shows_it grep -q '^MISMATCH in case' .out
