@@ -241,6 +241,7 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
             {"convention", t.convention},
             {"shape", {t.codes.rows, t.codes.cols}}};
   output_set files(dir);
+  files.expect({"scales.npy"});  // also where it is to go
   files.add("codes.npy", codes_array(t.codes, t.element.bits()));
   if (t.group == group_shape{0, 0}) {
     const std::uint32_t bits = t.scales.data.at(0);

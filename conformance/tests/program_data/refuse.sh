@@ -189,6 +189,10 @@ taken() {
     is "${1}_leaves_the_${odd}_called_$name" "$name" "$(ls -A odd)"
   done
 }
+for name in codes.npy scales.npy meta.json; do
+  taken $name quantize x.npy
+  taken $name quantize x.npy --group tensor
+done
 for name in measure.csv measure.json measure.html; do taken $name measure; done
 for name in study.csv study.json measure.html interval.svg loss.json; do
   taken $name measure --question interval --with m=32 n=32
