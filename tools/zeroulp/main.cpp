@@ -71,6 +71,7 @@ void end_by_runtime() {
 extern "C" void end_by_signal(int signal, siginfo_t* info, void*) {
   // A write beyond a limit also fails: that is said.
   if (signal == SIGXFSZ && info->si_pid == ::getpid()) return;
+  if (signal == SIGABRT && zeroulp::program::is_refused_by_openmp()) ::_exit(2);
   zeroulp::output_set::abandon_all();
   zeroulp::program::release_standard_error();
   ::signal(signal, SIG_DFL);

@@ -5,6 +5,7 @@
 #endif
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -40,12 +41,14 @@ template <class Use>
 void take_held(Use use) {
   if (users < 0) return;
   ::dup2(users, STDERR_FILENO);
+  ::close(users);
   users = -1;
   char bytes[512];
   off_t at = 0;
   for (ssize_t n; (n = ::pread(held, bytes, sizeof bytes, at)) > 0; at += n) {
     use(bytes, static_cast<std::size_t>(n));
   }
+  ::close(held);
 }
 
 void before_constructors() {
@@ -64,10 +67,14 @@ void before_constructors() {
   gnu::used]] void (*at_start)() = before_constructors;
 #endif
 
+volatile sig_atomic_t is_starting = 0;
+
 /// Has the runtime of OpenMP read its variables, if it has not.
 void start_openmp() {
 #ifdef _OPENMP
+  is_starting = 1;
   (void)omp_get_max_threads();
+  is_starting = 0;
 #endif
 }
 
@@ -82,6 +89,17 @@ void release_standard_error() noexcept {
   take_held([](const char* bytes, std::size_t n) {
     (void)!::write(STDERR_FILENO, bytes, n);
   });
+}
+
+bool is_refused_by_openmp() noexcept {
+  if (is_starting == 0) return false;
+  take_held([](const char*, std::size_t) {});
+  constexpr std::string_view line =
+      "zeroulp: the environment: the runtime of OpenMP cannot start by it; "
+      "correct or unset OMP_NUM_THREADS, and what else begins with OMP_ or "
+      "KMP_\n";
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  return true;
 }
 
 std::string finish_startup() {

@@ -20,6 +20,10 @@ std::string finish_startup();
 /// The same for a signal's handler: what was held back is printed.
 void release_standard_error() noexcept;
 
+/// For the handler of SIGABRT: returns true iff the runtime of OpenMP gave up
+/// on its variables, as Clang's does on some. That is said, in one line.
+bool is_refused_by_openmp() noexcept;
+
 }  // namespace zeroulp::program
 
 #endif  // ZEROULP_TOOLS_STARTUP_HPP_
