@@ -6,7 +6,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
-#include <thread>
+
+#include "src/threads.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -287,13 +288,9 @@ void join(campaign_result& all, const campaign_result& part) {
 campaign_result run(const campaign& c, const on_progress& progress) {
   schedule plan(c, progress);
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  const int count = c.threads > 0 ? c.threads : static_cast<int>(cores);
-  std::vector<std::jthread> others;
-  for (int i = 1; i < count; ++i) {
-    others.emplace_back([&plan] { plan.work(); });
-  }
-  plan.work();
-  others.clear();  // joins
+  const auto count =
+      c.threads > 0 ? static_cast<std::size_t>(c.threads) : cores;
+  on_threads(count, [&plan] { plan.work(); });
   return plan.finish();
 }
 

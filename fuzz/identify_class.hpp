@@ -16,9 +16,9 @@
 #include <initializer_list>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "src/threads.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::fuzz {
@@ -118,12 +118,7 @@ void for_each_index(std::size_t count, Use use) {
     }
   };
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (std::size_t i = 1; i < std::min(cores, count); ++i) {
-    threads.emplace_back(work);
-  }
-  work();
-  threads.clear();
+  on_threads(std::clamp<std::size_t>(count, 1, cores), work);
   if (error) std::rethrow_exception(error);
 }
 

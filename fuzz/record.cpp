@@ -10,6 +10,7 @@
 #include "fuzz/token.hpp"
 #include "src/gzip.hpp"
 #include "src/sha256.hpp"
+#include "src/threads.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -107,8 +108,7 @@ std::vector<recording> record_steps(const recording_request& q,
   // The search for inputs takes seconds a path, and needs no GPU.
   std::vector<std::future<inputs>> searches;
   for (const auto& of : q.paths) {
-    searches.push_back(std::async(
-        std::launch::async, [&q, &of] { return inputs_for(of.value, q); }));
+    searches.push_back(beside([&q, &of] { return inputs_for(of.value, q); }));
   }
   std::vector<recording> files;
   for (std::size_t i = 0; i < q.paths.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "array_kernels.hpp"
 #include "array_reference.hpp"
 #include "float_mode.hpp"
+#include "threads.hpp"
 #include "zeroulp/arrays.hpp"
 
 namespace zeroulp::engine {
@@ -34,7 +35,7 @@ void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
   const std::ptrdiff_t tiles = ceil_div(rows, height) * across;
   // Small matrices are done before the threads would have started.
   [[maybe_unused]] const bool many = tiles > 1 && rows * cols >= 1 << 14;
-#pragma omp parallel for schedule(static) if (many)
+#pragma omp parallel for schedule(static) num_threads(threads_for(many))
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
     const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t i = t / across * height;

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <utility>
 
+#include "threads.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/core/convention.hpp"
 #include "zeroulp/core/training_matrices.hpp"
@@ -154,7 +155,8 @@ void in_order(const View& v, Use use) {
 template <class Compute>
 void for_each_element(const code_view& out, Compute compute) {
   if (out.cols == 0) return;
-#pragma omp parallel for schedule(static) if (out.rows > 4096 / (out.cols + 1))
+  [[maybe_unused]] const bool many = out.rows > 4096 / (out.cols + 1);
+#pragma omp parallel for schedule(static) num_threads(threads_for(many))
   for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
       write(out, i, j, compute(i, j));

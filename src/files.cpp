@@ -32,34 +32,54 @@ input_error::input_error(std::string_view message)
         return line;
       }()) {}
 
-std::vector<std::byte> read_file(const fs::path& path) {
-  constexpr const char* remedy = "name a file that can be read";
-  // O_NONBLOCK: opening a pipe without a writer must not wait.
-  const descriptor d(path, O_RDONLY | O_NONBLOCK);
-  if (!d.valid()) refuse(path, "cannot open", errno, remedy);
+namespace {
+
+constexpr const char* remedy = "name a file that can be read";
+
+/// What the system knows of a file that is open.
+struct stat info_of(const descriptor& d, const fs::path& path) {
   struct stat info = {};
   if (::fstat(d.get(), &info) != 0) refuse(path, "cannot read", errno, remedy);
-  if (!S_ISREG(info.st_mode)) {
+  return info;
+}
+
+}  // namespace
+
+descriptor open_to_read(const fs::path& path) {
+  // O_NONBLOCK: opening a pipe without a writer must not wait.
+  descriptor d(path, O_RDONLY | O_NONBLOCK);
+  if (!d.valid()) refuse(path, "cannot open", errno, remedy);
+  const auto mode = info_of(d, path).st_mode;
+  if (!S_ISREG(mode)) {
     refuse(path,
-           S_ISDIR(info.st_mode) ? "this is a directory"
-                                 : "this is not a regular file",
+           S_ISDIR(mode) ? "this is a directory" : "this is not a regular file",
            remedy);
   }
+  return d;
+}
+
+std::vector<std::byte> read_all(const descriptor& d, const fs::path& path) {
+  const auto size = info_of(d, path).st_size;
   std::vector<std::byte> bytes;
   try {
-    bytes.resize(static_cast<std::size_t>(info.st_size));
+    bytes.resize(static_cast<std::size_t>(size));
   } catch (const std::exception&) {
-    refuse(path, fmt::format("no memory for {} bytes", info.st_size),
+    refuse(path, fmt::format("no memory for {} bytes", size),
            "use a smaller file or a larger machine");
   }
   for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t n = ::read(d.get(), &bytes[done], bytes.size() - done);
+    const ssize_t n = ::pread(d.get(), &bytes[done], bytes.size() - done,
+                              static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) refuse(path, "cannot read", errno, remedy);
     if (n == 0) refuse(path, "it shrank while it was read", "try again");
     done += static_cast<std::size_t>(n);
   }
   return bytes;
+}
+
+std::vector<std::byte> read_file(const fs::path& path) {
+  return read_all(open_to_read(path), path);
 }
 
 }  // namespace zeroulp

@@ -1,10 +1,9 @@
 #include "gzip.hpp"
 
-#include <zlib.h>
-
-#include <memory>
+#include <new>
 #include <stdexcept>
 
+#include "file_parts.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -33,12 +32,16 @@ std::string gzip(std::string_view text) {
   return out;
 }
 
+gzip_file open_gzip(const std::filesystem::path& path) {
+  descriptor d = open_to_read(path);
+  gzip_file file(gzdopen(d.get(), "rb"));
+  if (!file) throw std::bad_alloc();
+  d.release();  // zlib closes it
+  return file;
+}
+
 std::string read_text(const std::filesystem::path& path) {
-  struct closer {
-    void operator()(gzFile_s* f) const { gzclose(f); }
-  };
-  const std::unique_ptr<gzFile_s, closer> file(gzopen(path.c_str(), "rb"));
-  if (!file) throw input_error(path.string() + ": cannot be opened");
+  const gzip_file file = open_gzip(path);
   std::string text;
   char part[1 << 14];
   int got = 0;

@@ -7,6 +7,7 @@
 
 #include "loss_training.hpp"
 #include "sha256.hpp"
+#include "temporary_file.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::loss {
@@ -54,7 +55,9 @@ struct reader {
 }  // namespace
 
 store_folder::store_folder(std::filesystem::path folder, std::string options)
-    : folder_(std::move(folder)), options_(std::move(options)) {}
+    : folder_(std::move(folder)), options_(std::move(options)) {
+  if (!folder_.empty()) remove_stale_temporaries(folder_);
+}
 
 void store_folder::refuse(const std::string& part, const char* why) const {
   throw input_error((folder_ / part).string() + ": " + why);
@@ -66,8 +69,7 @@ std::optional<std::string> store_folder::find(const std::string& part) const {
     return std::nullopt;
   }
   const auto bytes = read_file(folder_ / part);
-  std::string_view all(reinterpret_cast<const char*>(bytes.data()),
-                       bytes.size());
+  std::string_view all = as_text(bytes);
   constexpr const char* damaged =
       "damaged: this is not what was written here; delete the file and run "
       "again";

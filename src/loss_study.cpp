@@ -18,6 +18,7 @@
 
 #include "loss_parts.hpp"
 #include "loss_store.hpp"
+#include "threads.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -151,7 +152,8 @@ class study {
       return failure != nullptr;
     };
     const auto count = static_cast<std::ptrdiff_t>(tasks.size());
-#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+#pragma omp parallel for schedule(dynamic) \
+    num_threads(startable_threads(threads_))
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       if (failed()) continue;
       try {

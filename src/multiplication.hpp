@@ -10,6 +10,7 @@
 
 #include "chain_plan.hpp"
 #include "float_mode.hpp"
+#include "threads.hpp"
 #include "tile.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/simd.hpp"
@@ -31,7 +32,7 @@ void for_each_tile(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
   std::exception_ptr thrown;
   const std::ptrdiff_t wide = ceil_div(n, tile_rows);
   const std::ptrdiff_t tiles = ceil_div(m, tile_rows) * wide;
-#pragma omp parallel for schedule(static) if (tiles > 1)
+#pragma omp parallel for schedule(static) num_threads(threads_for(tiles > 1))
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
     const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t row = t / wide * tile_rows;

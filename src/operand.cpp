@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "threads.hpp"
 #include "tile.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/io.hpp"
@@ -108,7 +109,8 @@ prepared_operand::prepared_operand(format f, engine::const_code_view codes)
 
 template <class Read>
 void prepared_operand::pack(Read read) {
-#pragma omp parallel for schedule(static) if (rows_ * cols_ > (1 << 16))
+  [[maybe_unused]] const bool many = rows_ * cols_ > (1 << 16);
+#pragma omp parallel for schedule(static) num_threads(threads_for(many))
   for (std::ptrdiff_t row = 0; row < rows_; row += block_rows) {
     const place to = block_of(row);
     const std::ptrdiff_t rows =

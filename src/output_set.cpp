@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "file_parts.hpp"
+#include "temporary_file.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -52,9 +52,11 @@ fs::path resolve_target(const fs::path& path) {
   return target;
 }
 
-fs::path sibling(const fs::path& target, unsigned long serial) {
-  return target.parent_path() /
-         fmt::format(".zeroulp-{}-{}.tmp", ::getpid(), serial);
+// Some file systems report a full disk only when a file is closed; the lock
+// stays with the descriptor. Returns 0 or errno.
+int close_copy(int fd) {
+  descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  return copy.valid() ? copy.close() : errno;
 }
 
 void sync_directory(const fs::path& file) {
@@ -88,6 +90,13 @@ class [[nodiscard]] transition {
 };
 
 }  // namespace
+
+struct output_set::entry {
+  fs::path target;
+  temporary_file temporary;
+  temporary_file backup = {{}, descriptor(-1)};
+  bool placed = false;
+};
 
 output_set::output_set() {
   const transition now;
@@ -136,6 +145,10 @@ void output_set::abandon_all() noexcept {
   for (const output_set* set : sets) set->undo();
 }
 
+void output_set::expect(std::initializer_list<fs::path> names) const {
+  for (const auto& name : names) (void)resolve_target(directory_ / name);
+}
+
 void output_set::add(const fs::path& name, std::string_view content) {
   write(name, {{content}});
 }
@@ -158,14 +171,13 @@ void output_set::write(const fs::path& name,
   for (const entry& e : entries_) {
     if (e.target == target) refuse(path, "written twice", "name another file");
   }
-  descriptor d(open_temporary(path, target));
+  const int fd = open_temporary(path, target);
   int error = 0;
   for (std::size_t i = 0; i < parts.size() && error == 0; ++i) {
-    error = write_all(d.get(), parts[i]);
+    error = write_all(fd, parts[i]);
   }
-  if (error == 0 && ::fsync(d.get()) != 0 && errno != EINVAL) error = errno;
-  const int closing = d.close();
-  if (error == 0) error = closing;
+  if (error == 0 && ::fsync(fd) != 0 && errno != EINVAL) error = errno;
+  if (error == 0) error = close_copy(fd);
   if (error == 0) return;
   {
     const transition now;
@@ -176,32 +188,21 @@ void output_set::write(const fs::path& name,
 
 int output_set::open_temporary(const fs::path& path, const fs::path& target) {
   const transition now;
-  for (unsigned long serial = 0;; ++serial) {
-    entry e{target, sibling(target, serial), {}};
-    const int fd = ::open(e.temporary.c_str(),
-                          O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno == EEXIST) continue;
-    if (fd < 0) {
-      refuse(path, "cannot write", errno, "name a file that can be written");
-    }
-    entries_.push_back(std::move(e));
-    return fd;
-  }
+  const fs::path folder = target.parent_path();
+  const bool known = std::any_of(
+      entries_.begin(), entries_.end(),
+      [&](const entry& e) { return e.target.parent_path() == folder; });
+  if (!known) remove_stale_temporaries(folder);
+  entries_.reserve(entries_.size() + 1);  // none that is made is forgotten
+  entries_.push_back({target, make_temporary(target, path)});
+  return entries_.back().temporary.file.get();
 }
 
 // Renames one file to its place; the file it replaces stays under a second
 // name until the whole set is placed (where the file system has hard links).
 void output_set::place(entry& e) {
-  for (unsigned long serial = 0;; ++serial) {
-    const fs::path backup = sibling(e.target, serial);
-    if (::link(e.target.c_str(), backup.c_str()) == 0) {
-      e.backup = backup;
-    } else if (errno == EEXIST) {
-      continue;
-    }
-    break;
-  }
-  if (::rename(e.temporary.c_str(), e.target.c_str()) != 0) {
+  e.backup = link_temporary(e.target);
+  if (::rename(e.temporary.path.c_str(), e.target.c_str()) != 0) {
     const int error = errno;
     const fs::path target = e.target;
     fail();
@@ -218,7 +219,7 @@ void output_set::commit() {
     const transition now;
     for (entry& e : entries_) place(e);
     for (const entry& e : entries_) {
-      if (!e.backup.empty()) ::unlink(e.backup.c_str());
+      if (!e.backup.path.empty()) ::unlink(e.backup.path.c_str());
     }
     placed.swap(entries_);
     made_.clear();
@@ -241,10 +242,10 @@ void output_set::rollback() noexcept {
 void output_set::undo() const noexcept {
   for (const entry& e : entries_) {
     if (!e.placed) {
-      ::unlink(e.temporary.c_str());
-      if (!e.backup.empty()) ::unlink(e.backup.c_str());
-    } else if (!e.backup.empty()) {
-      ::rename(e.backup.c_str(), e.target.c_str());
+      ::unlink(e.temporary.path.c_str());
+      if (!e.backup.path.empty()) ::unlink(e.backup.path.c_str());
+    } else if (!e.backup.path.empty()) {
+      ::rename(e.backup.path.c_str(), e.target.c_str());
     } else {
       ::unlink(e.target.c_str());
     }

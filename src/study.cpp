@@ -1,6 +1,7 @@
 #include "study.hpp"
 
 #include "distribution.hpp"
+#include "threads.hpp"
 
 namespace zeroulp {
 namespace {
@@ -9,7 +10,7 @@ std::vector<std::uint8_t> random_codes(const distribution& d,
                                        std::uint64_t seed, std::size_t count) {
   std::vector<std::uint8_t> codes(count);
   const auto n = static_cast<std::ptrdiff_t>(count);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
   for (std::ptrdiff_t i = 0; i < n; ++i) {
     const auto index = static_cast<std::size_t>(i);
     codes[index] =

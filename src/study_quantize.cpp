@@ -6,6 +6,7 @@
 
 #include "study_matrix.hpp"
 #include "study_run.hpp"
+#include "threads.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/random.hpp"
 
@@ -48,7 +49,7 @@ std::uint32_t draw_element(const input& x, gemm_pass pass, format values,
 dense<std::uint32_t> draw_matrix(const cell& c, const input& x,
                                  std::uint64_t stream, std::ptrdiff_t rows) {
   dense<std::uint32_t> out(rows, c.k);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
   for (std::ptrdiff_t i = 0; i < rows; ++i) {
     for (std::ptrdiff_t k = 0; k < c.k; ++k) {
       out.view()(i, k) = draw_element(x, c.pass, c.values, stream, i, k, c.k);
@@ -218,7 +219,7 @@ std::vector<std::uint32_t> amax_history(const cell& c, bool is_a) {
   const std::ptrdiff_t rows = is_a ? c.m : c.n;
   const auto all = draw_matrix(c, x.from, stream_of(c, is_a), rows + count);
   std::vector<std::uint32_t> history(static_cast<std::size_t>(count));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
   for (std::ptrdiff_t ago = count; ago > 0; --ago) {
     const float factor = is_a && ago <= c.age ? static_cast<float>(c.shift) : 1;
     std::vector<float> channels(static_cast<std::size_t>(c.k));

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <utility>
 
 #include "sha256.hpp"
 #include "study_products.hpp"
+#include "threads.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/engine.hpp"
 
@@ -63,7 +63,7 @@ void count_elements(const dense<std::uint32_t>& values, const codes& x,
   const double half_ulp = std::ldexp(0.5, std::ilogb(max) - x.element.man_bits);
   const double count = static_cast<double>(values.data.size());
   std::ptrdiff_t saturated = 0, zeroed = 0, changed = 0;
-#pragma omp parallel for schedule(static) \
+#pragma omp parallel for schedule(static) num_threads(threads_for()) \
     reduction(+ : saturated, zeroed, changed)
   for (std::ptrdiff_t i = 0; i < values.rows; ++i) {
     const auto scales = scales_of_row(scales_of(x), x.group, i);
@@ -228,9 +228,6 @@ result runner::run(const cell& c) {
     }
   }
   out.by = p.by;
-  const auto beside = [](auto compute) {
-    return std::async(std::launch::async, compute);
-  };
   auto total = beside([&] { return compare(computed, m.product); });
   auto accumulation = beside([&] { return compare(computed, exact); });
   auto digest = beside([&] { return digest_of(measured); });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "array_lines.hpp"
+#include "threads.hpp"
 #include "training_kernels.hpp"
 #include "training_shapes.hpp"
 
@@ -217,7 +218,7 @@ void rms_norm(const rms_layer& layer, const_code_view x, const_code_view w,
   const number_reader read_w(layer.weight, w);
   const value_writer write_y(layer.out.from, all_y.view());
   [[maybe_unused]] const bool many = x.rows > (1 << 14) / (cols + 1);
-#pragma omp parallel for schedule(static) if (many)
+#pragma omp parallel for schedule(static) num_threads(threads_for(many))
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
     const float_mode mode(float_mode::nearest);
     line_buffer buffers[2];

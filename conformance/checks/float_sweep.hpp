@@ -8,11 +8,10 @@
 #include <atomic>
 #include <iterator>
 #include <mutex>
-#include <thread>
-#include <vector>
 
 #include "conformance/checks/conversion.hpp"
 #include "conformance/oracles/conversion_table.hpp"
+#include "src/threads.hpp"
 
 namespace zeroulp::conformance {
 
@@ -97,10 +96,7 @@ void sweep_floats(verdict& v, const effort& e, const sweep& s, Convert convert,
   };
   const unsigned count =
       e.level == 0 ? 1 : std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (unsigned t = 1; t < count; ++t) threads.emplace_back(work);
-  work();
-  for (auto& thread : threads) thread.join();
+  on_threads(count, work);
   if (first_bad == end || !v.first_failure.empty()) return;
   const auto x = static_cast<std::uint32_t>(first_bad);
   v.first_failure = describe_conversion(fp32, x, s.to, s.r, s.p, convert(x),

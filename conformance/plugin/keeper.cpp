@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -170,7 +171,7 @@ int run_plugin_keeper(int count, char** arguments) {
   const std::string_view how = count > 3 ? arguments[2] : "";
   if ((how != "sealed" && how != "trusted") ||
       ::fcntl(control_fd, F_SETFD, FD_CLOEXEC) != 0) {
-    fmt::print(stderr, "zeroulp: plugin-keeper is started by zeroulp alone\n");
+    std::fputs("zeroulp: plugin-keeper is started by zeroulp alone\n", stderr);
     return 2;
   }
   // Keys of a terminal are for zeroulp, whose end this process sees.

@@ -159,6 +159,11 @@ TEST(RunCheck, FailsWithoutCasesOrWithAnException) {
   });
   EXPECT_EQ(throws.failures, 1u);
   EXPECT_EQ(throws.first_failure, "threw: why");
+  // No memory is no mismatch.
+  EXPECT_THROW(run([](const implementation&, const effort&) -> verdict {
+                 throw std::bad_alloc();
+               }),
+               std::bad_alloc);
   const auto skips = run([](const implementation&, const effort&) {
     verdict v;
     v.skipped = "no GPU";

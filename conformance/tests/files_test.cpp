@@ -1,8 +1,10 @@
 // Files on disk: reading one, and output sets that appear whole or not at all.
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "gzip.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -102,6 +105,8 @@ TEST_F(NpyFile, RefusesWhatIsNotARegularFile) {
             std::string::npos);
   EXPECT_NE(error_of([&] { (void)read_npy("/dev/null"); }).find("regular"),
             std::string::npos);
+  EXPECT_NE(error_of([&] { (void)read_text(root / "pipe"); }).find("regular"),
+            std::string::npos);
   if (::geteuid() == 0) return;  // root reads everything
   std::ofstream(root / "secret") << "x";
   fs::permissions(root / "secret", fs::perms::none);
@@ -160,6 +165,62 @@ TEST_F(OutputSet, RefusesPathsThatCannotBeWritten) {
             std::string::npos);
   EXPECT_NE(error_of([&] { output_set(root / "new" / "/proc/no/x"); }), "");
   EXPECT_EQ(entries(), 1U);
+}
+
+TEST_F(OutputSet, RemovesWhatADeadProcessLeft) {
+  // Number 1 lives, but holds no lock: it is another process by now.
+  std::ofstream(root / ".zeroulp-1-0.tmp") << "x";
+  std::ofstream(root / ".zeroulp-4194304-12.tmp") << "x";
+  for (const char* name :
+       {".zeroulp-1.tmp", ".zeroulp--1.tmp", ".zeroulp-1-.tmp", ".zeroulp-.tmp",
+        ".zeroulp-1-0.tmp.old", ".zeroulp-a-0.tmp", "zeroulp-1-0.tmp"}) {
+    std::ofstream(root / name) << "x";
+  }
+  output_set set(root);
+  set.add("x", "new");
+  EXPECT_FALSE(fs::exists(root / ".zeroulp-1-0.tmp"));
+  set.commit();
+  EXPECT_EQ(entries(), 8U);
+}
+
+TEST_F(OutputSet, LeavesWhatALivingProcessHolds) {
+  const fs::path held = root / ".zeroulp-4194304-0.tmp";
+  std::ofstream(held) << "x";
+  const int other = ::open(held.c_str(), O_RDONLY);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);
+  write_npy(root / "a.npy", make_array<float>({0}, std::vector<float>{}));
+  EXPECT_TRUE(fs::exists(held));
+  ::close(other);
+  write_npy(root / "a.npy", make_array<float>({0}, std::vector<float>{}));
+  EXPECT_FALSE(fs::exists(held));
+}
+
+TEST_F(OutputSet, HoldsItsTemporariesAgainstOthers) {
+  output_set one(root), two(root);
+  one.add("x", "one");
+  two.add("y", "two");
+  EXPECT_EQ(entries(), 2U);
+  one.commit();
+  two.commit();
+  EXPECT_EQ(content(root / "x") + content(root / "y"), "onetwo");
+  EXPECT_EQ(entries(), 2U);
+}
+
+TEST_F(OutputSet, ExpectsOnlyWhatItCanReplace) {
+  std::ofstream(root / "file") << "x";
+  fs::create_directory(root / "folder");
+  ASSERT_EQ(::mkfifo((root / "pipe").c_str(), 0600), 0);
+  fs::create_symlink("pipe", root / "link");
+  const output_set set(root);
+  EXPECT_EQ(error_of([&] { set.expect({"file", "new"}); }), "");
+  for (const char* name : {"folder", "pipe", "link"}) {
+    EXPECT_NE(error_of([&] {
+                set.expect({"new", name});
+              })
+                  .find(std::string(name) +
+                        ": cannot write: this is not a regular file"),
+              std::string::npos);
+  }
 }
 
 TEST_F(OutputSet, ReportsAFullDiskAndRemovesTheTemporary) {

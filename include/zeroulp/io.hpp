@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -106,6 +107,11 @@ array make_array(std::vector<std::size_t> shape, std::span<const T> elements,
 /// Returns the content of a regular file. Throws input_error.
 std::vector<std::byte> read_file(const std::filesystem::path& path);
 
+/// Returns a view of `bytes`.
+inline std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 /// Reads one array; fortran_order is transposed to C order. Refuses (throws
 /// input_error) whatever is not exactly one array of a known type. Memory: the
 /// size of the file, twice that for fortran_order.
@@ -129,8 +135,8 @@ void write_npy(const std::filesystem::path& path, const array& a);
 /// Every function throws input_error with the path and the system's reason.
 /// Across a crash of the machine each file is whole, old or new; the set is
 /// not one transaction. A process that SIGKILL ends in between leaves
-/// `.zeroulp-*` files; before other signals end it, call abandon_all() (the
-/// program does for SIGHUP, SIGINT and SIGTERM).
+/// `.zeroulp-*` files, which the next set that writes to that folder removes;
+/// before other signals end it, call abandon_all(), as the program does.
 class output_set {
  public:
   /// Names given to add() are paths of their own.
@@ -141,6 +147,11 @@ class output_set {
   output_set& operator=(const output_set&) = delete;
   ~output_set();
 
+  /// Refuses, as add() would, names where something stands that cannot be
+  /// replaced: no regular file, or none to be written. For what works long
+  /// before it adds.
+  void expect(std::initializer_list<std::filesystem::path> names) const;
+
   void add(const std::filesystem::path& name, std::string_view content);
   void add(const std::filesystem::path& name, const array& a);
   void commit();
@@ -150,10 +161,7 @@ class output_set {
   static void abandon_all() noexcept;
 
  private:
-  struct entry {
-    std::filesystem::path target, temporary, backup;
-    bool placed = false;
-  };
+  struct entry;
   void write(const std::filesystem::path& name,
              std::span<const std::string_view> parts);
   /// Returns a descriptor; the file is the last entry's.

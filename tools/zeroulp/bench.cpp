@@ -163,9 +163,11 @@ void run_bench(const bench_request& q, outcome& out) {
   } else {
     print(to_text(t));
   }
-  for (const auto& what : how.absent) fmt::print(stderr, "absent: {}\n", what);
+  for (const auto& what : how.absent) {
+    print_error(fmt::format("absent: {}\n", what));
+  }
   for (const auto& what : mismatches) {
-    fmt::print(stderr, "MISMATCH {}\n", what);
+    print_error(fmt::format("MISMATCH {}\n", what));
     out.status = 1;
   }
 }

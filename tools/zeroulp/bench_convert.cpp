@@ -8,6 +8,7 @@
 
 #include "bench_nvidia.hpp"
 #include "bench_python.hpp"
+#include "threads.hpp"
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/names.hpp"
 
@@ -185,7 +186,7 @@ bench_group sweep_group(const bench_context& how) {
   j.run = [count, wrong] {
     std::atomic<std::uint32_t> differ{0};
 #ifdef _OPENMP
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
 #endif
     for (std::ptrdiff_t x = 0; x < count; x += sweep_chunk) {
       if (!sweep(static_cast<std::uint32_t>(x))) ++differ;

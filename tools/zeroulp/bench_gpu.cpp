@@ -182,7 +182,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
     print(text);
   }
   for (const auto& what : failures) {
-    fmt::print(stderr, "FAILED {}\n", what);
+    print_error(fmt::format("FAILED {}\n", what));
     out.status = 1;
   }
 }

@@ -174,7 +174,13 @@ void run_conform(const conform_request& q, outcome& out) {
   if (q.list) return list_checks(q);
   // Hours later would be late to find that nothing can be written there.
   std::optional<output_set> files;
-  if (!q.out.empty()) files.emplace(q.out);
+  if (!q.out.empty()) {
+    files.emplace(q.out);
+    files->expect(
+        {"conform.json", "conform.csv", "conform.xml", "conform.html"});
+  }
+  output_set record;
+  if (!q.record.empty()) record.expect({q.record});
   const auto r = run_checks(q);
   const auto* const code = q.user->code();
   const std::string answers =
@@ -189,7 +195,6 @@ void run_conform(const conform_request& q, outcome& out) {
     files->commit();
   }
   if (!q.record.empty()) {
-    output_set record;
     record.add(q.record, to_record(r));
     record.commit();
   }

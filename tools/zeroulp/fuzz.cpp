@@ -98,8 +98,8 @@ shard find_shard(const fuzz_request& q) {
   if (!q.shard.empty()) return parse_shard(q.shard);
   const shard s = shard_of([](const char* name) { return std::getenv(name); });
   if (!s.from.empty()) {
-    fmt::print(stderr, "zeroulp: shard {}/{}, as {} say\n", s.index, s.count,
-               s.from);
+    print_error(fmt::format("zeroulp: shard {}/{}, as {} say\n", s.index,
+                            s.count, s.from));
   }
   return s;
 }
@@ -342,7 +342,7 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
       const auto left_running = q.plugin->leftovers();
       if (left_running.empty()) return;
       out.status = 1;
-      return fmt::print(stderr, "zeroulp: {}\n", left_running);
+      return print_error(fmt::format("zeroulp: {}\n", left_running));
     }
     const case_range whole{0, c.cases};
     const json header = header_of(q, c.cases, {}, whole);
@@ -354,7 +354,7 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
-    fmt::print(stderr, "zeroulp: {}\n", e.what());
+    print_error(fmt::format("zeroulp: {}\n", e.what()));
     throw;
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
 
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -195,15 +196,19 @@ void run_conventions(const conventions_request& asked) {
     throw input_error(fmt::format("--group {}: use at most {} elements",
                                   asked.group, longest));
   }
+  std::optional<output_set> files;
+  if (!asked.out.empty()) {
+    files.emplace(asked.out);
+    files->expect({"conventions.csv", "conventions.html"});
+  }
   const auto show = make_progress();
   const auto all = fuzz::find_disagreements(
       q, [&show](double done, double total) { show(done, total, "groups"); });
   const auto csv = csv_table(all, q.to);
-  if (!asked.out.empty()) {
-    output_set files(asked.out);
-    files.add("conventions.csv", to_csv(csv));
-    files.add("conventions.html", page_of(all, q, asked));
-    files.commit();
+  if (files) {
+    files->add("conventions.csv", to_csv(csv));
+    files->add("conventions.html", page_of(all, q, asked));
+    files->commit();
   }
   if (asked.as_json) {
     return print_json(json{{"format", name_of(q.to)},

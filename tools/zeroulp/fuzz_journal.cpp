@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 
+#include "file_lock.hpp"
 #include "fuzz/finding.hpp"
 #include "fuzz/token.hpp"
 
@@ -49,13 +49,6 @@ lines_of split(const std::string& text) {
   return all;
 }
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) fail_with_errno(path, "cannot be read");
-  return text;
-}
-
 /// Records lie within the range, and do not overlap.
 void check_ranges(const journal_file& f) {
   const case_range all = range_of(f.header);
@@ -77,15 +70,17 @@ void check_ranges(const journal_file& f) {
 journal_file parse_journal(const std::string& path, const std::string& text) {
   const lines_of all = split(text);
   journal_file f{path, {}, {}, all.bytes};
-  if (all.lines.empty()) fail(path, "is no journal: it has no header");
+  if (all.lines.empty()) {
+    fail(path, "is no journal: it has no header: use another file");
+  }
   try {
-    f.header = parse_header(all.lines[0]);
+    f.header = parse_header(all.lines[0], f.chain);
   } catch (const input_error& e) {
     fail(path, fmt::format("line 1: {}: use another file", e.what()));
   }
   for (std::size_t i = 1; i < all.lines.size(); ++i) {
     try {
-      f.records.push_back(parse_record(opened(all.lines[i])));
+      f.records.push_back(parse_record(f.chain.open(all.lines[i])));
     } catch (const input_error& e) {
       fail(path, fmt::format("line {}: {}: cut the file in front of it and "
                              "run its command again",
@@ -96,8 +91,18 @@ journal_file parse_journal(const std::string& path, const std::string& text) {
   return f;
 }
 
+/// Whose lines can be edited with less trouble is said.
+void say_if_old(const journal_file& f) {
+  if (f.header.at("zeroulp_journal") == journal_version) return;
+  print_error(fmt::format(
+      "zeroulp: {}: a journal of version {}: its lines have checksums, and are "
+      "not chained\n",
+      f.path, f.header.at("zeroulp_journal").dump()));
+}
+
 /// A header without what says only how the journal was begun.
 json identity_of(json header) {
+  header.erase("zeroulp_journal");
   header.at("shard").erase("by");
   return header;
 }
@@ -164,66 +169,75 @@ case_range range_of(const json& header) {
 }
 
 journal_file read_journal(const std::string& path) {
-  if (!std::filesystem::is_regular_file(path)) fail(path, "is no file");
-  return parse_journal(path, read_text(path));
+  auto f = parse_journal(path, std::string(as_text(read_file(path))));
+  say_if_old(f);
+  return f;
 }
 
-journal::journal(const std::string& path, const json& header) : path_(path) {
-  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file_ < 0) fail_with_errno(path, "cannot be written");
-  try {
-    struct stat about {};
-    if (fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
-      fail(path, "is no file");
-    }
-    if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      fail(path, "another process writes to it: wait for its end");
-    }
-    const std::string text = read_text(path);
-    const std::string first = sealed(header.dump());
-    // Of a header that was being written there may be a part.
-    if (text.size() <= first.size() && first.starts_with(text)) {
-      if (ftruncate(file_, 0) != 0) fail_with_errno(path, "cannot be cut");
-      write_line(first);
-      sync_folder_of(path);
-      return;
-    }
-    journal_file f = parse_journal(path, text);
-    const auto change =
-        first_change(identity_of(f.header), identity_of(header));
-    if (!change.empty()) {
-      fail(path, fmt::format("is the journal of another campaign: {}: use "
-                             "another file",
-                             change));
-    }
-    if (f.bytes < text.size() &&
-        (ftruncate(file_, static_cast<off_t>(f.bytes)) != 0 ||
-         fsync(file_) != 0)) {
-      fail_with_errno(path, "cannot be cut");
-    }
-    records_ = std::move(f.records);
-  } catch (...) {
-    close(file_);
-    throw;
+journal::journal(const std::string& path, const json& header)
+    : path_(path),
+      // O_NONBLOCK: opening a pipe must not wait.
+      file_(open(path.c_str(),
+                 O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666)) {
+  if (!file_.valid()) fail_with_errno(path, "cannot be written");
+  struct stat about {};
+  if (fstat(file_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
+    fail(path, "is no regular file: use another");
   }
+  lock();
+  const std::string text(as_text(read_all(file_, path)));
+  const std::string first = line_chain(journal_version).seal(header.dump());
+  // Of a header that was being written there may be a part.
+  if (text.size() <= first.size() && first.starts_with(text)) {
+    cut(0);
+    write_line(header.dump());
+    sync_folder_of(path);
+    return;
+  }
+  journal_file f = parse_journal(path, text);
+  const auto change = first_change(identity_of(f.header), identity_of(header));
+  if (!change.empty()) {
+    fail(path, fmt::format("is the journal of another campaign: {}: use "
+                           "another file",
+                           change));
+  }
+  if (f.bytes < text.size()) cut(f.bytes);
+  say_if_old(f);
+  records_ = std::move(f.records);
+  chain_ = std::move(f.chain);
 }
 
-journal::~journal() { close(file_); }
+void journal::lock() {
+  if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return;
+  if (errno != EWOULDBLOCK) fail_with_errno(path_, "cannot be locked");
+  const auto holder = holder_of_lock(file_.get());
+  fail(path_, fmt::format("{} writes to it: wait for its end",
+                          holder ? fmt::format("process {}", *holder)
+                                 : "another process"));
+}
 
 void journal::add(const block_record& r) {
-  write_line(sealed(to_line(r)));
+  write_line(to_line(r));
   records_.push_back(r);
 }
 
-void journal::write_line(std::string line) {
-  line += '\n';
+void journal::cut(std::size_t bytes) {
+  if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 ||
+      fsync(file_.get()) != 0) {
+    fail_with_errno(path_, "cannot be cut");
+  }
+}
+
+void journal::write_line(const std::string& content) {
+  const std::string line = chain_.seal(content) + '\n';
   for (std::size_t done = 0; done < line.size();) {
-    const auto count = write(file_, line.data() + done, line.size() - done);
+    const auto count =
+        write(file_.get(), line.data() + done, line.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) fail_with_errno(path_, "cannot be written");
     done += static_cast<std::size_t>(count);
   }
-  if (fsync(file_) != 0) fail_with_errno(path_, "cannot be written");
+  if (fsync(file_.get()) != 0) fail_with_errno(path_, "cannot be written");
 }
 
 }  // namespace zeroulp::program

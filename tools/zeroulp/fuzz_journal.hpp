@@ -1,14 +1,14 @@
 // Defines journals of campaigns: a file of lines of JSON that only grows, so
 // that a campaign that was killed goes on where it was.
 //
-//   {"zeroulp_journal":3, target, seed, ..., shard, range, "crc32":"..."}
-//   {"first":0, "cases":1048576, "digest":"...", ..., "crc32":"..."}
+//   {"zeroulp_journal":3, target, seed, ..., shard, range, "sha256":"..."}
+//   {"first":0, "cases":1048576, "digest":"...", ..., "sha256":"..."}
 //
 // A record is of a range of cases that is done; it is on the disk before the
 // next one begins. What lies behind the last whole line was being written when
-// the process died: it is cut off, and done again. A line that was damaged or
-// edited later is refused by its CRC-32, of the line without that member; who
-// forges one is not found.
+// the process died: it is cut off, and done again. Lines are chained: see
+// line_chain.hpp. A journal of version 2, whose lines have checksums alone, is
+// read, and goes on, as it is.
 
 #ifndef ZEROULP_TOOLS_FUZZ_JOURNAL_HPP_
 #define ZEROULP_TOOLS_FUZZ_JOURNAL_HPP_
@@ -16,8 +16,10 @@
 #include <string>
 #include <vector>
 
+#include "file_parts.hpp"
 #include "fuzz/campaign.hpp"
 #include "fuzz/shard.hpp"
+#include "line_chain.hpp"
 #include "program.hpp"
 
 namespace zeroulp::program {
@@ -34,20 +36,14 @@ struct block_record {
   friend bool operator==(const block_record& x, const block_record& y);
 };
 
-inline constexpr int journal_version = 3;
-
-/// The content of a line, which an object of JSON is, with its checksum.
-std::string sealed(std::string content);
-/// Back. Throws input_error unless the checksum fits.
-std::string opened(const std::string& line);
-
+json to_json(const block_record& r);
 /// The content of a record's line.
 std::string to_line(const block_record& r);
 /// Back. Throws input_error that says which field is wrong.
 block_record parse_record(const std::string& content);
-/// Of a line with its checksum: of other versions there may be none. Throws
+/// Of the first line, as it stands; sets the chain behind it. Throws
 /// input_error.
-json parse_header(const std::string& line);
+json parse_header(const std::string& line, line_chain& chain);
 
 /// Runs a range, until `seconds` (0: never) are over.
 block_record run_block(const fuzz::campaign& c, const fuzz::case_range& range,
@@ -59,12 +55,14 @@ struct journal_file {
   json header;
   std::vector<block_record> records;  ///< as they were written
   std::size_t bytes = 0;              ///< of whole lines
+  line_chain chain{journal_version};  ///< behind the last one
 };
 
 /// The range that a header claims.
 fuzz::case_range range_of(const json& header);
 
-/// Reads a journal. Throws input_error that says the line.
+/// Reads a journal. Says if it is of an older version. Throws input_error that
+/// says the line.
 journal_file read_journal(const std::string& path);
 
 /// A journal to which records are added. Nobody else adds to it meanwhile.
@@ -73,19 +71,19 @@ class journal {
   /// Begins a journal, or goes on with the one that is there. Throws
   /// input_error if that is of another campaign, or somebody's else.
   journal(const std::string& path, const json& header);
-  ~journal();
-  journal(const journal&) = delete;
-  journal& operator=(const journal&) = delete;
 
   const std::vector<block_record>& records() const { return records_; }
   /// Adds a record; it is on the disk when this returns. Throws input_error.
   void add(const block_record& r);
 
  private:
-  void write_line(std::string line);
+  void lock();
+  void cut(std::size_t bytes);
+  void write_line(const std::string& content);
 
   std::string path_;
-  int file_ = -1;
+  descriptor file_;
+  line_chain chain_{journal_version};
   std::vector<block_record> records_;
 };
 

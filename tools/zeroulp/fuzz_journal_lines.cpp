@@ -2,11 +2,11 @@
 
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 
 #include "fuzz_journal.hpp"
+#include "json_input.hpp"
 #include "whole_number.hpp"
 
 namespace zeroulp::program {
@@ -16,13 +16,6 @@ using namespace fuzz;
 namespace {
 
 constexpr const char* mark = "zeroulp_journal";
-
-/// The end of a line: ,"crc32":"89abcdef"}
-std::string seal_of(const std::string& content) {
-  const auto* const bytes = reinterpret_cast<const Bytef*>(content.data());
-  return fmt::format(",\"crc32\":\"{:08x}\"}}",
-                     crc32_z(0, bytes, content.size()));
-}
 
 constexpr const char* whole = "a whole number";
 constexpr const char* text = "a text";
@@ -194,37 +187,23 @@ claim_answers answers_of(const json& j) {
 
 }  // namespace
 
-std::string sealed(std::string content) {
-  const std::string seal = seal_of(content);
-  content.pop_back();  // }
-  return content + seal;
-}
-
-std::string opened(const std::string& line) {
-  const std::size_t length = seal_of("").size();
-  if (line.size() > length) {
-    std::string content = line.substr(0, line.size() - length) + "}";
-    if (sealed(content) == line) return content;
-  }
-  throw input_error("its checksum does not fit: it was changed or damaged");
-}
-
-json parse_header(const std::string& line) {
-  const json any = json::parse(line, nullptr, false);
+json parse_header(const std::string& line, line_chain& chain) {
+  const json any = parse_json(line);
   const auto version = any.is_object() ? any.find(mark) : any.end();
   if (version == any.end()) throw input_error("is no header of a journal");
-  if (*version != journal_version) {
+  if (!version->is_number_unsigned() || *version < oldest_journal_version ||
+      *version > journal_version) {
     throw input_error(
-        fmt::format("is a journal of version {}, not {}, whose lines have "
-                    "checksums",
-                    version->dump(), journal_version));
+        fmt::format("is a journal of version {}: this program reads {} to {}",
+                    version->dump(), oldest_journal_version, journal_version));
   }
-  const json header = json::parse(opened(line));
+  chain = line_chain(version->get<int>());
+  const json header = parse_json(chain.open(line));
   check_header(header);
   return header;
 }
 
-std::string to_line(const block_record& r) {
+json to_json(const block_record& r) {
   const campaign_result& x = r.result;
   json j{{"first", r.range.first},
          {"cases", r.range.count},
@@ -240,11 +219,13 @@ std::string to_line(const block_record& r) {
   }
   if (r.range.first < covered) j["bins"] = x.bins;
   for (const auto& c : x.claims) j["claims"].push_back(answers_json(c));
-  return j.dump();
+  return j;
 }
 
+std::string to_line(const block_record& r) { return to_json(r).dump(); }
+
 block_record parse_record(const std::string& content) {
-  const json j = json::parse(content, nullptr, false);
+  const json j = parse_json(content);
   if (!j.is_object()) throw input_error("is no record of a journal");
   block_record r;
   campaign_result& x = r.result;

@@ -165,12 +165,11 @@ void run_merge(const merge_request& q, outcome& out) {
     j["files"] = q.files;
     json list = json::array();
     for (const auto& d : apart) {
-      list.push_back({{"first", d.range.first},
-                      {"cases", d.range.count},
-                      {"files", {*d.one.file, *d.other.file}},
-                      {"records",
-                       {json::parse(to_line(d.one.record)),
-                        json::parse(to_line(d.other.record))}}});
+      list.push_back(
+          {{"first", d.range.first},
+           {"cases", d.range.count},
+           {"files", {*d.one.file, *d.other.file}},
+           {"records", {to_json(d.one.record), to_json(d.other.record)}}});
     }
     j["disagreements"] = list;
     if (q.replicated) j["compared"] = compared;

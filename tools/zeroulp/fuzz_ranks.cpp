@@ -17,6 +17,8 @@
 #include <map>
 #include <set>
 #include <thread>
+
+#include "threads.hpp"
 #endif
 
 namespace zeroulp::program {
@@ -234,11 +236,13 @@ std::vector<std::string> ranks::distribute(const std::vector<case_range>& todo,
     if (!own.valid()) {
       const case_range next = plan.next(0);
       began = clock::now();
-      if (next.count > 0) own = std::async(std::launch::async, work, next);
+      if (next.count > 0) {
+        own = beside([&work, next] { return work(next); });
+      }
     }
     serve_one();
     const auto none = std::chrono::seconds(0);
-    if (own.valid() && own.wait_for(none) == std::future_status::ready) {
+    if (own.valid() && own.wait_for(none) != std::future_status::timeout) {
       take(own.get(), 0);
       longest = std::max<std::chrono::duration<double>>(longest,
                                                         clock::now() - began);
@@ -253,9 +257,8 @@ std::vector<std::string> ranks::distribute(const std::vector<case_range>& todo,
   lost_ = !busy.empty();
   parted_ = true;
   for (const int rank : busy) {
-    fmt::print(stderr,
-               "zeroulp: rank {} did not come back; others did its work\n",
-               rank);
+    print_error(fmt::format(
+        "zeroulp: rank {} did not come back; others did its work\n", rank));
   }
   return apart;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "program.hpp"
+#include "threads.hpp"
 #include "zeroulp/io.hpp"
 #ifdef ZEROULP_HAVE_CUDA
 #include <cuda_runtime_api.h>
@@ -40,7 +41,7 @@ class device_matrix {
   device_matrix(matrix_view<const std::uint32_t> x, int bytes)
       : device_matrix(x.rows, x.cols, bytes) {
     std::vector<unsigned char> host(size_);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       for (std::ptrdiff_t j = 0; j < cols_; ++j) {
         const std::uint32_t code = x(i, j);
@@ -57,7 +58,7 @@ class device_matrix {
   void copy_to(matrix_view<std::uint32_t> out) const {
     std::vector<unsigned char> host(size_);
     require_cuda(cudaMemcpy(host.data(), data_, size_, cudaMemcpyDeviceToHost));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) num_threads(threads_for())
     for (std::ptrdiff_t i = 0; i < rows_; ++i) {
       for (std::ptrdiff_t j = 0; j < cols_; ++j) {
         std::uint32_t code = 0;

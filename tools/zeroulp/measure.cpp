@@ -303,6 +303,7 @@ void run_measure(measure_request q) {
     show(done, total, "");
   };
   output_set files(q.out);  // before the work, which may take minutes
+  files.expect({"measure.csv", "measure.json", "measure.html"});
   std::vector<study_cell> cells;
   json request{{"zeroulp", ZEROULP_VERSION},
                {"path", "hopper.wgmma.e4m3.e4m3.f32"}};

@@ -219,9 +219,11 @@ int run_measure_loss(const loss_request& q, const std::filesystem::path& out) {
   o.progress = [show = make_progress()](double done, double total) {
     show(done, total, "");
   };
+  output_set files(out);  // before the work, which takes minutes
+  files.expect(
+      {"gap.csv", "gradients.csv", "forks.csv", "stress.csv", "loss.json"});
   const loss_result r = run_loss_study(o);
   const auto command = command_of(q);
-  output_set files(out);
   add_loss_files(command, o, r, files);
   files.commit();
   const int status = all_held(r) ? 0 : 1;

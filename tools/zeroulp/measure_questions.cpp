@@ -4,9 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
+#include <filesystem>
 
 #include "gemm_gpu.hpp"
+#include "json_input.hpp"
 #include "measure_report.hpp"
 #include "measure_throughput.hpp"
 #include "progress.hpp"
@@ -118,13 +119,13 @@ std::string multiply_on_gpu(const recipe& r,
 
 /// A file of the output directory that another run may have left.
 json read_loss(const std::string& out) {
-  std::ifstream in(out + "/loss.json");
-  if (!in) return nullptr;
-  auto loss = json::parse(in, nullptr, false);
+  const auto file = out + "/loss.json";
+  std::error_code none;
+  if (!std::filesystem::exists(file, none)) return nullptr;
+  constexpr const char* remedy = "remove it or run measure --loss again";
+  auto loss = read_json(file, remedy);
   if (!loss.is_object()) {
-    throw input_error(out +
-                      "/loss.json: no JSON object: remove it or run "
-                      "measure --loss again");
+    throw input_error(fmt::format("{}: no JSON object: {}", file, remedy));
   }
   return loss;
 }
@@ -194,6 +195,10 @@ int run_questions(const questions_request& q, prepared_questions prepared) {
   auto& [all, run, gpu] = prepared;
   run.loss = read_loss(q.out);
   output_set files(q.out);  // before the work, which may take minutes
+  files.expect({"study.csv", "study.json", "measure.html"});
+  for (const auto& one : all) {
+    if (one.what.judge != nullptr) files.expect({one.what.name + ".svg"});
+  }
   run_cells(all, gpu);
   std::vector<const answer*> answers;
   for (const auto& one : all) answers.push_back(&one.given);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bench_interval.hpp"
+#include "json_input.hpp"
 #include "whole_number.hpp"
 
 namespace zeroulp::program {
@@ -32,10 +33,12 @@ double find(const std::vector<study::rate>& rates, const std::string& interval,
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+std::string remedy() {
+  return fmt::format("make it by zeroulp bench gpu {} --json", interval_bench);
+}
+
 [[noreturn]] void refuse(const std::string& file, std::string_view what) {
-  throw input_error(
-      fmt::format("{}: {}: make it by zeroulp bench gpu {} --json", file, what,
-                  interval_bench));
+  throw input_error(fmt::format("{}: {}: {}", file, what, remedy()));
 }
 
 /// A field of a row that is to be a text.
@@ -74,10 +77,7 @@ std::optional<study::rate> rate_of(const json& row) {
 }  // namespace
 
 std::vector<study::rate> read_throughput(const std::string& file) {
-  const auto bytes = read_file(file);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                              bytes.size());
-  const auto list = json::parse(text, nullptr, false);
+  const auto list = read_json(file, remedy());
   if (!list.is_array()) refuse(file, "no list of rows");
   std::vector<study::rate> all;
   for (std::size_t i = 0; i < list.size(); ++i) {

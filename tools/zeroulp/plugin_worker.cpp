@@ -239,15 +239,16 @@ int run_plugin_worker(const char* file) {
 
 }  // namespace
 
-std::optional<int> run_plugin_process(int count, char** arguments) {
+bool is_plugin_process(int count, char** arguments) {
   const std::string_view command = count > 1 ? arguments[1] : "";
-  if (command == plugin_worker_command && count == 3) {
-    return run_plugin_worker(arguments[2]);
-  }
-  if (command == plugin_keeper_command) {
-    return run_plugin_keeper(count, arguments);
-  }
-  return {};
+  return command == plugin_keeper_command ||
+         (command == plugin_worker_command && count == 3);
+}
+
+int run_plugin_process(int count, char** arguments) {
+  return arguments[1] == std::string_view(plugin_keeper_command)
+             ? run_plugin_keeper(count, arguments)
+             : run_plugin_worker(arguments[2]);
 }
 
 }  // namespace zeroulp::program
@@ -255,7 +256,8 @@ std::optional<int> run_plugin_process(int count, char** arguments) {
 #else
 
 namespace zeroulp::program {
-std::optional<int> run_plugin_process(int, char**) { return {}; }
+bool is_plugin_process(int, char**) { return false; }
+int run_plugin_process(int, char**) { return 2; }
 }  // namespace zeroulp::program
 
 #endif

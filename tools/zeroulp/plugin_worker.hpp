@@ -6,14 +6,15 @@
 #ifndef ZEROULP_TOOLS_PLUGIN_WORKER_HPP_
 #define ZEROULP_TOOLS_PLUGIN_WORKER_HPP_
 
-#include <optional>
-
 namespace zeroulp::program {
 
 inline constexpr const char* plugin_worker_command = "plugin-worker";
 
-/// Returns the exit status, if these arguments of main() are one of theirs.
-std::optional<int> run_plugin_process(int count, char** arguments);
+/// Returns true iff these arguments of main() are those of one of them.
+bool is_plugin_process(int count, char** arguments);
+
+/// Runs it. Returns the exit status.
+int run_plugin_process(int count, char** arguments);
 
 }  // namespace zeroulp::program
 

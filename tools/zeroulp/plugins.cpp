@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "plugin_worker.hpp"
 #include "sha256.hpp"
@@ -64,9 +63,8 @@ bool is_plugin(std::string_view name) {
 
 std::string plugin_digest(std::string_view name) {
   const auto start = name.starts_with(python) ? python.size() : 0;
-  std::ifstream in(std::string(name.substr(start)), std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  return sha256_hex(bytes).substr(0, 16);
+  const auto bytes = read_file(name.substr(start));
+  return sha256_hex(as_text(bytes)).substr(0, 16);
 }
 
 void plugin_user::add_options(CLI::App* command) {

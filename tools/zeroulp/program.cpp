@@ -42,6 +42,10 @@ void print(std::string_view text) {
   }
 }
 
+void print_error(std::string_view text) noexcept {
+  (void)!std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 std::string to_text(const json& value) {
   return value.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }

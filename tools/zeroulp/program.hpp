@@ -72,7 +72,11 @@ std::string to_text(const json& value);
 void print_json(const json& value);
 /// JSON has no number for Inf and NaN: text.
 json json_number(double value);
+/// To standard output. Throws input_error where it cannot be written.
 void print(std::string_view text);
+/// To standard error. What cannot be written there is lost: the exit status
+/// says enough.
+void print_error(std::string_view text) noexcept;
 
 // Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
 // and -nan, so that CLI11 does not take them for options; `protect_value` that

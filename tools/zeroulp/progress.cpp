@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
+
+#include "program.hpp"
 
 namespace zeroulp::program {
 
@@ -21,11 +22,10 @@ progress make_progress() {
     if (done <= 0 || (now - last < pause && !end)) return;
     last = now;
     const double seconds = std::chrono::duration<double>(now - start).count();
-    fmt::print(stderr, "\r{:3.0f} %, {:.0f} s left{}{}\033[K",
-               100 * done / total, seconds * (total - done) / done,
-               besides.empty() ? "" : ", ", besides);
-    if (end) fmt::print(stderr, "\r\033[K");
-    std::fflush(stderr);
+    print_error(fmt::format("\r{:3.0f} %, {:.0f} s left{}{}\033[K",
+                            100 * done / total, seconds * (total - done) / done,
+                            besides.empty() ? "" : ", ", besides));
+    if (end) print_error("\r\033[K");
   };
 }
 

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <limits>
 
+#include "json_input.hpp"
+
 namespace zeroulp::program {
 namespace {
 
@@ -55,11 +57,11 @@ matrix<std::uint32_t> widen(const array& a, const fs::path& file) {
 }
 
 json read_meta(const fs::path& file) {
-  const auto bytes = read_file(file);
-  const std::string text(reinterpret_cast<const char*>(bytes.data()),
-                         bytes.size());
-  const auto meta = json::parse(text, nullptr, false);
-  if (!meta.is_object()) refuse(file, "not a JSON object: quantize again");
+  constexpr const char* remedy = "quantize again";
+  auto meta = read_json(file, remedy);
+  if (!meta.is_object()) {
+    refuse(file, fmt::format("not a JSON object: {}", remedy));
+  }
   return meta;
 }
 
@@ -210,13 +212,15 @@ tensor read_tensor(const fs::path& dir) {
 void check_result(const fs::path& out) {
   std::error_code none;
   // Where links lead.
-  const auto target = fs::weakly_canonical(fs::absolute(out, none), none);
-  const auto dir = target.parent_path();
+  auto target = fs::weakly_canonical(fs::absolute(out, none), none);
+  if (none) target = out;  // a directory above may not be searched
+  const auto dir = target.has_parent_path() ? target.parent_path() : ".";
   if (!fs::is_directory(dir, none)) {
     refuse(out, fmt::format("cannot write: there is no directory {}; name a "
                             "file that can be written",
                             dir.string()));
   }
+  output_set().expect({target});
   const bool is_part = std::find(std::begin(parts), std::end(parts),
                                  target.filename()) != std::end(parts);
   if (is_part && fs::exists(dir / "meta.json", none)) {
@@ -253,6 +257,7 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
             {"convention", t.convention},
             {"shape", {t.codes.rows, t.codes.cols}}};
   output_set files(dir);
+  files.expect({"scales.npy"});  // also where it is to go
   files.add("codes.npy", codes_array(t.codes, t.element.bits()));
   if (t.group == group_shape{0, 0}) {
     const std::uint32_t bits = t.scales.data.at(0);

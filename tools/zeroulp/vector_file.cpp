@@ -1,13 +1,13 @@
 #include "vector_file.hpp"
 
 #include <fmt/format.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "gzip.hpp"
 #include "operands.hpp"
 #include "program.hpp"
 
@@ -17,11 +17,8 @@ namespace {
 /// Lines of a file, gzip-compressed or not.
 class line_reader {
  public:
-  explicit line_reader(const std::string& path) : path_(path) {
-    // A directory opens, and only reading it fails.
-    file_.reset(gzopen(path.c_str(), "rb"));
-    if (!file_) throw input_error(path + ": cannot be opened for reading");
-  }
+  explicit line_reader(const std::string& path)
+      : path_(path), file_(open_gzip(path)) {}
 
   bool next(std::string& line) {
     line.clear();
@@ -52,11 +49,8 @@ class line_reader {
 
  private:
   static constexpr std::size_t longest = 1 << 22;
-  struct closer {
-    void operator()(gzFile_s* f) const { gzclose(f); }
-  };
   std::string path_;
-  std::unique_ptr<gzFile_s, closer> file_;
+  gzip_file file_;
   int number_ = 0;
 };
 

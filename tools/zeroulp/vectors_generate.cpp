@@ -45,9 +45,10 @@ std::string generated_text(const generate_request& q) {
 }
 
 void run_generate(const generate_request& q) {
+  output_set files;
+  if (!q.out.empty()) files.expect({q.out});
   const std::string text = generated_text(q);
   if (q.out.empty()) return print(text);
-  output_set files;
   files.add(q.out, q.out.ends_with(".gz") ? gzip(text) : text);
   files.commit();
 }

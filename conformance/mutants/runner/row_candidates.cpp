@@ -128,10 +128,25 @@ constexpr named_change<recipe> recipe_changes[] = {
     {"output", [](recipe& r) { r.output = r.output == fp32 ? bf16 : fp32; }},
 };
 
-/// Whatever the kind of scale: that is the quantizer's.
-bool equal(convention a, const convention& b) {
-  a.power_of_two = b.power_of_two;
-  return a == b;
+/// The same without the rules for edges that it never meets: above a floor
+/// neither amax, the scale nor its inverse is 0 or Inf for it, and not all have
+/// an inverse. The kind of scale is the quantizer's.
+convention effective(convention c) {
+  const bool scale_by_inverse = c.scale == scale_rule::reciprocal_inverse;
+  const bool has_inverse =
+      scale_by_inverse || c.element == element_rule::inverse;
+  auto& edges = c.edges;
+  if (!has_inverse) edges.finite_inverse = false;
+  if (c.amax_floor > 0) {
+    edges.unit_of_zero = edges.finite_inverse = edges.positive = false;
+  }
+  if (scale_by_inverse && edges.finite_inverse) edges.positive = false;
+  c.power_of_two = false;
+  return c;
+}
+
+bool equal(const convention& a, const convention& b) {
+  return effective(a) == effective(b);
 }
 
 bool equal(const recipe& a, const recipe& b) {

@@ -79,46 +79,106 @@ is fuzz_journal_in_two_times "$whole" "$(digest_in .out)"
 refuses fuzz_journal_of_another_campaign 'seed is 3, not 4: use another' \
   fuzz arith --cases 6001 --block 100 --seed 4 --journal whole.jsonl
 echo 'a letter' >letter.txt
-refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no header' \
+refuses fuzz_journal_that_is_none 'letter.txt: line 1: is no JSON' \
   $campaign --journal letter.txt
 is fuzz_journal_leaves_other_files 'a letter' "$(cat letter.txt)"
 refuses fuzz_journal_in_no_folder 'cannot be written' \
   $campaign --journal nowhere/x.jsonl
 
-# sealed LINE: what comes in, that line with the checksum that it should have.
+# sealed LINE: what comes in, with the digests that it should have from LINE on:
+# SHA-256 of the digest before and the line without its own.
 sealed() {
-  python3 -c 'import re, sys, zlib
+  python3 -c 'import hashlib, re, sys
+end = re.compile(r",\"sha256\":\"([0-9a-f]{64})\"}$")
+digest = ""
 for number, line in enumerate(sys.stdin, 1):
-    if number == int(sys.argv[1]):
-        content = re.sub(r",.crc32.:.[0-9a-f]{8}.}\n", "}", line)
-        crc = zlib.crc32(content.encode())
-        line = f"{content[:-1]},\"crc32\":\"{crc:08x}\"}}\n"
-    sys.stdout.write(line)' "$1"
+    line = line.rstrip("\n")
+    if number >= int(sys.argv[1]):
+        content = end.sub("}", line)
+        digest = hashlib.sha256((digest + content).encode()).hexdigest()
+        line = f"{content[:-1]},\"sha256\":\"{digest}\"}}"
+    else:
+        digest = end.search(line).group(1)
+    print(line)' "$1"
 }
 for line in 1 3 62; do
   sealed $line <whole.jsonl >seal.jsonl
-  holds "fuzz_journal_has_the_checksum_of_line_$line" cmp seal.jsonl whole.jsonl
+  holds "fuzz_journal_has_the_digests_from_line_$line" cmp seal.jsonl whole.jsonl
 done
-# changed NAME LINE SED: a line that somebody edited is taken by nobody.
+# changed NAME LINE COMMAND...: what COMMAND makes of whole.jsonl is taken by
+# nobody, and LINE is named.
 changed() {
-  sed "$2$3" whole.jsonl >changed.jsonl
+  local name=$1 line=$2
+  shift 2
+  "$@" whole.jsonl >changed.jsonl
   local way='cut the file in front of it and run its command again'
-  [ "$2" != 1 ] || way='use another file'
-  local pattern="changed.jsonl: line $2: its checksum does not fit: .*: $way"
-  refuses "fuzz_journal_whose_$1_was_changed" "$pattern" \
+  [ "$line" != 1 ] || way='use another file'
+  local why='its digest does not follow from the lines before it'
+  refuses "fuzz_journal_$name" \
+    "^zeroulp: changed.jsonl: line $line: $why: .*: $way" \
     $campaign --journal changed.jsonl
-  refuses "fuzz_merge_of_a_journal_whose_$1_was_changed" "$pattern" \
+  refuses "fuzz_merge_of_a_journal_$name" \
+    "^zeroulp: changed.jsonl: line $line: $why: .*: $way" \
     fuzz merge changed.jsonl
 }
-changed digest 3 's/"digest":"./"digest":"x/'
-changed number 5 's/"mismatches":0/"mismatches":1,"case":300,"token":"x"/'
-changed checksum 62 's/,"crc32":"[0-9a-f]*"}$/}/'
-changed last_byte 4 's/}$/} /'
-changed opponent 1 's/"right":"oracle"/"right":"engine"/'
-sed '1s/"zeroulp_journal":3/"zeroulp_journal":1/; s/,"crc32":"[0-9a-f]*"}$/}/' \
-  whole.jsonl >old.jsonl
+changed whose_digest_was_changed 3 sed '3s/"digest":"./"digest":"x/'
+changed whose_number_was_changed 5 \
+  sed '5s/"mismatches":0/"mismatches":1,"case":300,"token":"x"/'
+changed whose_seal_was_cut_off 62 sed '62s/,"sha256":"[0-9a-f]*"}$/}/'
+changed whose_last_byte_was_changed 4 sed '4s/}$/} /'
+changed whose_opponent_was_changed 1 sed '1s/"right":"oracle"/"right":"engine"/'
+changed without_a_line 7 sed 7d
+changed without_its_first_record 2 sed 2d
+changed with_a_line_twice 4 sed 3p
+changed with_an_empty_line 6 sed '5s/$/\n/'
+changed whose_lines_were_moved 8 sed -n '8{h;d};9{p;x};p'
+# Sealed anew, an edited line no longer fits the next one.
+resealed() {
+  sed '9s/"elements":./"elements":9/; 9q' "$1" | sealed 9
+  tail -n +10 "$1"
+}
+changed one_line_of_which_was_sealed_anew 10 resealed
+# The line of another campaign's journal, of the same cases.
+run 0 fuzz arith --cases 6001 --seed 4 --block 100 --journal seed4.jsonl
+foreign() { head -n 4 "$1"; sed -n 5p seed4.jsonl; tail -n +6 "$1"; }
+changed with_a_line_of_another 5 foreign
+# No signature: all of them sealed anew are a journal, and another one.
+sed '9s/"elements":[0-9]*/"elements":9/' whole.jsonl | sealed 9 >forged.jsonl
+run 0 fuzz merge forged.jsonl
+verdict fuzz_merge_of_a_forged_chain "$reason"
+holds fuzz_journal_of_a_forged_chain_has_another_last_digest \
+  bash -c '! cmp -s <(tail -n 1 whole.jsonl) <(tail -n 1 forged.jsonl)'
+
+# Journals of version 2: each line has a checksum of its own. What is there goes
+# on as it was begun.
+old_version() {
+  python3 -c 'import re, sys, zlib
+for line in sys.stdin:
+    content = re.sub(r",.sha256.:.[0-9a-f]{64}.}$", "}", line.rstrip("\n"))
+    content = content.replace("\"zeroulp_journal\":3", "\"zeroulp_journal\":2")
+    print(f"{content[:-1]},\"crc32\":\"{zlib.crc32(content.encode()):08x}\"}}")'
+}
+old_version <whole.jsonl >whole_old.jsonl
+for lines in 1 30 62; do
+  head -n $lines whole_old.jsonl >old.jsonl
+  "$program" $campaign --journal old.jsonl --json >.out 2>.err
+  is "fuzz_journal_of_version_2_goes_on_from_line_$lines" "0 $whole" \
+    "$? $(digest_in .out)"
+  holds "fuzz_journal_of_version_2_is_the_same_from_line_$lines" \
+    cmp old.jsonl whole_old.jsonl
+  is "fuzz_says_that_a_journal_of_${lines}_lines_is_of_version_2" \
+    'zeroulp: old.jsonl: a journal of version 2: its lines have checksums, and are not chained' \
+    "$(cat .err)"
+done
+"$program" fuzz merge old.jsonl >.out 2>.err
+is fuzz_merge_of_version_2 "0 1" "$? $(grep -c 'old.jsonl: .* not chained' .err)"
+sed '3s/"digest":"./"digest":"x/' whole_old.jsonl >old.jsonl
+refuses fuzz_journal_of_version_2_that_was_changed \
+  'old.jsonl: line 3: its checksum does not fit: .*: cut the file in front' \
+  $campaign --journal old.jsonl
+sed '1s/"zeroulp_journal":3/"zeroulp_journal":1/' whole.jsonl >old.jsonl
 refuses fuzz_journal_of_version_1 \
-  'old.jsonl: line 1: is a journal of version 1, not 3, .*: use another file' \
+  'old.jsonl: line 1: is a journal of version 1: .* reads 2 to 3: use another' \
   $campaign --journal old.jsonl
 
 # spoiled LINE FIELD VALUE PATTERN: a field that is something else, sealed.
@@ -161,24 +221,46 @@ spoiled 3 mismatches "$claims,\"asked\":[99999999]}]" 'asked is .*, not indices'
 for field in seed cases block first count generator; do
   spoiled 1 $field '"3"' "$field is .3., not a whole number: use another file"
 done
+{ head -n 2 whole.jsonl
+  python3 -c 'print("{\"first\":" * 70000 + "1" + "}" * 70000)'
+} | sealed 3 >deep.jsonl
+refuses fuzz_journal_with_a_deep_line \
+  '^zeroulp: deep.jsonl: line 3: is JSON nested deeper than 64 levels' \
+  $campaign --journal deep.jsonl
 spoiled 1 target 1 'target is 1, not a text'
 spoiled 1 target '"x"' "unknown target 'x'"
 spoiled 1 shard null 'shard is null, not an object'
 spoiled 1 shard '{"index":"0"}' 'index is .0., not a whole number'
 spoiled 1 options '{"from":1}' 'options.from is 1, not a text'
 spoiled 1 first 6002 'first is 6002, not one of the cases'
-spoiled 1 zeroulp_journal '"3"' 'is a journal of version "3", not 3'
+spoiled 1 zeroulp_journal '"2"' 'is a journal of version "2": this program reads 2 to 3'
 refuses fuzz_merge_of_a_spoiled_journal 'spoiled.jsonl: line 1: is a journal' \
   fuzz merge spoiled.jsonl
 
-sed 3p whole.jsonl >twice.jsonl
+sed 3p whole.jsonl | sealed 4 >twice.jsonl
 refuses fuzz_journal_with_a_line_twice 'done twice' fuzz merge twice.jsonl
-flock whole.jsonl sleep 5 &
+
+# One writer a journal: whoever comes second is told whom to wait for.
+flock -o whole.jsonl sleep 20 &
 holder=$!
-sleep 0.2
-refuses fuzz_journal_of_two_writers 'another process' \
+while flock -n whole.jsonl true; do sleep 0.02; done
+who='another process'
+! grep -q "FLOCK .* $holder " /proc/locks || who="process $holder"
+refuses fuzz_journal_of_two_writers \
+  "^zeroulp: whole.jsonl: $who writes to it: wait for its end" \
   $campaign --journal whole.jsonl
-kill $holder 2>/dev/null
+kill $holder
+wait $holder 2>/dev/null
+"$program" fuzz arith --cases 100000000 --journal long.jsonl >.out 2>.err &
+writer=$!
+until [ -s long.jsonl ]; do sleep 0.02; done
+refuses fuzz_journal_that_the_program_writes \
+  '^zeroulp: long.jsonl: .*process.* writes to it: wait for its end' \
+  fuzz arith --cases 100000000 --journal long.jsonl
+kill -9 $writer
+wait $writer 2>/dev/null
+run 0 fuzz arith --cases 100000000 --journal long.jsonl --seconds 1
+verdict fuzz_journal_whose_writer_was_killed_is_free "$reason"
 
 # Shards and their merge.
 for i in 0 1 2; do run 0 $campaign --shard $i/3 --journal shard$i.jsonl; done
@@ -225,7 +307,8 @@ run 0 fuzz arith --cases 6001 --seed 4 --shard 1/3 --journal other.jsonl
 refuses fuzz_merge_of_other_campaigns 'another campaign.*seed is 4, not 3' \
   fuzz merge shard0.jsonl other.jsonl shard2.jsonl
 refuses fuzz_merge_of_nothing 'FILE' fuzz merge
-refuses fuzz_merge_of_no_journal 'is no file' fuzz merge nowhere.jsonl
+refuses fuzz_merge_of_no_journal 'nowhere.jsonl: cannot open: No such file' \
+  fuzz merge nowhere.jsonl
 
 # What differs comes with its token, one a block, through the merge.
 wrong="fuzz combine --against mutant:training.combine_in_reverse --cases 300"
@@ -249,7 +332,7 @@ is fuzz_merge_counts_mismatches "$count" \
 sed 's/"mismatches":[0-9]*,"case":[0-9]*,"differing":[^]]*\]/"mismatches":0/' \
   wrong1.jsonl >right1.jsonl
 refuses fuzz_merge_of_a_finding_taken_out \
-  'right1.jsonl: line [0-9]+: its checksum does not fit' \
+  'right1.jsonl: line [0-9]+: its digest does not follow' \
   fuzz merge wrong0.jsonl right1.jsonl
 
 # Coverage is counted of cases 0 to 19999: a shard says how many it has.

@@ -90,16 +90,17 @@ holds hollow_merge_says_why grep -qE \
   '^VACUOUS: claim 0: 1916 of 1968 requests refused; 39 of 55 bins not' .out
 for i in 0 1; do cp picky$i.jsonl uncounted$i.jsonl; done
 python3 - uncounted0.jsonl uncounted1.jsonl <<'END'
-import json, sys, zlib
+import hashlib, json, sys
 for name in sys.argv[1:]:
     lines = []
+    digest = ""
     for line in open(name):
         record = json.loads(line)
         record.pop("claims", None)
-        record.pop("crc32", None)
+        record.pop("sha256", None)
         content = json.dumps(record, separators=(",", ":"))
-        crc = zlib.crc32(content.encode())
-        lines.append(f"{content[:-1]},\"crc32\":\"{crc:08x}\"}}\n")
+        digest = hashlib.sha256((digest + content).encode()).hexdigest()
+        lines.append(f"{content[:-1]},\"sha256\":\"{digest}\"}}\n")
     open(name, "w").writelines(lines)
 END
 refuses hollow_merge_that_counts_no_answers 'does not count its answers' \

@@ -120,6 +120,99 @@ refuses dequantize_refuses_missing_scales scales.npy \
   dequantize tpl --out bad.npy
 refuses dequantize_refuses_a_missing_directory nope dequantize nope --out b.npy
 
+# Values that nest 70000 levels deep, wherever JSON is read.
+python3 -c 'print("[" * 70000 + "]" * 70000)' >deep_lists.json
+python3 -c 'print("{\"a\":" * 70000 + "1" + "}" * 70000)' >deep.json
+mkdir deep
+for file in deep_lists.json deep.json; do
+  too_deep="is JSON nested deeper than 64 levels"
+  cp $file deep/meta.json
+  cp $file deep/loss.json
+  refuses "dequantize_refuses_$file" "^zeroulp: deep/meta.json: $too_deep" \
+    dequantize deep --out bad.npy
+  refuses "measure_refuses_${file}_as_loss" \
+    "^zeroulp: deep/loss.json: $too_deep: remove it" \
+    measure --question interval --with m=32 n=32 --out deep
+  refuses "measure_refuses_${file}_as_throughput" "^zeroulp: $file: $too_deep" \
+    measure --question interval --throughput $file --out bad
+  refuses "fuzz_merge_refuses_$file" "^zeroulp: $file: line 1: $too_deep" \
+    fuzz merge $file
+  refuses "fuzz_goes_not_on_with_$file" "^zeroulp: $file: line 1: $too_deep" \
+    fuzz encode --journal $file
+done
+
+# Pipes and folders in the place of files: nobody waits for them.
+mkfifo pipe
+mkdir folder
+for odd in pipe folder; do
+  this_is="^zeroulp: $odd: this is"
+  refuses "vectors_check_refuses_a_$odd" "$this_is" vectors check $odd
+  refuses "fuzz_merge_refuses_a_$odd" "$this_is" fuzz merge $odd
+  refuses "compare_refuses_a_$odd" "$this_is" compare x.npy $odd
+  refuses "quantize_refuses_a_$odd" "$this_is" quantize $odd --out bad
+  refuses "quantize_refuses_a_${odd}_as_history" "$this_is" \
+    quantize x.npy --group tensor --history $odd --out bad
+  refuses "gemm_refuses_a_${odd}_as_c" "$this_is" \
+    gemm qx qw --c $odd --out bad.npy
+  refuses "identify_refuses_a_$odd" "$this_is" identify quantizer $odd \
+    --codes qx/codes.npy --scales qx/scales.npy
+  refuses "measure_refuses_a_${odd}_as_throughput" "$this_is" \
+    measure --question interval --throughput $odd --out bad
+  refuses "measure_refuses_a_${odd}_as_input" "$this_is" \
+    measure --a $odd --b x.npy --out bad
+  refuses "fuzz_refuses_a_${odd}_as_journal" "^zeroulp: $odd: .*(is no|Is a)" \
+    fuzz encode --cases 10 --journal $odd
+  for piece in meta.json codes.npy scales.npy; do
+    rm -rf qodd
+    cp -r qx qodd
+    rm qodd/$piece
+    cp -r $odd qodd/$piece
+    refuses "dequantize_refuses_a_${odd}_as_$piece" \
+      "^zeroulp: qodd/$piece: this is" dequantize qodd --out bad.npy
+  done
+done
+# taken NAME ARGUMENT...: what stands where NAME is to be written, in folder
+# --out, is no file. Said at once.
+taken() {
+  local name=$1 odd
+  shift
+  for odd in pipe folder; do
+    rm -rf odd
+    mkdir odd
+    cp -r $odd "odd/$name"
+    refuses "${1}_refuses_a_${odd}_called_$name" \
+      "^zeroulp: odd/$name: .*this is (a directory|not a regular file)" \
+      "$@" --out odd
+    is "${1}_leaves_the_${odd}_called_$name" "$name" "$(ls -A odd)"
+  done
+}
+for name in codes.npy scales.npy meta.json; do
+  taken $name quantize x.npy
+  taken $name quantize x.npy --group tensor
+done
+for name in measure.csv measure.json measure.html; do taken $name measure; done
+for name in study.csv study.json measure.html interval.svg loss.json; do
+  taken $name measure --question interval --with m=32 n=32
+done
+for name in gap.csv gradients.csv forks.csv stress.csv loss.json; do
+  taken $name measure --loss
+done
+for name in conform.json conform.csv conform.xml conform.html; do
+  taken $name conform --level 3
+done
+for name in conventions.csv conventions.html; do
+  taken $name fuzz conventions --cases 1000000
+done
+for odd in pipe folder; do
+  for command in "dequantize qx" "gemm qx qw" \
+    "vectors generate hopper.wgmma.e4m3.e4m3.f32 --count 1000000"; do
+    refuses "${command%% *}_refuses_to_write_to_a_$odd" \
+      "^zeroulp: .*$odd: .*this is not a regular file" $command --out $odd
+  done
+  refuses "conform_refuses_to_record_to_a_$odd" \
+    "^zeroulp: $odd: .*not a regular file" conform --level 3 --record $odd
+done
+
 for place in x.npy/deep /dev/full/d /proc/nope /proc/version/d; do
   refuses "quantize_refuses_to_write_to_$place" . \
     quantize t.npy --out "$place"
@@ -140,6 +233,9 @@ run 0 quantize t.npy --out -1
 holds a_directory_may_start_with_a_minus test -e ./-1/meta.json
 
 # The results themselves may have nowhere to go.
+run 0 quantize x.npy --out qm
+npy write t2.npy '<f4' 2x2 2
+npy write t3.npy '<f4' 2x2 3
 full() {
   "$program" "$@" >/dev/full 2>.err
   is "${1#--}_says_that_stdout_is_full" "2 1" "$? $(wc -l <.err)"
@@ -150,6 +246,101 @@ full encode e4m3 1
 full formats
 full compare x.npy x.npy
 full --help
+full fuzz encode --cases 100
+
+# Neither has the one line that says so: the status is the same.
+"$program" encode e4m3 1x 2>/dev/full
+is a_bad_request_with_stderr_full 2 $?
+"$program" encode e4m3 1x 2>&-
+is a_bad_request_with_stderr_closed 2 $?
+"$program" quantize x.npy --out qstreams <&- >&- 2>&-
+is a_result_without_any_stream 2 $?
+# No file that was opened took the place of a stream.
+for piece in meta.json codes.npy scales.npy; do
+  holds "without_streams_${piece%.*}_is_whole" cmp qm/$piece qstreams/$piece
+done
+SLURM_PROCID=0 SLURM_NTASKS=2 "$program" fuzz encode --cases 100 >.out 2>&-
+is a_note_with_stderr_closed 0 $?
+SLURM_PROCID=0 SLURM_NTASKS=2 "$program" fuzz encode --cases 100 >.out \
+  2>/dev/full
+is a_note_with_stderr_full 0 $?
+"$program" compare t2.npy t3.npy >.out 2>&-
+is a_mismatch_with_stderr_closed 1 $?
+
+# What the runtime of OpenMP says against its variables is one line, and ours.
+for value in -3 0 x 99999999999999999999 ''; do
+  OMP_NUM_THREADS=$value refuses "a_number_of_threads_of_'$value'" \
+    '^zeroulp: the environment: .*OMP.*correct or unset' encode e4m3 1
+done
+# What one runtime refuses, another takes: without a word.
+for pair in OMP_PROC_BIND=maybe OMP_PLACES={ OMP_STACKSIZE=x OMP_DYNAMIC=x \
+  OMP_SCHEDULE=x OMP_WAIT_POLICY=x OMP_THREAD_LIMIT=-1 GOMP_SPINCOUNT=x \
+  KMP_AFFINITY=x KMP_BLOCKTIME=x; do
+  env "$pair" "$program" encode e4m3 1 >.out 2>.err
+  answer="$? $(cat .out) $(sed 's/^\(zeroulp: the environment\): .*/\1/' .err)"
+  case $answer in
+    '0 38 ' | '2  zeroulp: the environment') reason= ;;
+    *) reason="$pair: $answer" ;;
+  esac
+  verdict "a_bad_${pair%=*}_is_one_line_or_none" "$reason"
+done
+OMP_DISPLAY_ENV=true "$program" encode e4m3 1 >.out 2>.err
+holds a_wanted_word_of_openmp_is_shown grep -q OMP_NUM_THREADS .err
+is a_wanted_word_of_openmp_is_no_complaint 38 "$(cat .out)"
+
+# Where no thread can be started beside the first, one does it all.
+alone() {  # alone ARGUMENT...: the program, as a user who may have one process
+  local as=
+  [ "$(id -u)" -ne 0 ] ||
+    as='setpriv --reuid=64999 --regid=64999 --clear-groups'
+  (ulimit -u 1 && exec $as "$program" "$@")
+}
+mkdir -p open/alone
+chmod -R 777 open
+npy write many.npy '<f4' 300x512
+run 0 quantize many.npy --scale pow2 --out many
+run 0 gemm many many --recipe deepgemm.1d1d --out many.npy
+if ! alone --version >.out 2>.err; then
+  echo "# one process: $(head -n 1 .err)"
+else
+  for command in 'fuzz gemm --cases 200' 'conform --level 0' \
+    'identify quantizer x.npy --codes qm/codes.npy --scales qm/scales.npy' \
+    'quantize x.npy --out open/alone/qm' \
+    'gemm many many --recipe deepgemm.1d1d --out open/alone/many.npy' \
+    'measure --m 64 --n 64 --k 128 --out open/alone/table' \
+    'measure --question interval --with m=32 n=32 --out open/alone/study' \
+    'fuzz conventions --cases 100'; do
+    # shellcheck disable=SC2086
+    alone $command >.out 2>.err
+    is "${command%% -*}_with_one_process" '0 ' "$? $(cat .err)"
+  done
+  alone measure --loss --loss-size smoke --out open/alone/loss >.out 2>.err
+  is measure_loss_with_one_process '1 ' "$? $(cat .err)"
+  alone measure --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
+    --out open/alone/loss999 >.out 2>.err
+  is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
+  holds gemm_with_one_process_gives_the_same_bits \
+    cmp many.npy open/alone/many.npy
+fi
+
+# Where memory runs out, at whatever moment: the result, or one line.
+if ! grep -q __asan_init "$program"; then
+  for command in 'encode e4m3 1' 'fuzz gemm --cases 50' \
+    'conform --level 0 --only RecordedSteps' \
+    'gemm many many --recipe deepgemm.1d1d --out small.npy' \
+    'measure --question interval --with m=32 n=32 --out small'; do
+    answers=
+    for ((size = 15000; size < 40000; size += 1900)); do
+      # shellcheck disable=SC2086
+      (ulimit -v $size && exec "$program" $command) >.out 2>.err
+      case "$? $(wc -l <.err)" in
+        '0 0' | '2 1' | '127 '*) ;;  # 127: the loader had no room
+        *) answers+="with $size KiB: $? $(cat .err) " ;;
+      esac
+    done
+    is "${command%% -*}_of_a_small_address_space" '' "$answers"
+  done
+fi
 
 # Options that would be ignored, values that are none, the right help.
 refuses encode_refuses_random_bits_unread 'add --round stochastic' \

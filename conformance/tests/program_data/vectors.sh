@@ -50,9 +50,9 @@ head -c 40 v.txt.gz >cut.gz
 refuses vectors_check_refuses_a_truncated_gz 'damaged' vectors check cut.gz
 { head -c 30 v.txt.gz; printf 'xxxx'; tail -c +35 v.txt.gz; } >broken.gz
 refuses vectors_check_refuses_a_damaged_gz 'broken.gz' vectors check broken.gz
-refuses vectors_check_refuses_a_missing_file 'cannot be opened' \
+refuses vectors_check_refuses_a_missing_file 'nope.txt: cannot open: No such file' \
   vectors check nope.txt
-refuses vectors_check_refuses_a_directory 'cannot be read' vectors check .
+refuses vectors_check_refuses_a_directory 'this is a directory' vectors check .
 refuses vectors_needs_a_subcommand . vectors
 
 # What is generated is held by the oracle, whatever the path.
