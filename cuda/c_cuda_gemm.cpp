@@ -64,10 +64,10 @@ zeroulp_status zeroulp_cuda_emulate_gemm(const zeroulp_recipe* recipe,
                                          const zeroulp_cuda_matrix* d,
                                          void* stream) {
   return guarded(__func__, [&] {
-    zeroulp::matrix_view<const std::uint32_t> addend;
-    if (c != nullptr) addend = word_view_of(c, "c");
+    cuda::const_matrix addend;
+    if (c != nullptr) addend = matrix_of(c, "c");
     cuda::emulate_gemm(recipe_of(recipe), gpu_operand_of(a, "a"),
-                       gpu_operand_of(b, "b"), addend, word_view_of(d, "d"),
+                       gpu_operand_of(b, "b"), addend, matrix_of(d, "d"),
                        stream_of(stream));
   });
 }

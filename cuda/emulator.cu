@@ -20,8 +20,28 @@ struct job {
   path p;
   operand a;
   operand b;
-  matrix_view<const std::uint32_t> c;
-  matrix_view<std::uint32_t> d;
+  const_matrix c;
+  matrix d;
+
+  /// C at (row, col), FP32 bits; 0 without C.
+  ZEROULP_HD std::uint32_t addend(std::ptrdiff_t row,
+                                  std::ptrdiff_t col) const {
+    if (c.data == nullptr) return 0;
+    return static_cast<const std::uint32_t*>(c.data)[row * c.stride + col];
+  }
+  ZEROULP_HD void put(std::ptrdiff_t row, std::ptrdiff_t col,
+                      std::uint32_t code) const {
+    const std::ptrdiff_t at = row * d.stride + col;
+    const int bits = r.output.bits();
+    if (bits <= 8) {
+      static_cast<std::uint8_t*>(d.data)[at] = static_cast<std::uint8_t>(code);
+    } else if (bits <= 16) {
+      static_cast<std::uint16_t*>(d.data)[at] =
+          static_cast<std::uint16_t>(code);
+    } else {
+      static_cast<std::uint32_t*>(d.data)[at] = code;
+    }
+  }
 };
 
 ZEROULP_HD std::uint32_t code_at(const operand& x, std::ptrdiff_t row,
@@ -105,6 +125,7 @@ __device__ std::uint32_t join_partial(promotion update, std::uint32_t acc,
                                                 : add(acc, p);
 }
 
+/// Of FP32 and BF16 outputs.
 __device__ std::uint32_t to_output(const recipe& r, std::uint32_t acc,
                                    std::uint32_t c) {
   if (r.end == epilogue::accumulate) acc = add(acc, c);
@@ -161,8 +182,7 @@ __global__ void __launch_bounds__(emulator::threads, 2) multiply_tile(job j) {
       const uint2 s = scales(row, col, 0);
       sum = multiply(sum, multiply(s.x, s.y));
     }
-    const std::uint32_t c = j.c.data == nullptr ? 0 : j.c(row, col);
-    j.d(row, col) = to_output(r, sum, c);
+    j.put(row, col, to_output(r, sum, j.addend(row, col)));
   });
 }
 
@@ -187,7 +207,7 @@ struct core_chain {
   }
 };
 
-/// Any accumulator, a thread an output.
+/// Any accumulator and output, a thread an output.
 __global__ void multiply_by_core(job j) {
   const std::ptrdiff_t size = j.d.rows * j.d.cols;
   const std::ptrdiff_t threads = std::ptrdiff_t{gridDim.x} * blockDim.x;
@@ -199,8 +219,7 @@ __global__ void multiply_by_core(job j) {
     const std::uint32_t sum = promoted_sum(
         j.r, partial, j.a.cols, scales_of_row(j.a.scales, j.r.a, row),
         scales_of_row(j.b.scales, j.r.b, col));
-    j.d(row, col) =
-        zeroulp::finish(j.r, sum, j.c.data == nullptr ? 0 : j.c(row, col));
+    j.put(row, col, zeroulp::finish(j.r, sum, j.addend(row, col)));
   }
 }
 
@@ -219,8 +238,7 @@ void launch(const request& q, const job& j, cudaStream_t stream) {
 }
 
 void check(const request& q, const recipe& r, const operand& a,
-           const operand& b, matrix_view<const std::uint32_t> c,
-           matrix_view<std::uint32_t> d) {
+           const operand& b, const const_matrix& c, const matrix& d) {
   q.need(is_valid(r), "the recipe is not valid: see is_valid()");
   const auto check_operand = [&](const operand& x, granularity g,
                                  const char* name) {
@@ -238,13 +256,13 @@ void check(const request& q, const recipe& r, const operand& a,
   check_operand(a, r.a, "A");
   check_operand(b, r.b, "B");
   q.need(a.cols == b.cols, "A and B must have the same K");
-  q.need_shape({d.data, d.rows, d.cols}, a.rows, b.rows, "D");
-  q.need_words(d, "D");
+  q.need_shape(d, a.rows, b.rows, "D");
+  q.need_matrix(d, bytes_of(r.output), "D");
   const bool reads_c = r.end == epilogue::accumulate;
   q.need(!reads_c || c.data != nullptr, "this recipe adds to C: give one");
   if (c.data != nullptr) {
-    q.need_shape({c.data, c.rows, c.cols}, d.rows, d.cols, "C");
-    q.need_words(c, "C");
+    q.need_shape(c, d.rows, d.cols, "C");
+    q.need_matrix(c, 4, "C");
   }
   constexpr std::ptrdiff_t most_rows = 65535 * emulator::tile_rows;
   q.need(d.rows <= most_rows, "M is beyond 4194240 rows: cut it");
@@ -253,8 +271,7 @@ void check(const request& q, const recipe& r, const operand& a,
 }  // namespace
 
 void emulate_gemm(const recipe& r, const operand& a, const operand& b,
-                  matrix_view<const std::uint32_t> c,
-                  matrix_view<std::uint32_t> d, CUstream_st* stream) {
+                  const const_matrix& c, const matrix& d, CUstream_st* stream) {
   const request q("cuda::emulate_gemm");
   check(q, r, a, b, c, d);
   if (d.rows == 0 || d.cols == 0) return;
@@ -262,7 +279,9 @@ void emulate_gemm(const recipe& r, const operand& a, const operand& b,
   const job j{r, {a.element, b.element, r.acc}, a, b, c, d};
   const auto fp8 = [](format f) { return f == e4m3 || f == e5m2; };
   const auto half = [](format f) { return f == bf16 || f == fp16; };
-  if (r.acc == hopper_fp8_f32 && fp8(a.element) && fp8(b.element)) {
+  if (!(r.output == fp32 || r.output == bf16)) {
+    multiply_by_core<<<132 * 8, 128, 0, stream>>>(j);
+  } else if (r.acc == hopper_fp8_f32 && fp8(a.element) && fp8(b.element)) {
     launch<emulator::fp8_f32>(q, j, stream);
   } else if (r.acc == hopper_half_f32 && half(a.element) && half(b.element)) {
     launch<emulator::half_f32>(q, j, stream);

@@ -28,7 +28,7 @@ quantizer_plan plan_of(const quantizer& q) {
   p.special = q.how.bf16_amax ? 0x7f7f8000 : fp32_infinity;
   p.max = max_as_fp32(q.to);
   p.reciprocal = zeroulp::detail::fl_divide(fp32_one, p.max);
-  p.zero = make_scale(q.how, q.scale, q.to, 0);
+  p.zero = make_scale(q, 0);
   if (q.scale != scale_kind::float32) {
     p.exponent = pow2_exponent(fp32_one, q.to, q.scale);
     for (int i = 0; i < 2; ++i) {

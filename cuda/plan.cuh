@@ -19,7 +19,7 @@
 // has few bits, and m (1 + e) rounds to it for |e| <= 2^-25. Elsewhere, and
 // where quotients are rounded, low = 1 / s and high = -s give the quotient.
 //
-// Source: SPEC clauses Q2 to Q8.
+// Source: SPEC clauses Q2 to Q13.
 
 #ifndef ZEROULP_CUDA_PLAN_CUH_
 #define ZEROULP_CUDA_PLAN_CUH_

@@ -162,7 +162,7 @@ __device__ __noinline__ void quantize_by_core(const quantize_job& job,
   __syncthreads();
   if (job.amaxes.data != nullptr) return store_amaxes(job, place, groups);
   scale_groups(job, place, groups, [&](std::uint32_t amax, group_factors& f) {
-    const group_scale s = make_scale(q.how, q.scale, q.to, amax);
+    const group_scale s = make_scale(q, amax);
     f = {0, 0, s.scale, s.inverse};
     return true;
   });

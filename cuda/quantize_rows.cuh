@@ -79,7 +79,7 @@ __device__ __noinline__ void quantize_by_core(const quantizer& q,
     }
     if (!inside) continue;
     if (given.data != nullptr) amax = given.at(row, group);
-    const group_scale s = make_scale(q.how, q.scale, q.to, amax);
+    const group_scale s = make_scale(q, amax);
     if (threadIdx.x % 16 == 0) to.scales.put(row, group, s.scale);
 #pragma unroll 1
     for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {

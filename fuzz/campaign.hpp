@@ -6,6 +6,8 @@
 
 #include <optional>
 
+#include "fuzz/answers.hpp"
+#include "fuzz/difference.hpp"
 #include "fuzz/opponent.hpp"
 
 namespace zeroulp::fuzz {
@@ -17,22 +19,43 @@ struct campaign {
   std::uint64_t seed = 1;
   std::uint64_t cases = 20000;
   std::uint64_t first = 0;
-  double seconds = 0;       ///< end when this time is over; 0: never
-  int threads = 0;          ///< 0: all cores
-  bool keep_going = false;  ///< count every mismatch; else end at the first
+  double seconds = 0;  ///< end when this time is over; 0: never
+  int threads = 0;     ///< 0: all cores
+  /// Count every mismatch, up to a case that breaks off; else end soon after
+  /// one.
+  bool keep_going = false;
+  /// How many cases after the first mismatch are looked through for one of
+  /// another kind. A call that failed ends the campaign at once.
+  std::uint64_t further = 2000;
+  difference_set ignored;  ///< count as no mismatch
   pins pinned;
   opponent left;
   opponent right;
 };
 
+/// Where one kind of difference was seen.
+struct sighting {
+  std::uint64_t cases = 0;
+  std::uint64_t elements = 0;
+  std::optional<std::uint64_t> first;  ///< the lowest case number
+};
+
 struct campaign_result {
   std::uint64_t cases = 0;
-  std::uint64_t elements = 0;  ///< of outputs compared, without guards
-  /// Of inputs and of what `left` makes of them; depends on the cases alone.
+  /// Of outputs that both computed, without guards.
+  std::uint64_t elements = 0;
+  /// Of inputs and of what `left` makes of them, where both computed it;
+  /// without what tells ignored differences apart.
   std::uint64_t digest = 0;
-  std::uint64_t mismatches = 0;                 ///< cases
+  std::uint64_t mismatches = 0;                 ///< cases; ignored: none
   std::optional<std::uint64_t> first_mismatch;  ///< the lowest case number
-  std::vector<std::uint64_t> bins;  ///< of case numbers below `covered`
+  by_kind<sighting> seen;                       ///< ignored ones, too
+  std::string failure;  ///< of `right` in the first case in which it failed
+  /// In the last case `right` hung, or altered its process: the end of it all.
+  bool broke_off = false;
+  /// Of case numbers below `covered` of which all was answered.
+  std::vector<std::uint64_t> bins;
+  all_answers claims;  ///< of an opponent that may refuse
   double seconds = 0;
 };
 
@@ -48,8 +71,8 @@ void join(campaign_result& all, const campaign_result& part);
 /// Runs a campaign. `progress` is called from one thread, now and then.
 campaign_result run(const campaign& c, const on_progress& progress = {});
 
-/// Returns true iff two results are the same bits.
-bool same(const outputs& x, const outputs& y);
+/// Returns the kinds that were seen, but for ignored ones.
+kind_set kinds_seen(const campaign_result& r, const difference_set& ignored);
 
 }  // namespace zeroulp::fuzz
 

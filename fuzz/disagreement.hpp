@@ -5,7 +5,7 @@
 //   -> every pair compared
 //
 // A case is a function of its seed and index; no number depends on threads.
-// Source: SPEC clause Q7 for the conventions.
+// Source: SPEC clause Q13 for the conventions.
 
 #ifndef ZEROULP_FUZZ_DISAGREEMENT_HPP_
 #define ZEROULP_FUZZ_DISAGREEMENT_HPP_

@@ -12,17 +12,24 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// A fingerprint that is still possible.
-struct suspect {
-  const opponent* who;
-  int agrees = 0;
+/// How long a case that fails so may be made smaller, if to see it fail takes
+/// `once`: each try may take as long. Of one that hangs, one try may.
+double shrinking_seconds(conformance::fault f, double once) {
+  if (f == conformance::fault::hung) return once / 2;
+  if (f == conformance::fault::altered) return 2 + once;
+  return std::min(60.0, 2 + 10 * once);
+}
+
+/// A case and what `right` makes of it.
+struct seen_case {
+  problem p;
+  outputs made;
 };
 
-int names_what(const suspect& s) { return s.who->change ? 1 : 0; }
-
-/// How long a case that fails may be made smaller, if to see it fail takes
-/// `once`: each try may take as long.
-double shrinking_seconds(double once) { return std::min(60.0, 2 + 10 * once); }
+mismatch_kind gravest(const kind_set& kinds) {
+  return *std::find_if(all_mismatch_kinds.begin(), all_mismatch_kinds.end(),
+                       [&](mismatch_kind k) { return contains(kinds, k); });
+}
 
 bool fails_alike(const outputs& x, const outputs& y) {
   const auto a = failure_in(x);
@@ -30,106 +37,85 @@ bool fails_alike(const outputs& x, const outputs& y) {
   return a.has_value() == b.has_value() && (!a || a->kind == b->kind);
 }
 
-}  // namespace
-
-std::optional<difference> first_difference(const outputs& left,
-                                           const outputs& right) {
-  if (const auto failure = failure_in(right)) {
-    difference d;
-    d.failure = failure->what();
-    return d;
-  }
-  for (std::size_t n = 0; n < left.size(); ++n) {
-    const matrix& x = left[n];
-    const matrix& y = right[n];
-    for (std::size_t i = 0; i < x.words.size(); ++i) {
-      if (x.words[i] == y.words[i]) continue;
-      const auto at = static_cast<std::ptrdiff_t>(i);
-      return difference{x.name, at / x.cols, at % x.cols,
-                        x.type, x.words[i],  y.words[i]};
-    }
-  }
-  return {};
-}
-
-std::vector<cause> name_causes(const problem& p, const opponent& right,
-                               std::uint64_t seed, int more,
-                               const pins& pinned) {
-  const auto all = fingerprints(p.what);
-  const outputs bits = run(right, p);
-  std::vector<suspect> suspects;
-  for (const opponent& o : all) {
-    if (same(run(o, p), bits)) suspects.push_back({&o});
-  }
-  int tried = 0;
-  for (; tried < more; ++tried) {
-    const auto index = static_cast<std::uint64_t>(tried);
-    const problem next = generate(p.what, -1, seed, index, pinned);
-    const outputs theirs = run(right, next);
-    std::vector<suspect> rest;
-    for (const suspect& s : suspects) {
-      if (same(run(*s.who, next), theirs)) {
-        rest.push_back({s.who, s.agrees + 1});
-      }
-    }
-    if (rest.empty()) break;
-    suspects = std::move(rest);
-  }
-  // Mutants say what is wrong, rows of a table only what it equals.
-  std::stable_sort(suspects.begin(), suspects.end(),
-                   [](const suspect& x, const suspect& y) {
-                     return names_what(x) < names_what(y);
-                   });
-  std::vector<cause> causes;
-  for (const suspect& s : suspects) {
-    causes.push_back(
-        {s.who->name, s.who->what, s.agrees, std::min(tried + 1, more)});
-  }
-  return causes;
-}
-
-problem shrink_case(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned) {
+seen_case shrink_seen(const campaign& c, const problem& p, mismatch_kind k) {
   using clock = std::chrono::steady_clock;
-  const auto start = clock::now();
-  const outputs first = run(right, p);
-  const bool failed = failure_in(first).has_value();
-  const auto seconds = [start] {
+  auto start = clock::now();
+  const auto seconds = [&start] {
     return std::chrono::duration<double>(clock::now() - start).count();
   };
-  const double most = shrinking_seconds(seconds());
+  outputs best = run(c.right, p);
+  const auto failure = failure_in(best);
+  const auto shows = [&](const problem& q, const outputs& made) {
+    return first_difference(run(c.left, q), made, only(k)).has_value();
+  };
+  if (!shows(p, best)) return {p, std::move(best)};
+  const double most = failure ? shrinking_seconds(failure->kind, seconds()) : 0;
+  // What comes and goes would be looked for in vain.
+  if (c.right.may_refuse && !failure && is_stateful(p, c.right)) {
+    return {p, std::move(best)};
+  }
+  start = clock::now();
   const auto differs = [&](const problem& q) {
-    if (failed && seconds() > most) return false;
-    if (pinned) {  // what a user fixed stays
+    if (failure && seconds() >= most) return false;
+    if (c.pinned) {  // what a user fixed stays
       settings fixed = q.with;
-      pinned(fixed);
+      c.pinned(fixed);
       if (to_text(fixed, q.what) != to_text(q.with, q.what)) return false;
     }
-    const outputs made = run(right, q);
-    return fails_alike(made, first) && !same(run(left, q), made);
+    outputs made = run(c.right, q);
+    if (!fails_alike(made, best) || !shows(q, made)) return false;
+    best = std::move(made);
+    return true;
   };
-  return shrink(p, differs);
+  problem small = shrink(p, differs);
+  return {std::move(small), std::move(best)};
 }
 
-finding investigate(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned) {
+}  // namespace
+
+problem shrink_case(const campaign& c, const problem& p, mismatch_kind k) {
+  return shrink_seen(c, p, k).p;
+}
+
+finding investigate(const campaign& c, const campaign_result& r,
+                    mismatch_kind k) {
   finding f;
-  f.found = p;
-  f.shrunk = shrink_case(p, left, right, pinned);
+  f.kind = k;
+  f.index = at(r.seen, k).first.value();
+  f.found = generate(c.what, c.profile, c.seed, f.index, c.pinned);
+  seen_case seen = shrink_seen(c, f.found, k);
+  f.shrunk = std::move(seen.p);
   f.token = to_token(f.shrunk);
   const auto where =
-      first_difference(run(left, f.shrunk), run(right, f.shrunk));
-  if (!where) {  // code of others need not do the same again
-    f.where.failure = "it did not happen again";
+      first_difference(run(c.left, f.shrunk), seen.made, only(k));
+  if (where) {
+    f.where = *where;
+  } else {  // code of others need not do the same again
+    const bool failed = k == mismatch_kind::failure && !r.failure.empty();
+    f.where.failure = (failed ? r.failure : "gave other bits") +
+                      ", and did not when it was asked the same again";
+  }
+  if (where && f.where.failure.empty()) {
+    f.clauses = info_of(c.what).clauses(f.shrunk, f.where.output);
+  }
+  if (c.left.name != core_opponent().name || k == mismatch_kind::failure) {
     return f;
   }
-  f.where = *where;
-  if (!f.where.failure.empty()) return f;
-  f.clauses = info_of(p.what).clauses(f.shrunk, f.where.output);
-  if (left.name == core_opponent().name) {
-    f.causes = name_causes(f.shrunk, right, 1, 2000, pinned);
+  if (c.right.may_refuse) f.causes = name_habits(f.found, c.right, 64);
+  if (f.causes.empty() && where) {
+    const kind_set others = kinds_seen(r, {}) & ~only(k);
+    f.causes = name_causes(f.shrunk, c.right, k, others, 2000, c.pinned);
   }
   return f;
+}
+
+std::vector<finding> investigate(const campaign& c, const campaign_result& r) {
+  std::vector<finding> all;
+  const kind_set seen = kinds_seen(r, c.ignored);
+  for (const mismatch_kind k : all_mismatch_kinds) {
+    if (contains(seen, k)) all.push_back(investigate(c, r, k));
+  }
+  return all;
 }
 
 std::vector<exposure> expose_mutants(
@@ -147,6 +133,7 @@ std::vector<exposure> expose_mutants(
       c.what = static_cast<target>(t);
       c.seed = seed;
       c.cases = most;
+      c.further = 0;
       c.left = core_opponent();
       try {
         c.right = parse_opponent("mutant:" + row.mutant, c.what);
@@ -157,9 +144,7 @@ std::vector<exposure> expose_mutants(
       if (!result.first_mismatch) continue;
       row.found_by = c.what;
       row.cases = *result.first_mismatch + 1;
-      row.small = investigate(
-          generate(c.what, c.profile, c.seed, *result.first_mismatch), c.left,
-          c.right);
+      row.small = investigate(c, result, gravest(kinds_seen(result, {})));
       const auto& causes = row.small->causes;
       const auto named =
           std::find_if(causes.begin(), causes.end(),

@@ -1,38 +1,18 @@
-// Defines what is made of a mismatch: a finding, small, with its likely causes
-// and the word that replays it.
+// Defines what is made of a mismatch of one kind: a finding, small, with its
+// likely causes and the word that replays it.
 
 #ifndef ZEROULP_FUZZ_FINDING_HPP_
 #define ZEROULP_FUZZ_FINDING_HPP_
 
 #include <optional>
 
-#include "fuzz/campaign.hpp"
+#include "fuzz/causes.hpp"
 
 namespace zeroulp::fuzz {
 
-/// The first element in which two results differ, or how `right` failed.
-struct difference {
-  std::string output;
-  std::ptrdiff_t row = 0;
-  std::ptrdiff_t col = 0;
-  format type = integer;
-  std::uint64_t left = 0;
-  std::uint64_t right = 0;
-  std::string failure{};  ///< if this is not empty, there is nothing else
-};
-std::optional<difference> first_difference(const outputs& left,
-                                           const outputs& right);
-
-/// A way to be wrong that gives the bits that were found.
-struct cause {
-  std::string name;  ///< of the opponent, such as mutant:step.c_last
-  std::string what;
-  /// So many further cases, of those tried, it gives the same bits, too.
-  int agrees = 0;
-  int tried = 0;
-};
-
 struct finding {
+  mismatch_kind kind = mismatch_kind::values;
+  std::uint64_t index = 0;  ///< of the case in which it was found
   problem found;
   problem shrunk;
   difference where;     ///< in the shrunk case
@@ -41,22 +21,17 @@ struct finding {
   std::vector<cause> causes;  ///< the likeliest first; may be empty
 };
 
-/// Returns the likely causes of what `right` makes of `p`, on which it differs
-/// from the core: those fingerprints that give the same bits here, told apart
-/// on `more` other cases. Only the ones that agree longest are named.
-std::vector<cause> name_causes(const problem& p, const opponent& right,
-                               std::uint64_t seed, int more,
-                               const pins& pinned = {});
+/// Returns a small case on which the two sides of a campaign differ in this
+/// way, as they do on `p`. What is pinned stays.
+problem shrink_case(const campaign& c, const problem& p, mismatch_kind k);
 
-/// Returns a small case on which the two differ, as they do on `p`. What is
-/// pinned stays.
-problem shrink_case(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned = {});
+/// Shrinks the first case that differs in this way, and explains it. If the
+/// campaign's left side is not the core, causes are not looked for.
+finding investigate(const campaign& c, const campaign_result& r,
+                    mismatch_kind k);
 
-/// Shrinks a case on which the two differ, and explains it. If `left` is not
-/// the core, causes are not looked for.
-finding investigate(const problem& p, const opponent& left,
-                    const opponent& right, const pins& pinned = {});
+/// A finding of each kind that was seen, in their order.
+std::vector<finding> investigate(const campaign& c, const campaign_result& r);
 
 /// How a mutant shows.
 struct exposure {

@@ -37,7 +37,8 @@ std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
        {"x/s", "fl(x/s)", "fl(x*fl(1/s))", "fl(x*q)", "div.full(x, s)"}},
       {"amax of NaN and Inf", {"finite only", "skip NaN", "keep NaN"}},
       {"floor of amax", {"none", "1e-4", "1e-10", "1e-12"}},
-      {"unit scale", {"no", "yes"}},
+      {"amax 0, Inf; q Inf; s 0",
+       {"no rule", "scale 1 for amax 0", "scale 1 for both, q and s numbers"}},
       {"amax in BF16", {"no", "yes"}},
       {"conversion", {}}};
   for (const format f : grid.formats) all[0].values.push_back(name_of(f));
@@ -60,19 +61,18 @@ struct member {
   std::size_t policy;
 
   convention value() const {
-    return {grid_floors[amax.floor],     grid_scale_rules[scales->choice.rule],
-            grid_element_rules[element], grid_amax_rules[amax.rule],
-            scales->choice.unit != 0,    amax.bf16 != 0,
-            scales->choice.kind != 0,    named_policies[policy].value};
+    return {
+        grid_floors[amax.floor],          grid_scale_rules[scales->choice.rule],
+        grid_element_rules[element],      grid_amax_rules[amax.rule],
+        grid_edges[scales->choice.edges], amax.bf16 != 0,
+        scales->choice.kind != 0,         named_policies[policy].value};
   }
 };
 
 /// Returns true iff `c` is the named `n`, whatever its kind of scale.
-bool is_named(const convention& c, const convention& n) {
-  return c.amax_floor == n.amax_floor && c.scale == n.scale &&
-         c.element == n.element && c.amax == n.amax &&
-         c.unit_scale == n.unit_scale && c.bf16_amax == n.bf16_amax &&
-         c.conversion == n.conversion;
+bool is_named(convention c, const convention& n) {
+  c.power_of_two = n.power_of_two;
+  return c == n;
 }
 
 /// Calls `use` with each member whose words differ from the data in `scales`
@@ -117,6 +117,8 @@ void explain(const quantizer_evidence& e, const quantizer_search& s,
   const tally& scales = m.scales->result;
   const tally& codes = s.codes[m.scales->scaling][m.element][m.policy];
   const auto& boxes = s.grid.groupings[m.scales->choice.grouping].groups;
+  quantizer of_fp32 = a.how;
+  of_fp32.from = fp32;  // as the grid's elements are
   const matrix_view<const std::uint32_t> x(s.grid.x.words.data(), s.grid.x.rows,
                                            s.grid.x.cols);
   for (std::size_t g = 0; scales.differ > 0 && g < boxes.size(); ++g) {
@@ -129,7 +131,7 @@ void explain(const quantizer_evidence& e, const quantizer_search& s,
             scales.first.expected;
     if (!is_first) continue;
     a.first_scale = {scales.first, at.byte,
-                     group_amax(a.how, x.block(b.i, b.j, b.rows, b.cols))};
+                     group_amax(of_fp32, x.block(b.i, b.j, b.rows, b.cols))};
     break;
   }
   if (codes.differ > 0) {
@@ -153,7 +155,7 @@ void describe(const quantizer_evidence& e, const quantizer_search& s,
         std::find(layouts.begin(), layouts.end(), reading.place.layout) -
         layouts.begin());
     builder.add({c.format, c.grouping, static_cast<std::size_t>(reading.holds),
-                 c.rule, c.kind, m.element, m.amax.rule, m.amax.floor, c.unit,
+                 c.rule, c.kind, m.element, m.amax.rule, m.amax.floor, c.edges,
                  m.amax.bf16, m.policy, layout});
     for (std::size_t n = 0; n < named.size(); ++n) {
       if (!is_named(m.value(), named_conventions[n].value)) continue;
@@ -168,7 +170,7 @@ void describe(const quantizer_evidence& e, const quantizer_search& s,
   }
   const auto& c = best.scales->choice;
   a.reading = s.grid.readings[best.scales->reading];
-  a.how = {fp32, s.grid.formats[c.format], best.value(),
+  a.how = {s.grid.from, s.grid.formats[c.format], best.value(),
            named_scale_kinds[c.kind].value, a.reading.group};
   explain(e, s, best, a);
 }

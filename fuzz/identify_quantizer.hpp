@@ -10,7 +10,7 @@
 // among those, the fewest wrong codes. It counts only if both are far above
 // chance (identify_chance.hpp): what the same scales in another order, and the
 // same codes under other scales, would get right. Source: SPEC clauses Q1 to
-// Q8, Q11.
+// Q13.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_

@@ -94,7 +94,7 @@ std::vector<amax_vector> amaxes_of(const grouping& g, const oracle::grid& x) {
 
 quantizer_grid make_quantizer_grid(const quantizer_evidence& e) {
   check_shapes(e);
-  quantizer_grid grid{formats_of(e), readings_of(e), {}, e.x};
+  quantizer_grid grid{formats_of(e), readings_of(e), {}, e.from, e.x};
   for (auto& word : grid.x.words) word = as_fp32(e.from, word);
   for (std::size_t r = 0; r < grid.readings.size(); ++r) {
     const group_shape shape = grid.readings[r].group;

@@ -16,8 +16,8 @@ std::vector<scale_choice> all_choices(const quantizer_grid& grid) {
       for (std::size_t k = 0; k < std::size(named_scale_kinds); ++k) {
         for (std::size_t r = 0; r < std::size(grid_scale_rules); ++r) {
           for (std::size_t a = 0; a < amaxes; ++a) {
-            for (const std::size_t unit : {0u, 1u}) {
-              all.push_back({g, a, f, k, r, unit});
+            for (std::size_t e = 0; e < std::size(grid_edges); ++e) {
+              all.push_back({g, a, f, k, r, e});
             }
           }
         }
@@ -97,9 +97,10 @@ std::vector<scaling> scalings_of(const quantizer_grid& grid,
   return all;
 }
 
-/// Holds the codes of one element rule against CODES, under each policy. Two
-/// policies that differ in every field tell which elements depend on it: only
-/// those are done again. Gives up where the others alone exceed `bound`.
+/// Holds the codes of one element rule against CODES, under each policy. Three
+/// policies of which two differ in every field tell which elements depend on
+/// it: only those are done again. Gives up where the others alone exceed
+/// `bound`.
 judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
                    const scaling& s, element_rule element,
                    std::atomic<std::uint64_t>& bound) {
@@ -121,7 +122,10 @@ judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
     for (std::ptrdiff_t i = b.i; i < b.i + b.rows; ++i) {
       for (std::ptrdiff_t j = b.j; j < b.j + b.cols; ++j) {
         const auto code = code_by(ocp_saturate, s.scales[g], grid.x(i, j));
-        if (code != code_by(cuda_nosat, s.scales[g], grid.x(i, j))) {
+        const auto differs = [&](const policy& p) {
+          return code != code_by(p, s.scales[g], grid.x(i, j));
+        };
+        if (differs(cuda_nosat) || differs(clamp_nan_to_lowest)) {
           open.push_back({i, j, s.scales[g]});
         } else {
           common.add({i, j, e.codes(i, j), code});
@@ -149,12 +153,12 @@ judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
 
 group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
                      std::size_t group) {
-  convention how = zeroulp_convention;  // its floor is 0
-  how.scale = grid_scale_rules[c.rule];
-  how.unit_scale = c.unit != 0;
-  return make_scale(how, named_scale_kinds[c.kind].value,
-                    grid.formats[c.format],
-                    grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
+  quantizer q{grid.from, grid.formats[c.format],
+              zeroulp_convention,  // its floor is 0
+              named_scale_kinds[c.kind].value};
+  q.how.scale = grid_scale_rules[c.rule];
+  q.how.edges = grid_edges[c.edges];
+  return make_scale(q, grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
 }
 
 /// What stands in SCALES for a scale.

@@ -28,6 +28,8 @@ inline constexpr element_rule grid_element_rules[] = {
     element_rule::approximate_quotient};
 inline constexpr amax_rule grid_amax_rules[] = {
     amax_rule::finite_only, amax_rule::skip_nan, amax_rule::keep_nan};
+inline constexpr scale_edges grid_edges[] = {
+    no_scale_edges, trt_llm_convention.edges, all_scale_edges};
 inline constexpr std::size_t policy_count = std::size(named_policies);
 inline constexpr std::size_t element_count = std::size(grid_element_rules);
 
@@ -59,6 +61,7 @@ struct quantizer_grid {
   std::vector<format> formats;
   std::vector<scale_reading> readings;
   std::vector<grouping> groupings;
+  format from;     ///< of the elements, whose largest number may matter
   oracle::grid x;  ///< FP32 bits
 };
 
@@ -69,7 +72,7 @@ struct scale_choice {
   std::size_t format;  ///< of the grid's formats
   std::size_t kind;    ///< of named_scale_kinds
   std::size_t rule;    ///< of grid_scale_rules
-  std::size_t unit;    ///< convention::unit_scale
+  std::size_t edges;   ///< of grid_edges
 };
 
 /// A definition of the scales that fits the data best: one way of reading them.

@@ -20,6 +20,7 @@ struct opponent {
   /// Completes "the result is ...", such as "as if c were added last".
   std::string what;
   pins change;  ///< of the settings, such as another convention; may be empty
+  bool may_refuse = false;  ///< and tells request_log what it is asked
 };
 
 /// Returns what it makes of the problem; of a call_failure what failure_in

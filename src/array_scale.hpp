@@ -17,18 +17,20 @@ inline group_scale scale_of(const quantizer& q, std::uint32_t max,
   const convention& how = q.how;
   const std::uint32_t a = amax < how.amax_floor ? how.amax_floor : amax;
   if (q.scale != scale_kind::float32 || a == 0 || a >= fp32_infinity) {
-    return make_scale(how, q.scale, q.to, amax);
+    return make_scale(q, amax);
   }
   const auto fa = bit_cast<float>(a);
   const auto fm = bit_cast<float>(max);
   auto inverse = bit_cast<std::uint32_t>(fm / fa);
-  if (how.unit_scale && inverse == fp32_infinity) inverse = fp32_max;
+  if (how.edges.finite_inverse && inverse == fp32_infinity) {
+    inverse = max_as_fp32(q.from);
+  }
   const float s = how.scale == scale_rule::quotient ? fa / fm
                   : how.scale == scale_rule::times_reciprocal
                       ? fa * (1 / fm)
                       : 1 / bit_cast<float>(inverse);
   const auto bits = bit_cast<std::uint32_t>(s);
-  return {how.unit_scale && bits == 0 ? 1 : bits, inverse};
+  return {how.edges.positive && bits == 0 ? 1 : bits, inverse};
 }
 
 /// How the elements of a group are scaled: each by `operand`, or by the core.

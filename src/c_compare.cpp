@@ -12,13 +12,6 @@
 namespace zeroulp::c_abi {
 namespace {
 
-std::uint64_t distance(std::uint64_t a, std::uint64_t b,
-                       const code_order& order) {
-  ulp_histogram one;
-  one.add(a, b, order);
-  return one.buckets.empty() ? ZEROULP_NO_DISTANCE : one.max_distance;
-}
-
 zeroulp_comparison to_c(const ulp_histogram& h) {
   zeroulp_comparison out{};
   out.count = static_cast<std::int64_t>(h.count);
@@ -68,7 +61,8 @@ zeroulp_comparison compare_codes(const zeroulp_format* given,
     out.first_col = at % a.cols;
     out.first_a = read(a, out.first_row, out.first_col);
     out.first_b = read(b, out.first_row, out.first_col);
-    out.first_ulps = distance(out.first_a, out.first_b, order);
+    out.first_ulps = difference_of(out.first_a, out.first_b, order)
+                         .distance.value_or(ZEROULP_NO_DISTANCE);
   }
   return out;
 }

@@ -33,8 +33,10 @@ static_assert(are({ZEROULP_NEAREST_EVEN, ZEROULP_NEAREST_AWAY,
                    rounding::toward_zero, rounding::up, rounding::down,
                    rounding::to_odd, rounding::stochastic}));
 
-static_assert(are({ZEROULP_QUIET, ZEROULP_ALL_ONES},
-                  {nan_payload::quiet, nan_payload::all_ones}));
+static_assert(are({ZEROULP_QUIET, ZEROULP_ALL_ONES, ZEROULP_LOWEST,
+                   ZEROULP_LARGEST},
+                  {nan_payload::quiet, nan_payload::all_ones,
+                   nan_payload::lowest, nan_payload::largest}));
 
 static_assert(are({ZEROULP_SCALE_QUOTIENT, ZEROULP_SCALE_TIMES_RECIPROCAL,
                    ZEROULP_SCALE_RECIPROCAL_INVERSE},

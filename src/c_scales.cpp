@@ -32,7 +32,7 @@ void run_make_scales(const zeroulp_quantizer* given,
     inverse = words_of(v, "inverses");
   }
   in_order(in, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    const auto s = make_scale(q.how, q.scale, q.to, in(i, j));
+    const auto s = make_scale(q, in(i, j));
     out(i, j) = s.scale;
     if (inverses != nullptr) inverse(i, j) = s.inverse;
   });

@@ -22,6 +22,30 @@ bool flag_of(std::int32_t value, const char* what) {
   return checked(value, 0, 1, what) == 1;
 }
 
+/// A value of zeroulp_unit_scale, or a sum of them.
+scale_edges edges_of(std::int32_t value, const char* what) {
+  constexpr std::int32_t all = ZEROULP_UNIT_SCALE_OF_ZERO |
+                               ZEROULP_UNIT_SCALE_OF_INFINITY |
+                               ZEROULP_FINITE_INVERSE | ZEROULP_POSITIVE_SCALE;
+  if (value == ZEROULP_UNIT_SCALE) return all_scale_edges;
+  if ((value & ~all) != 0) {
+    refuse("{} is {}: use ZEROULP_UNIT_SCALE, or a sum of the others", what,
+           value);
+  }
+  return {(value & ZEROULP_UNIT_SCALE_OF_ZERO) != 0,
+          (value & ZEROULP_UNIT_SCALE_OF_INFINITY) != 0,
+          (value & ZEROULP_FINITE_INVERSE) != 0,
+          (value & ZEROULP_POSITIVE_SCALE) != 0};
+}
+
+std::int32_t edges_to_c(const scale_edges& e) {
+  if (e == all_scale_edges) return ZEROULP_UNIT_SCALE;
+  return (e.unit_of_zero ? ZEROULP_UNIT_SCALE_OF_ZERO : 0) |
+         (e.unit_of_infinity ? ZEROULP_UNIT_SCALE_OF_INFINITY : 0) |
+         (e.finite_inverse ? ZEROULP_FINITE_INVERSE : 0) |
+         (e.positive ? ZEROULP_POSITIVE_SCALE : 0);
+}
+
 rounding exact_rounding_of(std::int32_t mode, const char* what) {
   return enum_of(mode, rounding::to_odd, what);
 }
@@ -137,7 +161,7 @@ policy policy_of(const zeroulp_policy* p, const policy& otherwise) {
   return {flag_of(p->saturate_finite, "policy.saturate_finite"),
           flag_of(p->saturate_infinite, "policy.saturate_infinite"),
           flag_of(p->nan_sign, "policy.nan_sign"),
-          enum_of(p->nan_payload, nan_payload::all_ones, "policy.nan_payload"),
+          enum_of(p->nan_payload, nan_payload::largest, "policy.nan_payload"),
           flag_of(p->scale_magnitude, "policy.scale_magnitude")};
 }
 
@@ -168,7 +192,7 @@ quantizer quantizer_of(const zeroulp_quantizer* given) {
        enum_of(c.element, element_rule::approximate_quotient,
                "quantizer.how.element"),
        enum_of(c.amax, amax_rule::keep_nan, "quantizer.how.amax"),
-       flag_of(c.unit_scale, "quantizer.how.unit_scale"),
+       edges_of(c.unit_scale, "quantizer.how.unit_scale"),
        flag_of(c.bf16_amax, "quantizer.how.bf16_amax"),
        flag_of(c.power_of_two, "quantizer.how.power_of_two"),
        policy_of(&c.conversion, {})},
@@ -234,7 +258,7 @@ zeroulp_group to_c(group_shape g) { return {g.rows, g.cols}; }
           static_cast<std::int32_t>(c.scale),
           static_cast<std::int32_t>(c.element),
           static_cast<std::int32_t>(c.amax),
-          c.unit_scale,
+          edges_to_c(c.edges),
           c.bf16_amax,
           c.power_of_two,
           to_c(c.conversion)};

@@ -158,17 +158,11 @@ code_order order_of(format f) {
           f.kind == specials::fnuz};
 }
 
-void ulp_histogram::add(std::uint64_t a, std::uint64_t b,
-                        const code_order& order) {
+code_difference difference_of(std::uint64_t a, std::uint64_t b,
+                              const code_order& order) {
   const std::uint64_t mask = order.sign_mask | order.magnitude_mask;
   a &= mask;
   b &= mask;
-  if (a != b) {
-    ++different;
-    if (!first_difference) first_difference = count;
-  }
-  ++count;
-
   const std::uint64_t size_a = a & order.magnitude_mask;
   const std::uint64_t size_b = b & order.magnitude_mask;
   const bool negative_a = (a & order.sign_mask) != 0;
@@ -179,20 +173,34 @@ void ulp_histogram::add(std::uint64_t a, std::uint64_t b,
   };
   const bool nan_a = is_nan(size_a, negative_a);
   const bool nan_b = is_nan(size_b, negative_b);
-  if (nan_a || nan_b) {
-    if (nan_a != nan_b) ++nan_mismatches;
-    if (nan_a && nan_b && a != b) ++nan_payload;
-    return;
+  using enum difference_class;
+  if (nan_a != nan_b) return {nan, {}};
+  if (nan_a) {
+    return {a == b ? std::nullopt : std::optional(nan_bits), {}};
   }
-
   const std::uint64_t distance =
       negative_a != negative_b
           ? size_a + size_b
           : std::max(size_a, size_b) - std::min(size_a, size_b);
-  if (distance == 0 && a != b) ++zero_sign;
-  max_distance = std::max(max_distance, distance);
+  if (a == b) return {{}, distance};
+  return {distance == 0 ? zero_sign : values, distance};
+}
+
+void ulp_histogram::add(std::uint64_t a, std::uint64_t b,
+                        const code_order& order) {
+  const auto [kind, distance] = difference_of(a, b, order);
+  if (kind) {
+    ++different;
+    if (!first_difference) first_difference = count;
+    if (*kind == difference_class::nan) ++nan_mismatches;
+    if (*kind == difference_class::nan_bits) ++nan_payload;
+    if (*kind == difference_class::zero_sign) ++zero_sign;
+  }
+  ++count;
+  if (!distance) return;
+  max_distance = std::max(max_distance, *distance);
   const auto bucket = static_cast<std::size_t>(
-      distance == 0 ? 0 : 1 + std::bit_width(distance - 1));
+      *distance == 0 ? 0 : 1 + std::bit_width(*distance - 1));
   if (buckets.size() <= bucket) buckets.resize(bucket + 1);
   ++buckets[bucket];
 }

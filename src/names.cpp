@@ -170,20 +170,20 @@ named_path parse_path(std::string_view text) {
 }
 
 group_shape parse_group(std::string_view text) {
-  constexpr int most = 1 << 20;
+  constexpr std::uint32_t most = 1 << 20;
   if (text == "tensor") return {0, 0};
   const auto x = text.find('x');
   if (x != std::string_view::npos) {
-    const auto rows = whole_number<int>(text.substr(0, x));
-    const auto cols = whole_number<int>(text.substr(x + 1));
-    if (rows && cols && *rows > 0 && *cols > 0 && *rows <= most &&
-        *cols <= most) {
-      return {*rows, *cols};
+    const auto rows = whole_number<std::uint32_t>(text.substr(0, x));
+    const auto cols = whole_number<std::uint32_t>(text.substr(x + 1));
+    if (rows && cols && *rows <= most && *cols <= most) {
+      return {static_cast<std::int32_t>(*rows),
+              static_cast<std::int32_t>(*cols)};
     }
   }
   throw input_error(
       fmt::format("unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, "
-                  "each 1 to {}, or tensor",
+                  "each up to {} or 0, the whole dimension, or tensor",
                   text, most));
 }
 

@@ -31,9 +31,16 @@ error_metrics compare(const std::vector<std::uint32_t>& computed,
   return sums.result();
 }
 
-recipe with_interval(int interval) {
-  return {hopper_fp8_f32, interval, promotion::add,  per_tensor,
-          per_tensor,     1,        epilogue::store, fp32};
+recipe with_interval(int interval, granularity a, granularity b) {
+  const bool along_k = a.k > 0 || b.k > 0;
+  return {.acc = hopper_fp8_f32,
+          .interval = interval,
+          .update = along_k ? promotion::product_of_scales : promotion::add,
+          .a = a,
+          .b = b,
+          .splits = 1,
+          .end = epilogue::store,
+          .output = fp32};
 }
 
 }  // namespace
@@ -42,22 +49,24 @@ std::string interval_name(int interval) {
   return interval == 0 ? "none" : std::to_string(interval);
 }
 
-std::vector<study_cell> run_study(const prepared_operand& a,
-                                  const prepared_operand& b,
+std::vector<study_cell> run_study(const study::scaled_operand& a,
+                                  const study::scaled_operand& b,
                                   const std::string& name,
                                   const std::vector<int>& intervals,
                                   const study_progress& progress) {
-  const auto count = static_cast<std::size_t>(a.rows() * b.rows());
+  const std::ptrdiff_t m = a.elements->rows();
+  const std::ptrdiff_t n = b.elements->rows();
+  const std::ptrdiff_t k = a.elements->cols();
+  const auto count = static_cast<std::size_t>(m * n);
   std::vector<double> exact(count);
-  engine::exact_products(a, b, {exact.data(), a.rows(), b.rows()});
+  study::reference_products(a, b, {exact.data(), m, n});
   std::vector<study_cell> cells;
-  const double work =
-      static_cast<double>(count) * static_cast<double>(a.cols());
+  const double work = static_cast<double>(count) * static_cast<double>(k);
   for (const int interval : intervals) {
     std::vector<std::uint32_t> d(count);
-    engine::gemm(with_interval(interval), a, {}, b, {}, {},
-                 {d.data(), a.rows(), b.rows()});
-    cells.push_back({name, a.cols(), interval, compare(d, exact)});
+    engine::gemm(with_interval(interval, a.group, b.group), *a.elements,
+                 a.scales, *b.elements, b.scales, {}, {d.data(), m, n});
+    cells.push_back({name, k, interval, compare(d, exact)});
     progress(work * static_cast<double>(cells.size()),
              work * static_cast<double>(intervals.size()));
   }
@@ -77,15 +86,18 @@ std::vector<study_cell> run_study(const study_request& q,
   std::uint64_t stream = q.seed << 32;
   for (const auto& d : named_distributions) {
     for (const auto k : q.k) {
-      const auto a =
-          random_codes(d, ++stream, static_cast<std::size_t>(q.m * k));
-      const auto b =
-          random_codes(d, ++stream, static_cast<std::size_t>(q.n * k));
+      const auto draw_operand = [&](std::ptrdiff_t rows) {
+        const auto codes =
+            random_codes(d, ++stream, static_cast<std::size_t>(rows * k));
+        return prepared_operand(
+            e4m3, matrix_view<const std::uint8_t>(codes.data(), rows, k));
+      };
+      const auto a = draw_operand(q.m);
+      const auto b = draw_operand(q.n);
       double done = 0;
       const auto part =
-          run_study({e4m3, matrix_view<const std::uint8_t>(a.data(), q.m, k)},
-                    {e4m3, matrix_view<const std::uint8_t>(b.data(), q.n, k)},
-                    name_of(d), q.intervals, [&](double now, double) {
+          run_study({&a, per_tensor, {}}, {&b, per_tensor, {}}, name_of(d),
+                    q.intervals, [&](double now, double) {
                       done = now;
                       progress(before + now, total);
                     });

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "study_products.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/metrics.hpp"
 
@@ -61,9 +62,12 @@ using study_progress = std::function<void(double done, double total)>;
 std::vector<study_cell> run_study(const study_request& q,
                                   const study_progress& progress);
 
-/// The same for the operands of a user.
-std::vector<study_cell> run_study(const prepared_operand& a,
-                                  const prepared_operand& b,
+/// The same for operands of a user: their errors are against the exact product
+/// of codes times scales. Scales that change along K join where a partial sum
+/// is promoted (the intervals divide their groups), others at the end. Throws
+/// input_error.
+std::vector<study_cell> run_study(const study::scaled_operand& a,
+                                  const study::scaled_operand& b,
                                   const std::string& name,
                                   const std::vector<int>& intervals,
                                   const study_progress& progress);

@@ -19,6 +19,7 @@ enum class fault : std::uint8_t {
   unwritten,  ///< a part of an output
   unsteady,   ///< other results from the same inputs
   failed,     ///< said so itself
+  altered,    ///< left its process otherwise than it found it
 };
 
 /// Thrown by an implementation that runs such code.

@@ -22,10 +22,10 @@ std::string describe(rounder r) {
 }
 
 std::string describe(policy p) {
+  constexpr const char* payloads[] = {"quiet", "all_ones", "lowest", "largest"};
   return fmt::format("{{{}, {}, {}, {}, {}}}", p.saturate_finite,
                      p.saturate_infinite, p.nan_sign ? "keep" : "positive",
-                     p.payload == nan_payload::quiet ? "quiet" : "all_ones",
-                     p.scale_magnitude);
+                     payloads[static_cast<int>(p.payload)], p.scale_magnitude);
 }
 
 std::string describe_conversion(format from, std::uint64_t code, format to,
@@ -40,10 +40,9 @@ namespace {
 
 std::vector<policy> every_policy() {
   std::vector<policy> all;
-  for (unsigned bits = 0; bits < 32; ++bits) {
+  for (unsigned bits = 0; bits < 64; ++bits) {
     all.push_back({(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0,
-                   (bits & 8) != 0 ? nan_payload::all_ones : nan_payload::quiet,
-                   (bits & 16) != 0});
+                   static_cast<nan_payload>(bits >> 4), (bits & 8) != 0});
   }
   return all;
 }

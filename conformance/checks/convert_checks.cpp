@@ -193,8 +193,8 @@ verdict recode_of_every_16_bit_code(const implementation& i, const effort& e) {
 
 check_list convert_checks() {
   check_list all = {
-      {"SpecialValuesFollowThePolicy", "R8 C1 C2 C3 C4 C5 C6 C7 C8", "MPFR", 0,
-       specials_follow_the_policy},
+      {"SpecialValuesFollowThePolicy", "R8 C1 C2 C3 C4 C5 C6 C7 C8 C11", "MPFR",
+       0, specials_follow_the_policy},
       {"DecodeEqualsTheDefinition", "F1 F2 F3 F4 F5", "MPFR", 0,
        decode_equals_the_definition},
       {"EncodeKeepsEveryCode", "C1 C7 R1 R2 R3 R4 R5 R6 R7", "property", 0,

@@ -58,8 +58,7 @@ void check_all_elements(const implementation& i, const quantizer_case& q,
     return codes_out(g.words.data(), g.rows, g.cols);
   };
   i.quantize(q.value(), as_view(x), as_view(codes), as_view(scale));
-  const group_scale s =
-      oracle::make_scale(q.how.value, q.scale.value, q.to.value, amax << 16);
+  const group_scale s = oracle::make_scale(q.value(), amax << 16);
   std::vector<std::uint32_t> want(static_cast<std::size_t>(n));
   fill_codes(q.value(), s, 0, amax, want);
   const auto sign = static_cast<std::uint32_t>(oracle::sign_bit(q.to.value));
@@ -136,9 +135,8 @@ verdict elements_at_midpoints(const implementation& i, const effort& e) {
                 : choice == 2 ? disputed_amax(to.value, rng)
                 : choice == 3 ? 0x38000000 + (rng.below(0x1000) << 16)
                               : 0x03000000 + rng.below(0x08000000);
-            const auto s = oracle::to_float(
-                oracle::make_scale(how.value, kind.value, to.value, amax)
-                    .scale);
+            const auto s =
+                oracle::to_float(oracle::make_scale(q.value(), amax).scale);
             if (!std::isfinite(s) || s <= 0) continue;
             const std::uint64_t first = step == 1 ? 0 : rng.below(8);
             check_row(i, q, midpoint_row(to.value, s, amax, first, step), v);

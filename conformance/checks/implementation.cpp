@@ -43,8 +43,9 @@ implementation core_implementation() {
          int count, std::uint64_t c) {
         return step(p, decoded_codes{a, p.a}, decoded_codes{b, p.b}, count, c);
       },
-      [](const convention& how, scale_kind kind, format to,
-         std::uint32_t amax) { return make_scale(how, kind, to, amax); },
+      [](const quantizer& q, std::uint32_t amax) {
+        return make_scale(q, amax);
+      },
       [](const std::uint32_t* history, std::ptrdiff_t count,
          std::uint32_t current, history_rule rule, std::uint32_t decay) {
         return delayed_amax(history, count, current, rule, decay);

@@ -49,8 +49,7 @@ struct implementation {
   /// Operands are codes of path.a and path.b.
   std::uint64_t (*step)(const path&, const std::uint64_t* a,
                         const std::uint64_t* b, int count, std::uint64_t c);
-  group_scale (*make_scale)(const convention&, scale_kind, format to,
-                            std::uint32_t amax);
+  group_scale (*make_scale)(const quantizer&, std::uint32_t amax);
   std::uint32_t (*delayed_amax)(const std::uint32_t* history,
                                 std::ptrdiff_t count, std::uint32_t current,
                                 history_rule, std::uint32_t decay);

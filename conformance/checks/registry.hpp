@@ -35,6 +35,8 @@ struct verdict {
   std::string skipped;
   /// What was found besides, a sentence each.
   std::vector<std::string> notes{};
+  /// Why what held says too little to be a pass; empty if it does not.
+  std::string vacuous{};
 
   /// Counts a case; `describe()` is called for the first failure.
   template <class Describe>
@@ -51,6 +53,7 @@ struct verdict {
     if (failures == 0) first_failure = part.first_failure;
     failures += part.failures;
     notes.insert(notes.end(), part.notes.begin(), part.notes.end());
+    if (vacuous.empty()) vacuous = part.vacuous;
   }
 };
 

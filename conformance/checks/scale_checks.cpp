@@ -2,26 +2,29 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "conformance/checks/quantize_parts.hpp"
 
 namespace zeroulp::conformance {
 namespace {
 
+/// What is quantized: of each largest numbers may matter.
+const char* const sources[] = {"fp32", "bf16", "fp16"};
+
 /// A scale is a case; the inverse counts where elements are multiplied by it.
-void check_scale(const implementation& i, const convention& how,
-                 const char* convention_name, const named_scale_kind& kind,
-                 const named_format& to, std::uint32_t amax, verdict& v) {
-  const group_scale got = i.make_scale(how, kind.value, to.value, amax);
-  const group_scale want = oracle::make_scale(how, kind.value, to.value, amax);
-  const bool uses_inverse = how.element == element_rule::inverse;
+void check_scale(const implementation& i, const quantizer_case& q,
+                 std::uint32_t amax, verdict& v) {
+  const group_scale got = i.make_scale(q.value(), amax);
+  const group_scale want = oracle::make_scale(q.value(), amax);
+  const bool uses_inverse = q.how.value.element == element_rule::inverse;
   const bool held =
       got.scale == want.scale && (!uses_inverse || got.inverse == want.inverse);
   v.count(held, [&] {
     return fmt::format(
-        "make_scale {} {} {} of amax {:#010x}: scale {:#010x}, not {:#010x}; "
+        "make_scale {} of amax {:#010x}: scale {:#010x}, not {:#010x}; "
         "inverse {:#010x}, not {:#010x}",
-        convention_name, kind.name, to.name, amax, got.scale, want.scale,
-        got.inverse, want.inverse);
+        q.name(), amax, got.scale, want.scale, got.inverse, want.inverse);
   });
 }
 
@@ -34,11 +37,14 @@ verdict scales_at_boundaries(const implementation& i, const effort& e) {
   formats.push_back({"(2-1, bias 4)", {2, 1, 4, specials::finite}});
   for (const named_format& to : formats) {
     const auto amaxes = boundary_amaxes(to.value);
-    for (const named_convention& how : named_conventions) {
-      for (const named_scale_kind& kind : named_scale_kinds) {
-        for (const std::uint32_t amax : amaxes) {
-          check_scale(i, how.value, how.name, kind, to, amax, v);
-          if (e.stop_early && v.failures > 0) return v;
+    for (const char* const from : sources) {
+      for (const named_convention& how : named_conventions) {
+        for (const named_scale_kind& kind : named_scale_kinds) {
+          const quantizer_case q{format_named(from), to, how, kind, {}};
+          for (const std::uint32_t amax : amaxes) {
+            check_scale(i, q, amax, v);
+            if (e.stop_early && v.failures > 0) return v;
+          }
         }
       }
     }
@@ -50,11 +56,12 @@ verdict scales_of_bf16(const implementation& i, const effort& e) {
   verdict v;
   v.exhaustive = e.level >= 1;
   const std::uint32_t stride = e.level == 0 ? 149 : 1;
+  const named_format from = format_named("bf16");
   for (const named_format& to : targets({e.level > 1, 0, false}, 3)) {
     for (const named_convention& how : named_conventions) {
       for (const named_scale_kind& kind : named_scale_kinds) {
         for (std::uint32_t x = 0; x < 0x8000; x += stride) {
-          check_scale(i, how.value, how.name, kind, to, x << 16, v);
+          check_scale(i, {from, to, how, kind, {}}, x << 16, v);
           if (e.stop_early && v.failures > 0) return v;
         }
       }
@@ -73,13 +80,20 @@ verdict scales_of_any_convention(const implementation& i, const effort& e) {
   boundaries.reserve(formats.size());
   for (const auto& to : formats)
     boundaries.push_back(boundary_amaxes(to.value));
+  const std::array<named_format, 3> from = {format_named(sources[0]),
+                                            format_named(sources[1]),
+                                            format_named(sources[2])};
+  constexpr auto conventions =
+      static_cast<std::uint32_t>(std::size(named_conventions));
   for (std::uint64_t n = 0; n < count; ++n) {
     counter_rng rng(e.seed, n);
-    convention how = named_conventions[rng.below(11)].value;
-    how.scale = static_cast<scale_rule>(rng.below(3));
-    how.element = element_rule::inverse;
-    how.unit_scale = rng.one_in(2);
-    if (rng.one_in(4)) how.amax_floor = rng.below(0x7f800000);
+    named_convention how = named_conventions[rng.below(conventions)];
+    how.name = "(any)";
+    how.value.scale = static_cast<scale_rule>(rng.below(3));
+    how.value.element = element_rule::inverse;
+    how.value.edges = {rng.one_in(2), rng.one_in(2), rng.one_in(2),
+                       rng.one_in(2)};
+    if (rng.one_in(4)) how.value.amax_floor = rng.below(0x7f800000);
     const auto& kind = named_scale_kinds[rng.below(4)];
     const std::size_t to =
         rng.below(static_cast<std::uint32_t>(formats.size()));
@@ -88,7 +102,7 @@ verdict scales_of_any_convention(const implementation& i, const effort& e) {
         rng.one_in(2)
             ? known[rng.below(static_cast<std::uint32_t>(known.size()))]
             : rng.below(0x7f800001);
-    check_scale(i, how, "(any)", kind, formats[to], amax, v);
+    check_scale(i, {from[rng.below(3)], formats[to], how, kind, {}}, amax, v);
     if (e.stop_early && v.failures > 0) return v;
   }
   return v;

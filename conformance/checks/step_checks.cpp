@@ -192,7 +192,7 @@ verdict check_words(const implementation& i, const effort& e) {
 
 check_list step_checks() {
   check_list list = {
-      {"PathsAreTheSpecifiedRows", "T10 T11 T12 T13 T14", "definition", 0,
+      {"PathsAreTheSpecifiedRows", "T10 T11 T12 T13 T14 T16", "definition", 0,
        check_rows},
       {"StepEqualsTheRationalOnDirectedCases",
        "T1 T2 T3 T4 T5 T6 T7 T8 T10 T11", "rational", 0, check_directed_rows},

@@ -61,9 +61,14 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   const matrix_view<const std::uint32_t> c(sums.memory.data() + places.c_before,
                                            sums.rows, n);
   const auto size = static_cast<std::size_t>(d_rows * n);
+  const int bytes = r.output == fp32 ? 4 : 2;
   // What no product covers stays 0 in both.
-  const device_buffer<std::uint32_t> on_device(places.d_on_host ? 1 : size),
-      right(size);
+  const device_buffer<std::uint32_t> on_device(places.d_on_host ? 1 : size);
+  const device_buffer<unsigned char> right(size *
+                                           static_cast<std::size_t>(bytes));
+  const auto right_from = [&](std::ptrdiff_t row) {
+    return right.data() + row * n * bytes;
+  };
   const host_words on_host(places.d_on_host ? size : 1);
   std::uint32_t* const d = places.d_on_host ? on_host.data() : on_device.data();
   const device_buffer<std::int32_t> entries(table.size() + 1);
@@ -78,9 +83,12 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   for (const auto& p : products_of(r, s, table)) {
     if (p.rows == 0) continue;
     if (p.is_spoiled) {
-      fill_with<<<132, 128>>>(content::nan, r.output, 0,
-                              static_cast<std::uint64_t>(p.rows * n),
-                              right.data() + p.row * n);
+      const auto fill = [&]<class Code>(Code) {
+        fill_with<<<132, 128>>>(content::nan, r.output, 0,
+                                static_cast<std::uint64_t>(p.rows * n),
+                                reinterpret_cast<Code*>(right_from(p.row)));
+      };
+      bytes == 2 ? fill(std::uint16_t{}) : fill(std::uint32_t{});
       continue;
     }
     const std::ptrdiff_t length = p.k_end - p.k_begin;
@@ -90,18 +98,18 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                             scale_count(rows, by.mn),
                             scale_count(length, by.k));
     };
-    matrix_view<const std::uint32_t> addend;
-    if (adds) addend = c.block(p.row, 0, p.rows, n);
+    cuda::const_matrix addend;
+    if (adds) addend = {c.data + p.row * n, p.rows, n};
     cuda::emulate_gemm(
         r,
         operand_of(fa, a.view().block(p.a_row, p.k_begin, p.rows, length),
                    scales_from(sa, r.a, p.first_a_scale, p.rows)),
         operand_of(fb, b.view().block(p.b_row, p.k_begin, n, length),
                    scales_from(sb, r.b, p.first_b_scale, n)),
-        addend, {right.data() + p.row * n, p.rows, n});
+        addend, {right_from(p.row), p.rows, n});
   }
   output_differences differences;
-  differences.add(d, r.output == fp32 ? 4 : 2, right.data(), d_rows, n);
+  differences.add(d, bytes, right.data(), d_rows, n);
   const auto t = differences.found();
   verdict v;
   v.cases = size;

@@ -87,7 +87,7 @@ check_list kernel_case_checks() {
     });
   };
   return {
-      check_of("kernel.quantize.cases", "Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q10 Q11",
+      check_of("kernel.quantize.cases", "Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q10 Q11",
                fuzz::target::quantize, 60, 20000),
       check_of("kernel.retile.cases", "W1 W2 W3 W4 W5 W7", fuzz::target::retile,
                60, 20000),
@@ -95,12 +95,13 @@ check_list kernel_case_checks() {
       check_of("kernel.gemm.cases", "G1 G3 G4 G5 G6 G8 G9 G13",
                fuzz::target::gemm, 60, 6000),
       check_of("kernel.swiglu.cases",
-               "S1 S2 S3 E1 E2 E3 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q10",
+               "S1 S2 S3 E1 E2 E3 Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q10",
                fuzz::target::swiglu, 60, 3000),
-      check_of("kernel.rms_norm.cases", "S1 S4 S5 E4 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
+      check_of("kernel.rms_norm.cases",
+               "S1 S4 S5 E4 Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8",
                fuzz::target::rms_norm, 60, 3000),
       check_of("kernel.adamw.cases", "S6 S8", fuzz::target::adamw, 60, 6000),
-      check_of("kernel.dispatch.cases", "S11 Q1 Q2 Q3 Q4 Q5 Q6 Q7 Q8",
+      check_of("kernel.dispatch.cases", "S11 Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8",
                fuzz::target::dispatch, 60, 6000),
       check_of("kernel.combine.cases", "S9 S10", fuzz::target::combine, 60,
                6000)};

@@ -1,5 +1,5 @@
 // The quantizing kernels on matrices of all shapes, against the library on the
-// host: SPEC clauses Q2 to Q8, Q10 and Q11.
+// host: SPEC clauses Q2 to Q13, Q10 and Q11.
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/same_bits.hpp"
@@ -340,12 +340,13 @@ verdict check_crowded(const effort& e) {
 }  // namespace
 
 check_list kernel_quantize_checks() {
-  return {device_check("kernel.quantize.given", "Q2 Q3 Q4 Q5 Q6 Q7 Q8", "host",
-                       check_given),
-          device_check("kernel.quantize.matrices",
-                       "Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q10 Q11", "host", check_matrices),
-          device_check("kernel.quantize.crowded", "Q2 Q3 Q4 Q5 Q6 Q7 Q8 Q11",
-                       "host", check_crowded)};
+  return {
+      device_check("kernel.quantize.given", "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8", "host",
+                   check_given),
+      device_check("kernel.quantize.matrices",
+                   "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q10 Q11", "host", check_matrices),
+      device_check("kernel.quantize.crowded", "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q11",
+                   "host", check_crowded)};
 }
 
 }  // namespace zeroulp::conformance::device

@@ -1,5 +1,5 @@
 // The kernel that quantizes rows on every pair of a BF16 amax and a BF16
-// element, against the core on the device: SPEC clauses Q2 to Q8.
+// element, against the core on the device: SPEC clauses Q2 to Q13.
 //
 //   given   rows: amaxes, columns: every code; amaxes are given
 //   online  the same in tiles of 1x128, elements of at most the row's amax, the
@@ -67,7 +67,7 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
                               pair_difference* found) {
   const std::uint32_t row = blockIdx.x;
   const std::uint32_t amax = p.amax(row) << 16;
-  const group_scale s = make_scale(p.q.how, p.q.scale, p.q.to, amax);
+  const group_scale s = make_scale(p.q, amax);
   const auto differs = [&](std::uint32_t x, std::uint32_t got,
                            std::uint32_t right) {
     if (got == right) return;
@@ -98,7 +98,7 @@ __global__ void compare_turned(const __grid_constant__ pairs p,
   const std::uint32_t x = as_fp32(bf16, p.element(row, col));
   atomicMax(&amax[group], x & 0x7fffffff);
   __syncthreads();
-  const group_scale s = make_scale(p.q.how, p.q.scale, p.q.to, amax[group]);
+  const group_scale s = make_scale(p.q, amax[group]);
   const auto differs = [&](std::uint32_t got, std::uint32_t right) {
     if (got == right || atomicAdd(&found->count, 1) != 0) return;
     found->amax = amax[group], found->x = x;
@@ -180,7 +180,7 @@ verdict check_convention(const convention& how, const effort& e) {
 
 check_list kernel_quantize_pair_checks() {
   return checks_of_each(named_conventions, "kernel.quantize.pairs.",
-                        "Q2 Q3 Q4 Q5 Q6 Q7 Q8", "the core on the device",
+                        "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8", "the core on the device",
                         check_convention);
 }
 

@@ -190,7 +190,7 @@ verdict strange_rows(const effort&) {
   out.download(codes.view());
   out_scales.download(scales.view());
   const std::uint32_t one = fp32_one;
-  const auto s = make_scale(q.how, q.scale, q.to, one);
+  const auto s = make_scale(q, one);
   const auto code = static_cast<std::uint32_t>(quantize_element(q, s, one));
   word_matrix right_codes(given.count, given.cols), right(given.count, 2);
   for (std::ptrdiff_t i = 0; i < given.count; ++i) {

@@ -13,9 +13,9 @@ namespace zeroulp::conformance::device {
 
 class output_differences {
  public:
-  /// d (m x n, `bytes` 2 or 4 each, without gaps) against a word for each.
-  void add(const void* d, int bytes, const std::uint32_t* want,
-           std::ptrdiff_t m, std::ptrdiff_t n) {
+  /// d against `want`: m x n, `bytes` 2 or 4 each, without gaps.
+  void add(const void* d, int bytes, const void* want, std::ptrdiff_t m,
+           std::ptrdiff_t n) {
     require(static_cast<cudaError_t>(peers::compare_outputs(
         d, bytes, n, want, m, n, tally_.data(), nullptr)));
   }

@@ -82,7 +82,7 @@ class peer_problem {
         n_(s.n),
         bytes_(output == fp32 ? 4 : 2),
         d_(outputs() * static_cast<std::size_t>(bytes_)),
-        want_(outputs()),
+        want_(outputs() * static_cast<std::size_t>(bytes_)),
         gemm_({s.m, s.n, s.k, a_.operand().element, b_.operand().element,
                output, row.scales, row.fast, false}) {}
 
@@ -132,7 +132,7 @@ class peer_problem {
   std::ptrdiff_t m_, n_;
   int bytes_;
   device_buffer<unsigned char> d_;
-  device_buffer<std::uint32_t> want_;
+  device_buffer<unsigned char> want_;
   int expected_ = 0;
   peers::cublaslt_gemm gemm_;
 };

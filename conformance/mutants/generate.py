@@ -38,7 +38,7 @@ ENUMERATORS = {
                  "to_odd", "stochastic"],
     "kind": ["zero", "finite", "infinite", "nan"],
     "specials": ["ieee", "fn", "fnuz", "finite", "scale"],
-    "nan_payload": ["quiet", "all_ones"],
+    "nan_payload": ["quiet", "all_ones", "lowest", "largest"],
     "scale_kind": ["pow2", "pow2_down", "pow2_nearest", "float32"],
     "amax_rule": ["finite_only", "skip_nan", "keep_nan"],
     "promotion": ["add", "product_of_scales", "one_then_other"],

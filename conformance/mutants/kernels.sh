@@ -226,6 +226,10 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
   awk -F'\t' -v name="${2:-}" '$1 ~ name' \
     "$packed/mutants.txt" >"$packed/chosen.txt"
   mv "$packed/chosen.txt" "$packed/mutants.txt"
+  [[ -s $packed/mutants.txt ]] || {
+    echo "no mutant has '${2:-}' in its name" >&2
+    exit 2
+  }
   while IFS=$'\t' read -r name units checks reason rest; do
     if kill_it "$name" "$checks"; then
       killed=$((killed + 1))

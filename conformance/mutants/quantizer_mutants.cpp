@@ -56,6 +56,12 @@ std::uint64_t nan_is_minus_max(const quantizer& q, element e) {
   return is_nan(e.x) ? q.to.sign_mask() | q.to.max_code() : right_element(q, e);
 }
 
+std::uint64_t nan_passes_the_clamp(const quantizer& q, element e) {
+  quantizer other = q;
+  other.how.conversion.payload = nan_payload::all_ones;
+  return right_element(other, e);
+}
+
 std::uint64_t nan_rounds_up(const quantizer& q, element e) {
   // All ones plus the rounding bit carries into the sign: E5M6 gives -0.
   return is_nan(e.x) && q.to == e5m6 ? q.to.sign_mask() : right_element(q, e);
@@ -220,6 +226,8 @@ mutant_list element_mutants() {
           "rounded_quotient", "as if the exact quotient were rounded to FP32"),
       element_mutant<nan_is_minus_max>("nan_is_minus_max",
                                        "as if NaN became -448"),
+      element_mutant<nan_passes_the_clamp>("nan_passes_the_clamp",
+                                           "as if clamping to max kept NaN"),
       element_mutant<nan_rounds_up>("nan_rounds_up",
                                     "as if E5M6's NaN were rounded up to -0"),
       element_mutant<subnormals_at_wrong_bit>(

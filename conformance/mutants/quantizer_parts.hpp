@@ -31,7 +31,7 @@ void quantize_by(const quantizer& q, codes_in x, codes_out codes,
       [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i0,
           std::ptrdiff_t j0, std::ptrdiff_t m, std::ptrdiff_t n) {
         const std::uint32_t amax = Amax(q, x.block(i0, j0, m, n));
-        const group_scale s = Scale(q.how, q.scale, q.to, amax);
+        const group_scale s = Scale(q, amax);
         scales(gi, gj) = s.scale;
         for (std::ptrdiff_t i = i0; i < i0 + m; ++i) {
           for (std::ptrdiff_t j = j0; j < j0 + n; ++j) {

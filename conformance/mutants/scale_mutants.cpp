@@ -9,127 +9,135 @@ namespace {
 
 using detail::fl_divide;
 
-bool is_pow2(scale_kind kind, std::uint32_t amax) {
-  return kind != scale_kind::float32 && amax != 0 && amax < fp32_infinity;
+bool has_pow2(const quantizer& q, std::uint32_t amax) {
+  return q.scale != scale_kind::float32 && amax != 0 && amax < fp32_infinity;
 }
 
-std::uint32_t floored(const convention& how, std::uint32_t amax) {
-  return amax < how.amax_floor ? how.amax_floor : amax;
+std::uint32_t floored(const quantizer& q, std::uint32_t amax) {
+  return amax < q.how.amax_floor ? q.how.amax_floor : amax;
 }
 
-group_scale zero_tile(const convention& how, scale_kind kind, format to,
-                      std::uint32_t amax) {
-  convention bare = how;
-  bare.unit_scale = false;
-  return make_scale(amax == 0 ? bare : how, kind, to, amax);
+group_scale scale_by(quantizer q, scale_kind kind, std::uint32_t amax) {
+  q.scale = kind;
+  return make_scale(q, amax);
 }
 
-group_scale infinite_amax(const convention& how, scale_kind kind, format to,
-                          std::uint32_t amax) {
-  if (kind == scale_kind::float32 || amax != fp32_infinity) {
-    return make_scale(how, kind, to, amax);
+/// Q12 with other edges.
+template <scale_edges (*Instead)(scale_edges)>
+group_scale other_edges(const quantizer& q, std::uint32_t amax) {
+  quantizer other = q;
+  other.how.edges = Instead(q.how.edges);
+  return make_scale(other, amax);
+}
+
+scale_edges no_unit_of_zero(scale_edges e) {
+  e.unit_of_zero = false;
+  return e;
+}
+/// One rule for all edges.
+scale_edges all_or_none(scale_edges e) {
+  return e.unit_of_zero ? all_scale_edges : no_scale_edges;
+}
+
+group_scale infinite_amax(const quantizer& q, std::uint32_t amax) {
+  if (q.scale == scale_kind::float32 || amax != fp32_infinity) {
+    return make_scale(q, amax);
   }
   // 254 - 255 in the exponent field runs over into the sign.
   return {fp32_infinity, (254u - 255u) << 23};
 }
 
-group_scale by_log2f(const convention& how, scale_kind kind, format to,
-                     std::uint32_t amax) {
-  amax = floored(how, amax);
-  if (kind != scale_kind::pow2 || !is_pow2(kind, amax)) {
-    return make_scale(how, kind, to, amax);
+group_scale by_log2f(const quantizer& q, std::uint32_t amax) {
+  amax = floored(q, amax);
+  if (q.scale != scale_kind::pow2 || !has_pow2(q, amax)) {
+    return make_scale(q, amax);
   }
-  const float ratio = bit_cast<float>(amax) / bit_cast<float>(max_as_fp32(to));
+  const float ratio =
+      bit_cast<float>(amax) / bit_cast<float>(max_as_fp32(q.to));
   const float e = std::ceil(std::log2(ratio));
   const int kept = e < -127 ? -127 : e > 127 ? 127 : static_cast<int>(e);
   return {pow2_as_fp32(kept), pow2_as_fp32(-kept)};
 }
 
-group_scale always_up(const convention& how, scale_kind kind, format to,
-                      std::uint32_t amax) {
+group_scale always_up(const quantizer& q, std::uint32_t amax) {
   // floor(log2) + 1: an exact power of two goes one binade too far.
-  group_scale s = make_scale(how, kind, to, amax);
-  amax = floored(how, amax);
-  if (kind != scale_kind::pow2 || !is_pow2(kind, amax)) return s;
-  if (how.unit_scale && amax == 0) return s;
-  const int e = pow2_exponent(amax, to, scale_kind::pow2_down) + 1;
+  const group_scale s = make_scale(q, amax);
+  amax = floored(q, amax);
+  if (q.scale != scale_kind::pow2 || !has_pow2(q, amax)) return s;
+  const int e = pow2_exponent(amax, q.to, scale_kind::pow2_down) + 1;
   const int kept = e > 127 ? 127 : e;
   return {pow2_as_fp32(kept), pow2_as_fp32(-kept)};
 }
 
-group_scale normal_pow2(const convention& how, scale_kind kind, format to,
-                        std::uint32_t amax) {
-  const group_scale s = make_scale(how, kind, to, amax);
+group_scale normal_pow2(const quantizer& q, std::uint32_t amax) {
+  const group_scale s = make_scale(q, amax);
   const bool lowest =
-      is_pow2(kind, floored(how, amax)) && s.scale == pow2_as_fp32(-127);
+      has_pow2(q, floored(q, amax)) && s.scale == pow2_as_fp32(-127);
   return lowest ? group_scale{pow2_as_fp32(-126), pow2_as_fp32(126)} : s;
 }
 
-group_scale nearest_exponent(const convention& how, scale_kind kind, format to,
-                             std::uint32_t amax) {
+group_scale nearest_exponent(const quantizer& q, std::uint32_t amax) {
   // Compares the ratio with 1.5, not with the square root of 2.
-  amax = floored(how, amax);
-  const group_scale down = make_scale(how, scale_kind::pow2_down, to, amax);
-  if (kind != scale_kind::pow2_nearest || !is_pow2(kind, amax)) {
-    return make_scale(how, kind, to, amax);
+  amax = floored(q, amax);
+  if (q.scale != scale_kind::pow2_nearest || !has_pow2(q, amax)) {
+    return make_scale(q, amax);
   }
+  const group_scale down = scale_by(q, scale_kind::pow2_down, amax);
   const std::uint32_t ratio =
-      fl_divide(fl_divide(amax, max_as_fp32(to)), down.scale);
-  return ratio < 0x3fc00000 ? down
-                            : make_scale(how, scale_kind::pow2, to, amax);
+      fl_divide(fl_divide(amax, max_as_fp32(q.to)), down.scale);
+  return ratio < 0x3fc00000 ? down : scale_by(q, scale_kind::pow2, amax);
 }
 
-group_scale no_floor(const convention& how, scale_kind kind, format to,
-                     std::uint32_t amax) {
-  convention bare = how;
-  bare.amax_floor = 0;
-  return make_scale(bare, kind, to, amax);
+group_scale no_floor(const quantizer& q, std::uint32_t amax) {
+  quantizer bare = q;
+  bare.how.amax_floor = 0;
+  return make_scale(bare, amax);
 }
 
-group_scale floor_of_scale(const convention& how, scale_kind kind, format to,
-                           std::uint32_t amax) {
-  convention bare = how;
-  bare.amax_floor = 0;
-  group_scale s = make_scale(bare, kind, to, amax);
-  if (s.scale < how.amax_floor) s.scale = how.amax_floor;
+group_scale floor_of_scale(const quantizer& q, std::uint32_t amax) {
+  group_scale s = no_floor(q, amax);
+  if (s.scale < q.how.amax_floor) s.scale = q.how.amax_floor;
   return s;
 }
 
-group_scale flushed_scale(const convention& how, scale_kind kind, format to,
-                          std::uint32_t amax) {
-  group_scale s = make_scale(how, kind, to, amax);
+group_scale flushed_scale(const quantizer& q, std::uint32_t amax) {
+  group_scale s = make_scale(q, amax);
   if (s.scale < 0x00800000) s.scale = 0;
   if (s.inverse < 0x00800000) s.inverse = 0;
   return s;
 }
 
 template <scale_rule Rule, scale_rule Instead>
-group_scale other_rule(const convention& how, scale_kind kind, format to,
-                       std::uint32_t amax) {
-  convention other = how;
-  if (how.scale == Rule) other.scale = Instead;
-  return make_scale(other, kind, to, amax);
+group_scale other_rule(const quantizer& q, std::uint32_t amax) {
+  quantizer other = q;
+  if (q.how.scale == Rule) other.how.scale = Instead;
+  return make_scale(other, amax);
 }
 
-group_scale inverse_of_scale(const convention& how, scale_kind kind, format to,
-                             std::uint32_t amax) {
-  group_scale s = make_scale(how, kind, to, amax);
+group_scale inverse_of_scale(const quantizer& q, std::uint32_t amax) {
+  group_scale s = make_scale(q, amax);
   s.inverse = fl_divide(fp32_one, s.scale);
   return s;
 }
 
-group_scale infinite_inverse(const convention& how, scale_kind kind, format to,
-                             std::uint32_t amax) {
-  group_scale s = make_scale(how, kind, to, amax);
-  if (s.inverse == fp32_max && kind == scale_kind::float32) {
+group_scale infinite_inverse(const quantizer& q, std::uint32_t amax) {
+  const group_scale s = make_scale(q, amax);
+  if (s.inverse == max_as_fp32(q.from) && q.scale == scale_kind::float32) {
     return {0, fp32_infinity};
   }
   return s;
 }
 
-group_scale always_448(const convention& how, scale_kind kind, format to,
-                       std::uint32_t amax) {
-  return make_scale(how, kind, to == e5m6 ? e5m2 : to, amax);
+group_scale inverse_up_to_fp32(const quantizer& q, std::uint32_t amax) {
+  quantizer other = q;
+  other.from = fp32;
+  return make_scale(other, amax);
+}
+
+group_scale always_448(const quantizer& q, std::uint32_t amax) {
+  quantizer other = q;
+  if (q.to == e5m6) other.to = e5m2;
+  return make_scale(other, amax);
 }
 
 template <amax_rule Rule, amax_rule Instead>
@@ -170,8 +178,11 @@ std::uint32_t signed_amax(const quantizer& q, codes_in group) {
 
 mutant_list scale_mutants() {
   return {
-      scale_mutant<zero_tile>("zero_tile",
-                              "as if a zero tile had scale 0: 0 / 0 is NaN"),
+      scale_mutant<other_edges<no_unit_of_zero>>(
+          "zero_tile", "as if a zero tile had scale 0: 0 / 0 is NaN"),
+      scale_mutant<other_edges<all_or_none>>(
+          "edges_in_one",
+          "as if scale 1 for amax 0 meant scale 1 for Inf and a finite q, too"),
       scale_mutant<infinite_amax>(
           "pow2_of_infinity",
           "as if the exponent of an infinite amax ran into "
@@ -204,7 +215,10 @@ mutant_list scale_mutants() {
       scale_mutant<inverse_of_scale>("inverse_of_scale",
                                      "as if q were fl(1 / s)"),
       scale_mutant<infinite_inverse>("infinite_inverse",
-                                     "as if q = Inf were not FLT_MAX"),
+                                     "as if q = Inf stayed so"),
+      scale_mutant<inverse_up_to_fp32>(
+          "inverse_up_to_fp32",
+          "as if q = Inf were FLT_MAX whatever the input format"),
       scale_mutant<always_448>("maximum_of_another_format",
                                "as if E5M6 ended where E5M2 does"),
       amax_mutant<other_amax<amax_rule::finite_only, amax_rule::skip_nan>>(

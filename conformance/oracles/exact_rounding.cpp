@@ -105,7 +105,7 @@ bool goes_outward(const placed& x, bool negative, rounder r) {
   return ((std::uint64_t{x.fraction} + r.random) >> 32) != 0;
 }
 
-/// C5.
+/// C5: a code that is NaN.
 std::uint64_t nan_of(format f, bool negative, policy p) {
   const layout l = layout_of(f);
   const std::uint64_t sign = negative && p.nan_sign ? l.sign_mask : 0;
@@ -126,6 +126,16 @@ std::uint64_t nan_of(format f, bool negative, policy p) {
       break;
   }
   return l.largest;
+}
+
+/// C5 and C11: what NaN becomes.
+std::uint64_t from_nan(format f, bool negative, policy p) {
+  const layout l = layout_of(f);
+  if (p.payload == nan_payload::largest) return l.largest;
+  if (p.payload == nan_payload::lowest) {
+    return f.kind == specials::scale ? 0 : l.sign_mask + l.largest;
+  }
+  return nan_of(f, negative, p);
 }
 
 /// The second sentence of C3: what is not saturated.
@@ -151,7 +161,7 @@ std::uint64_t beyond_range(format f, bool negative) {
 
 std::uint64_t finish(format f, const placed& x, rounder r, policy p) {
   const layout l = layout_of(f);
-  if (x.what == value_class::nan) return nan_of(f, x.negative, p);
+  if (x.what == value_class::nan) return from_nan(f, x.negative, p);
   bool negative = x.negative;
   if (f.kind == specials::scale) {  // C7
     if (x.zero) return 0;

@@ -38,6 +38,18 @@ std::uint64_t nan_of(format f, bool negative, policy p) {
   return largest_code(f);
 }
 
+/// What becomes of NaN, which may be a number.
+std::uint64_t from_nan(format f, bool negative, policy p) {
+  switch (p.payload) {
+    case nan_payload::largest:
+      return largest_code(f);
+    case nan_payload::lowest:
+      return f.kind == specials::scale ? 0 : sign_bit(f) + largest_code(f);
+    default:
+      return nan_of(f, negative, p);
+  }
+}
+
 /// What stands for an infinite result (C3's "otherwise").
 std::uint64_t infinite_of(format f, bool negative, policy p) {
   const std::uint64_t sign = negative ? sign_bit(f) : 0;
@@ -121,7 +133,7 @@ double code_value(format f, std::uint64_t code) {
 
 std::uint64_t nearest_code(format f, double x, double scale, policy p) {
   const bool negative = std::signbit(x);
-  if (std::isnan(x)) return nan_of(f, negative, p);
+  if (std::isnan(x)) return from_nan(f, negative, p);
   if (f.kind == specials::scale && x < 0 && !p.scale_magnitude) {
     return nan_of(f, negative, p);
   }

@@ -68,22 +68,27 @@ int pow2_exponent(double a, double max, scale_kind kind) {
   return e < -127 ? -127 : e > 127 ? 127 : e;
 }
 
-group_scale make_scale(const convention& how, scale_kind kind, format to,
-                       std::uint32_t amax_bits) {
+group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
+  const convention& how = q.how;
   float amax = to_float(amax_bits);
   const float floor = to_float(how.amax_floor);
   if (amax < floor) amax = floor;
-  if (how.unit_scale && (amax == 0 || amax == infinity)) {
+  if (amax == 0 && how.edges.unit_of_zero) return {0x3f800000, 0x3f800000};
+  if (amax == infinity && how.edges.unit_of_infinity) {
     return {0x3f800000, 0x3f800000};
   }
-  const auto max = static_cast<float>(magnitude_value(to, largest_code(to)));
-  if (kind != scale_kind::float32 && amax > 0 && amax < infinity) {
+  const auto largest = [](format f) {
+    return static_cast<float>(magnitude_value(f, largest_code(f)));
+  };
+  const float max = largest(q.to);
+  if (q.scale != scale_kind::float32 && amax > 0 && amax < infinity) {
     const int e = pow2_exponent(static_cast<double>(amax),
-                                static_cast<double>(max), kind);
+                                static_cast<double>(max), q.scale);
     return {to_bits(std::ldexp(1.0f, e)), to_bits(std::ldexp(1.0f, -e))};
   }
-  float q = fl(max / amax);
-  if (how.unit_scale && q == infinity) q = to_float(0x7f7fffff);
+  float inverse = fl(max / amax);
+  if (inverse == infinity && how.edges.finite_inverse)
+    inverse = largest(q.from);
   float s = 0;
   switch (how.scale) {
     case scale_rule::quotient:
@@ -93,11 +98,11 @@ group_scale make_scale(const convention& how, scale_kind kind, format to,
       s = fl(amax * fl(1.0f / max));
       break;
     case scale_rule::reciprocal_inverse:
-      s = fl(1.0f / q);
+      s = fl(1.0f / inverse);
       break;
   }
-  if (how.unit_scale && s == 0) s = to_float(1);
-  return {to_bits(s), to_bits(q)};
+  if (s == 0 && how.edges.positive) s = to_float(1);
+  return {to_bits(s), to_bits(inverse)};
 }
 
 std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
@@ -149,7 +154,7 @@ quantized quantize(const quantizer& q, const grid& x) {
   }
   std::vector<group_scale> scales;
   for (std::size_t g = 0; g < amax.words.size(); ++g) {
-    scales.push_back(oracle::make_scale(q.how, q.scale, q.to, amax.words[g]));
+    scales.push_back(oracle::make_scale(q, amax.words[g]));
     out.scales.words[g] = scales.back().scale;
   }
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {

@@ -21,9 +21,8 @@ std::uint32_t to_bits(float x);
 /// within -127..127.
 int pow2_exponent(double a, double max, scale_kind kind);
 
-/// Q3, Q4, Q5. `amax` is FP32 bits, not negative.
-group_scale make_scale(const convention& how, scale_kind kind, format to,
-                       std::uint32_t amax);
+/// Q3, Q4, Q5, Q12. `amax` is FP32 bits, not negative.
+group_scale make_scale(const quantizer& q, std::uint32_t amax);
 
 /// Q6: the code of an element.
 std::uint32_t quantize_element(const quantizer& q, group_scale s, float x);

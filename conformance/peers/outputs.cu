@@ -6,9 +6,9 @@ namespace zeroulp::conformance::peers {
 namespace {
 
 template <class Code>
-__global__ void compare(const Code* d, std::ptrdiff_t stride,
-                        const std::uint32_t* want, std::ptrdiff_t m,
-                        std::ptrdiff_t n, output_tally* tally) {
+__global__ void compare(const Code* d, std::ptrdiff_t stride, const Code* want,
+                        std::ptrdiff_t m, std::ptrdiff_t n,
+                        output_tally* tally) {
   output_tally seen{};
   const std::ptrdiff_t step = std::ptrdiff_t{gridDim.x} * blockDim.x;
   std::ptrdiff_t i = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -27,18 +27,16 @@ __global__ void compare(const Code* d, std::ptrdiff_t stride,
 }  // namespace
 
 int compare_outputs(const void* d, int bytes, std::ptrdiff_t stride,
-                    const std::uint32_t* want, std::ptrdiff_t m,
-                    std::ptrdiff_t n, output_tally* tally,
-                    CUstream_st* stream) {
+                    const void* want, std::ptrdiff_t m, std::ptrdiff_t n,
+                    output_tally* tally, CUstream_st* stream) {
   if (m == 0 || n == 0) return cudaSuccess;
   constexpr unsigned blocks = 132 * 16, threads = 256;
-  if (bytes == 2) {
-    compare<<<blocks, threads, 0, stream>>>(
-        static_cast<const std::uint16_t*>(d), stride, want, m, n, tally);
-  } else {
-    compare<<<blocks, threads, 0, stream>>>(
-        static_cast<const std::uint32_t*>(d), stride, want, m, n, tally);
-  }
+  const auto compare_as = [&]<class Code>(Code) {
+    compare<<<blocks, threads, 0, stream>>>(static_cast<const Code*>(d), stride,
+                                            static_cast<const Code*>(want), m,
+                                            n, tally);
+  };
+  bytes == 2 ? compare_as(std::uint16_t{}) : compare_as(std::uint32_t{});
   return cudaGetLastError();
 }
 

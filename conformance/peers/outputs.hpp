@@ -21,11 +21,11 @@ struct output_tally {
 };
 
 /// Adds to *tally, in device memory, which elements of d (m x n, `bytes` 2 or 4
-/// each, row i at d + i * stride elements) differ from the words of `want`, as
-/// cuda::emulate_gemm stores them, without gaps. Returns a cudaError_t.
+/// each, row i at d + i * stride elements) differ from those of `want`, without
+/// gaps. Returns a cudaError_t.
 int compare_outputs(const void* d, int bytes, std::ptrdiff_t stride,
-                    const std::uint32_t* want, std::ptrdiff_t m,
-                    std::ptrdiff_t n, output_tally* tally, CUstream_st* stream);
+                    const void* want, std::ptrdiff_t m, std::ptrdiff_t n,
+                    output_tally* tally, CUstream_st* stream);
 
 }  // namespace zeroulp::conformance::peers
 

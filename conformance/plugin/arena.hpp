@@ -46,8 +46,10 @@ class arena {
   [[noreturn]] void accuse(std::ptrdiff_t at,
                            const std::string& did = "wrote") const;
   /// After both: moves the results to the arguments. Throws call_failure if
-  /// they differ.
+  /// they differ; the arguments are as they were then.
   void finish();
+  /// The words of every output that a pass left.
+  std::vector<std::vector<std::uint32_t>> results(int pass) const;
 
  private:
   struct place {
@@ -62,6 +64,8 @@ class arena {
 
   template <class Use>
   void for_each(const place& p, Use use) const;
+  /// Throws unless the n-th matrix is the same after both passes.
+  void check_results(std::size_t n) const;
   const argument& argument_of(const place& p) const {
     return arguments_[p.spec];
   }

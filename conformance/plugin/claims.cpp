@@ -22,19 +22,22 @@ struct alias {
 struct kind_info {
   fuzz::target what;
   std::vector<alias> settings;  ///< none: all of the target's, by its names
+  std::vector<const char*> outputs;
 };
 
 /// By kind.
 const kind_info& info_of(kind k) {
   using enum fuzz::target;
   static const std::vector<kind_info> all = {
-      {quantize, {}},
-      {quantize, {}},
-      {retile, {}},
-      {gemm, {}},
-      {swiglu, {{"from", "from"}, {"to", "value"}}},
-      {adamw, {{"gradient", "from"}, {"moment", "to"}, {"rounding", "round"}}},
-      {combine, {{"rule", "sum"}}}};
+      {quantize, {}, {"scales", "codes"}},
+      {quantize, {}, {"values"}},
+      {retile, {}, {"scales", "codes"}},
+      {gemm, {}, {"d"}},
+      {swiglu, {{"from", "from"}, {"to", "value"}}, {"h"}},
+      {adamw,
+       {{"gradient", "from"}, {"moment", "to"}, {"rounding", "round"}},
+       {"m", "v", "w", "copy"}},
+      {combine, {{"rule", "sum"}}, {"sums"}}};
   return all[static_cast<std::size_t>(k)];
 }
 
@@ -128,6 +131,8 @@ std::string claim::text() const {
 }
 
 fuzz::target target_of(kind k) { return info_of(k).what; }
+
+std::span<const char* const> outputs_of(kind k) { return info_of(k).outputs; }
 
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple) {

@@ -34,12 +34,83 @@ kind kind_called(const std::string& file, std::string_view name) {
          fmt::format("it claims the operation '{}', which is none", name));
 }
 
+constexpr int refused = 1;  // ZEROULP_PLUGIN_REFUSED
+
+fuzz::request_size size_of(const request& r) {
+  fuzz::request_size most;
+  for (const argument& x : r.matrices) {
+    const auto& [rows, cols] = std::pair(x.words.rows, x.words.cols);
+    most.elements = std::max(most.elements, rows * cols);
+    most.rows = std::max(most.rows, rows);
+    most.cols = std::max(most.cols, cols);
+  }
+  return most;
+}
+
+std::string line_of(const operation_spec& spec, const request& r,
+                    const arena& matrices) {
+  std::string line = fmt::format("call {}", spec.name);
+  for (std::size_t i = 0; i < spec.fields.size(); ++i) {
+    if (r.fields[i].empty()) continue;
+    line += fmt::format(" {}={}", spec.fields[i].name, to_word(r.fields[i]));
+  }
+  return line + " " + matrices.words();
+}
+
+/// The same request of zeros.
+request zeroed(const operation_spec& spec, request r) {
+  for (std::size_t i = 0; i < r.matrices.size(); ++i) {
+    auto& words = r.matrices[i].words.words;
+    if (spec.matrices[i].as != role::output) {
+      std::fill(words.begin(), words.end(), 0);
+    }
+  }
+  return r;
+}
+
+/// A request on its way: what is sent, and its matrices.
+struct exchange {
+  worker& w;
+  arena matrices;
+  std::string line;
+
+  /// One call, with what is filled for `pass`. Returns DONE or REFUSED. Throws
+  /// call_failure.
+  int call(int pass) {
+    matrices.fill(pass);
+    const auto [status, stray, at] = w.call(line);
+    if (!stray.empty()) matrices.accuse(at, stray);
+    if (status == refused) return refused;
+    if (status != 0) {
+      throw call_failure(fault::failed, fmt::format("returned {}", status));
+    }
+    matrices.take(pass);
+    return status;
+  }
+};
+
+/// Whether each call brings what the call before it asked for. Two requests,
+/// other numbers in the same shapes, are made in turn.
+bool answers_late(exchange& x, exchange& y) try {
+  for (exchange* e : {&y, &x}) {
+    if (e->call(0) == refused || e->call(1) == refused) return false;
+  }
+  const auto of_y = x.matrices.results(0);
+  const auto of_x = x.matrices.results(1);
+  if (y.call(0) == refused || y.call(1) == refused) return false;
+  return of_y != of_x && y.matrices.results(0) == of_x &&
+         y.matrices.results(1) == of_y;
+} catch (const call_failure&) {
+  return false;
+}
+
 }  // namespace
 
-plugin_code::plugin_code(command_line command, double limit)
-    : command_(std::move(command)), limit_(limit) {
-  auto first = std::make_unique<worker>(command_, limit_);
+plugin_code::plugin_code(command_line command, const worker_options& options)
+    : command_(std::move(command)), options_(options) {
+  auto first = std::make_unique<worker>(command_, options_);
   read_claims(first->start());
+  seal_lacks_ = first->seal_lacks();
   idle_.push_back(std::move(first));
 }
 
@@ -78,11 +149,17 @@ bool plugin_code::claims_any(fuzz::target t) const {
                      [t](const claim& c) { return target_of(c.what) == t; });
 }
 
-const claim* plugin_code::claim_of(kind k, const fuzz::settings& s) const {
+const claim* plugin_code::claim_of(kind k, const fuzz::settings& s,
+                                   std::ptrdiff_t rows,
+                                   std::ptrdiff_t cols) const {
+  std::vector<const claim*> mine;
   for (const claim& c : claims_) {
-    if (c.what == k && holds(c, s)) return &c;
+    if (c.what == k && holds(c, s)) mine.push_back(&c);
   }
-  return nullptr;
+  if (mine.empty()) return nullptr;
+  const auto key = static_cast<std::uint64_t>(rows) * 0x10001 +
+                   static_cast<std::uint64_t>(cols);
+  return mine[mix64(key) % mine.size()];
 }
 
 std::unique_ptr<worker> plugin_code::acquire() {
@@ -91,7 +168,7 @@ std::unique_ptr<worker> plugin_code::acquire() {
   std::unique_lock hold(lock_);
   freed_.wait(hold, [&] { return busy_ < (on_device_ ? 1 : cores); });
   ++busy_;
-  if (idle_.empty()) return std::make_unique<worker>(command_, limit_);
+  if (idle_.empty()) return std::make_unique<worker>(command_, options_);
   auto w = std::move(idle_.back());
   idle_.pop_back();
   return w;
@@ -100,12 +177,19 @@ std::unique_ptr<worker> plugin_code::acquire() {
 void plugin_code::release(std::unique_ptr<worker> w) {
   const std::scoped_lock hold(lock_);
   --busy_;
+  if (w->has_hung()) has_hung_ = true;
   idle_.push_back(std::move(w));
   freed_.notify_one();
 }
 
-bool plugin_code::call(kind k, request& r) {
-  const auto& spec = operations()[static_cast<std::size_t>(k)];
+int plugin_code::finish() {
+  const std::scoped_lock hold(lock_);
+  for (const auto& w : idle_) w->ask_to_end();
+  for (const auto& w : idle_) left_ += w->finish();
+  return left_;
+}
+
+bool plugin_code::call(const claim& c, request& r) {
   auto w = acquire();
   // However the call ends, the worker is free again.
   struct release_at_end {
@@ -114,33 +198,38 @@ bool plugin_code::call(kind k, request& r) {
     ~release_at_end() { code.release(std::move(w)); }
   } end{*this, w};
   w->start();
-  arena matrices(w->memory(), memory_bytes, spec, r.matrices, !on_device_);
-  std::string line = fmt::format("call {}", spec.name);
-  for (std::size_t i = 0; i < spec.fields.size(); ++i) {
-    if (r.fields[i].empty()) continue;
-    line += fmt::format(" {}={}", spec.fields[i].name, to_word(r.fields[i]));
-  }
-  line += " " + matrices.words();
   ++calls_;
-  for (const int pass : {0, 1}) {
-    matrices.fill(pass);
-    const auto [status, stray, at] = w->call(line);
-    if (!stray.empty()) matrices.accuse(at, stray);
-    if (status == 1 && pass == 1) {
-      throw call_failure(fault::unsteady,
-                         "refused the request that it had just served");
-    }
-    if (status == 1) {
-      ++refusals_;
-      --calls_;
-      return false;
-    }
-    if (status != 0) {
-      throw call_failure(fault::failed, fmt::format("returned {}", status));
-    }
-    matrices.take(pass);
+  fuzz::request_log::tell({static_cast<std::size_t>(&c - claims_.data()), true,
+                           size_of(r), outputs_of(c.what)});
+  if (make(*w, c, r)) return true;
+  ++refusals_;
+  --calls_;
+  fuzz::request_log::refuse_last();
+  return false;
+}
+
+bool plugin_code::make(worker& w, const claim& c, request& r) {
+  const auto& spec = operations()[static_cast<std::size_t>(c.what)];
+  exchange x{w, {w.memory(), memory_bytes, spec, r.matrices, !on_device_}, {}};
+  x.line = line_of(spec, r, x.matrices);
+  if (x.call(0) == refused) return false;
+  if (x.call(1) == refused) {
+    throw call_failure(fault::unsteady,
+                       "refused the request that it had just served");
   }
-  matrices.finish();
+  try {
+    x.matrices.finish();
+  } catch (const call_failure& failure) {
+    if (failure.kind != fault::unsteady) throw;
+    request other = zeroed(spec, r);
+    exchange y{w,
+               {w.memory(), memory_bytes, spec, other.matrices, !on_device_},
+               x.line};
+    if (!answers_late(x, y)) throw;
+    throw call_failure(fault::unsteady,
+                       fmt::format("answers the outputs of the call before: {}",
+                                   failure.what()));
+  }
   return true;
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "conformance/checks/implementation.hpp"
 #include "conformance/plugin/arena.hpp"
 #include "conformance/plugin/worker.hpp"
+#include "fuzz/answers.hpp"
 #include "fuzz/problem.hpp"
 
 namespace zeroulp::conformance::plugin {
@@ -52,6 +54,9 @@ struct claim {
 /// The target of the case engine whose cases have this operation.
 fuzz::target target_of(kind k);
 
+/// The outputs of its cases that this operation makes, by name.
+std::span<const char* const> outputs_of(kind k);
+
 /// Reads a claim. Throws input_error.
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple);
@@ -71,22 +76,34 @@ struct request {
 class plugin_code {
  public:
   /// Starts it and reads its claims. Throws input_error.
-  plugin_code(command_line command, double limit);
+  plugin_code(command_line command, const worker_options& options);
 
   const std::string& name() const { return name_; }
+  const std::string& file() const { return command_.file(); }
+  bool is_trusted() const { return options_.trusted; }
   bool on_device() const { return on_device_; }
   const std::vector<claim>& claims() const { return claims_; }
   bool claims_any(fuzz::target t) const;
 
-  /// The claim under which a request comes, if there is one.
-  const claim* claim_of(kind k, const fuzz::settings& s) const;
+  /// The claim under which a request for so many rows and columns comes, if
+  /// there is one. Of several it is a function of these, so that each is asked.
+  const claim* claim_of(kind k, const fuzz::settings& s, std::ptrdiff_t rows,
+                        std::ptrdiff_t cols) const;
 
-  /// Makes the request twice; results come back in its matrices. Returns false
-  /// if the plug-in refuses it. Throws call_failure.
-  bool call(kind k, request& r);
+  /// Makes the request of a claim twice; results come back in its matrices.
+  /// Returns false if the plug-in refuses it. Tells fuzz::request_log. Throws
+  /// call_failure.
+  bool call(const claim& c, request& r);
 
   std::uint64_t calls() const { return calls_; }  ///< but refusals
   std::uint64_t refusals() const { return refusals_; }
+
+  /// A call of it took longer than it may: nobody should wait for the next.
+  bool has_hung() const { return has_hung_; }
+  /// What its seal lacks here; empty: nothing.
+  const std::string& seal_lacks() const { return seal_lacks_; }
+  /// Ends its processes; returns how many others they left behind, all in all.
+  int finish();
 
   /// From now on claim number `i` is held to a convention or recipe; what the
   /// plug-in is told stays the same.
@@ -96,13 +113,15 @@ class plugin_code {
   void keep_to_claims(fuzz::target t, fuzz::settings& s) const;
 
  private:
+  /// As `call`, with a worker.
+  bool make(worker& w, const claim& c, request& r);
   /// A worker that nobody else uses.
   std::unique_ptr<worker> acquire();
   void release(std::unique_ptr<worker> w);
   void read_claims(const std::vector<std::string>& lines);
 
   command_line command_;
-  double limit_;
+  worker_options options_;
   std::string name_;
   bool on_device_ = false;
   std::vector<claim> claims_;
@@ -112,6 +131,9 @@ class plugin_code {
   int busy_ = 0;
   std::atomic<std::uint64_t> calls_ = 0;
   std::atomic<std::uint64_t> refusals_ = 0;
+  std::atomic<bool> has_hung_ = false;
+  std::string seal_lacks_;
+  int left_ = 0;
 };
 
 /// The plug-in as an implementation, one at a time: this is the one from now

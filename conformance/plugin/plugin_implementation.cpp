@@ -9,16 +9,9 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-bool same(const convention& x, const convention& y) {
-  return x.amax_floor == y.amax_floor && x.scale == y.scale &&
-         x.element == y.element && x.amax == y.amax &&
-         x.unit_scale == y.unit_scale && x.bf16_amax == y.bf16_amax &&
-         x.power_of_two == y.power_of_two && x.conversion == y.conversion;
-}
-
 named_convention named(const convention& how) {
   for (const auto& n : named_conventions) {
-    if (same(n.value, how)) return n;
+    if (n.value == how) return n;
   }
   return {"?", how, ""};
 }
@@ -28,7 +21,7 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
   fuzz::settings s;
   s.from = q.from, s.to = q.to, s.how = named(q.how), s.scale = q.scale;
   s.group = q.group;
-  const claim* const c = active().claim_of(kind::quantize, s);
+  const claim* const c = active().claim_of(kind::quantize, s, x.rows, x.cols);
   if (c == nullptr || x.rows == 0 || x.cols == 0) {
     return core().quantize(q, x, codes, scales);
   }
@@ -40,7 +33,7 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
        whole(q.group.rows), whole(q.group.cols)},
       {input(*c, x, m, n, bytes_of(q.from)), output(m, n, bytes_of(q.to), how),
        output(groups(m, q.group.rows), groups(n, q.group.cols), 4, how)}};
-  if (!active().call(kind::quantize, r)) {
+  if (!active().call(*c, r)) {
     return core().quantize(q, x, codes, scales);
   }
   store(r.matrices[1], codes);
@@ -53,7 +46,8 @@ void dequantize(format f, group_shape group, codes_in codes, codes_in scales,
   s.to = f, s.group = group;
   // A claim's `from` says what its FP32 numbers came from: any.
   s.from = fp32;
-  const claim* const c = active().claim_of(kind::dequantize, s);
+  const claim* const c =
+      active().claim_of(kind::dequantize, s, out.rows, out.cols);
   if (c == nullptr || codes.rows == 0 || codes.cols == 0) {
     return core().dequantize(f, group, codes, scales, out);
   }
@@ -64,7 +58,7 @@ void dequantize(format f, group_shape group, codes_in codes, codes_in scales,
              input(*c, scales, groups(m, group.rows), groups(n, group.cols), 4,
                    fp32_one),
              output(m, n, 4, place_of(*c, out))}};
-  if (!active().call(kind::dequantize, r)) {
+  if (!active().call(*c, r)) {
     return core().dequantize(f, group, codes, scales, out);
   }
   store(r.matrices[2], out);
@@ -75,7 +69,7 @@ void retile(const retiling& t, codes_in codes, codes_in scales, codes_out out,
   fuzz::settings s;
   s.from = t.from, s.to = t.to, s.scale = t.scale, s.tile = t.tile;
   s.rule = t.rule;
-  const claim* const c = active().claim_of(kind::retile, s);
+  const claim* const c = active().claim_of(kind::retile, s, out.rows, out.cols);
   if (c == nullptr || codes.rows == 0 || codes.cols == 0) {
     return core().retile(t, codes, scales, out, out_scales);
   }
@@ -88,7 +82,7 @@ void retile(const retiling& t, codes_in codes, codes_in scales, codes_out out,
              input(*c, scales, m, groups(n, t.tile), 4, fp32_one),
              output(n, m, bytes_of(t.to), how),
              output(n, groups(m, t.tile), 4, how)}};
-  if (!active().call(kind::retile, r)) {
+  if (!active().call(*c, r)) {
     return core().retile(t, codes, scales, out, out_scales);
   }
   store(r.matrices[2], out);
@@ -100,7 +94,7 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
   fuzz::settings s;
   s.unit = {a.f, b.f, r.acc};
   s.gemm = r;
-  const claim* const mine = active().claim_of(kind::gemm, s);
+  const claim* const mine = active().claim_of(kind::gemm, s, d.rows, d.cols);
   const auto k = a.codes.cols;
   if (mine == nullptr || d.rows == 0 || d.cols == 0 || k == 0) {
     return core().gemm(r, a, b, c, d);
@@ -122,7 +116,7 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
        input(*mine, b.codes, n, depth, bytes_of(b.f)), scales(a.scales, r.a, m),
        scales(b.scales, r.b, n), adds ? input(*mine, c, m, n, 4) : argument{},
        output(m, n, bytes_of(r.output), place_of(*mine, d))}};
-  if (!active().call(kind::gemm, q)) return core().gemm(r, a, b, c, d);
+  if (!active().call(*mine, q)) return core().gemm(r, a, b, c, d);
   store(q.matrices[5], d);
 }
 

@@ -14,7 +14,7 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   core().swiglu_forward(layer, g, u, h, h_out, g_cache, u_cache);
   fuzz::settings s;
   s.from = layer.cache.from, s.value = layer.out.from;
-  const claim* const c = active().claim_of(kind::swiglu, s);
+  const claim* const c = active().claim_of(kind::swiglu, s, g.rows, g.cols);
   if (c == nullptr || h.data == nullptr || g.rows == 0 || g.cols == 0) return;
   const auto m = up(g.rows, c->multiple[0]);
   const auto n = up(g.cols, c->multiple[1]);
@@ -22,7 +22,7 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   request r{{name_of(s.from), name_of(s.value)},
             {input(*c, g, m, n, bytes), input(*c, u, m, n, bytes),
              output(m, n, bytes_of(s.value), place_of(*c, h))}};
-  if (active().call(kind::swiglu, r)) store(r.matrices[2], h);
+  if (active().call(*c, r)) store(r.matrices[2], h);
 }
 
 /// Returns false if it is not the plug-in's.
@@ -30,7 +30,7 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                codes_out w, codes_out copy) {
   fuzz::settings s;
   s.from = step.gradient, s.to = step.moment, s.round = {step.mode, 0};
-  const claim* const c = active().claim_of(kind::adamw, s);
+  const claim* const c = active().claim_of(kind::adamw, s, g.rows, g.cols);
   if (c == nullptr || g.rows == 0 || g.cols == 0) return false;
   const auto rows = up(g.rows, c->multiple[0]);
   const auto cols = up(g.cols, c->multiple[1]);
@@ -50,7 +50,7 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
              input(*c, w, rows, cols, 4),
              copy.data == nullptr ? argument{}
                                   : output(rows, cols, 2, place_of(*c, copy))}};
-  if (!active().call(kind::adamw, r)) return false;
+  if (!active().call(*c, r)) return false;
   store(r.matrices[1], m);
   store(r.matrices[2], v);
   store(r.matrices[3], w);
@@ -77,7 +77,8 @@ bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
                  codes_in weights, codes_out out) {
   fuzz::settings s;
   s.sum = rule;
-  const claim* const c = active().claim_of(kind::combine, s);
+  const claim* const c =
+      active().claim_of(kind::combine, s, out.rows, out.cols);
   if (c == nullptr || out.rows == 0 || out.cols == 0 || slots.cols == 0 ||
       x.rows == 0) {
     return false;
@@ -97,7 +98,7 @@ bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
              weights.data == nullptr ? argument{}
                                      : input(*c, weights, m, slots.cols, 4),
              output(m, n, 2, place_of(*c, out))}};
-  if (!active().call(kind::combine, r)) return false;
+  if (!active().call(*c, r)) return false;
   store(r.matrices[3], out);
   return true;
 }

@@ -8,6 +8,11 @@
 //   zeroulp  call OPERATION FIELD=VALUE... MATRIX=OFFSET:ROWS:COLS:...
 //   worker   done STATUS                           or: bad TEXT
 //            stray HOW OFFSET                      its end
+//            changed TEXT                          its end
+//
+// `changed` says how a call left the process otherwise than it found it. At
+// the end of its lines a worker ends by itself. What starts it and sees to its
+// end speaks over a socket of its own: keeper.hpp.
 //
 // Of a `device` there is one process at a time. A matrix is OFFSET:ROWS:COLS:
 // ROW_STRIDE:COL_STRIDE:BYTES; `bytes=N` comes before the matrices: what of the
@@ -15,9 +20,9 @@
 // are left out. In words, what is no letter, digit or one of "-._:=,/" is %XX.
 //
 // On the host, pages that lie more than guard_bytes away from each matrix are
-// to be touched by nobody during a call: a worker takes them away, and says
-// `stray` if it can tell: HOW is wrote, read or reached, OFFSET where (before
-// the shared memory: below 0).
+// to be touched by nobody during a call, and none of them after it: a worker
+// takes them away, and says `stray` if it can tell: HOW is wrote, read or
+// reached, OFFSET where (before the shared memory: below 0).
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROTOCOL_HPP_
@@ -34,6 +39,8 @@ inline constexpr int protocol_version = 1;
 /// Where a worker finds them.
 inline constexpr int socket_fd = 3;
 inline constexpr int memory_fd = 4;
+/// Where its keeper finds the socket to zeroulp.
+inline constexpr int control_fd = 5;
 
 /// Addresses alone; pages are taken when they are written.
 inline constexpr std::size_t memory_bytes = std::size_t{1} << 29;

@@ -7,25 +7,21 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "conformance/checks/call_failure.hpp"
+#include "conformance/plugin/kept_process.hpp"
 #include "conformance/plugin/protocol.hpp"
 
 namespace zeroulp::conformance::plugin {
 
-/// How a worker is started: `zeroulp plugin-worker LIB`, or Python.
-struct command_line {
-  /// A program and its arguments; the last is the plug-in's file.
-  std::vector<std::string> words;
-  /// NAME=VALUE, besides this process's own.
-  std::vector<std::string> variables;
-  /// What its user may have left out if it ends at once, as if all were well.
-  std::string hint;
-
-  const std::string& file() const { return words.back(); }
+struct worker_options {
+  double limit = 10;        ///< seconds that a call may take
+  double load_limit = 120;  ///< and loading: CUDA, Python
+  bool trusted = false;     ///< not sealed (seal.hpp)
 };
 
 /// What a call came to.
@@ -39,8 +35,8 @@ struct call_end {
 
 class worker {
  public:
-  /// `limit`: seconds that a call may take. Throws input_error.
-  worker(command_line command, double limit);
+  /// Throws input_error.
+  worker(command_line command, const worker_options& options);
   worker(const worker&) = delete;
   worker& operator=(const worker&) = delete;
   ~worker();
@@ -53,20 +49,34 @@ class worker {
   /// Sends a call. Throws call_failure.
   call_end call(const std::string& line);
 
+  /// A call took longer than it may, once.
+  bool has_hung() const { return has_hung_; }
+  /// What its seal lacks, once it was started; empty: nothing.
+  const std::string& seal_lacks() const { return seal_lacks_; }
+
+  /// Asks the process to end by itself.
+  void ask_to_end();
+  /// Waits until it has; returns how many processes it left behind.
+  int finish();
+
  private:
   /// Ends the process and says how it ended; if with status 0, `hint` too.
   call_failure end(bool hung, const std::string& hint = "");
+  /// Throws call_failure if threads go on after a call has returned.
+  void look_at_threads();
   /// The last line that it printed to stderr; may be empty.
   std::string last_words() const;
   off_t output_size() const;
 
   command_line command_;
-  double limit_;
+  worker_options options_;
   int memory_fd_ = -1;
   int output_fd_ = -1;  ///< its stdout and stderr
   unsigned char* memory_ = nullptr;
-  pid_t process_ = 0;
-  std::unique_ptr<line_socket> socket_;
+  std::unique_ptr<kept_process> process_;
+  std::uint64_t calls_ = 0;  ///< of this process
+  bool has_hung_ = false;
+  std::string seal_lacks_;
 };
 
 }  // namespace zeroulp::conformance::plugin

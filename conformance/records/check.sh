@@ -2,16 +2,29 @@
 # Says which records still hold: `fresh NAME`, or `stale NAME: what changed`.
 #
 #   check.sh [RECORD...]    these records; without any, all that stand here
-#   check.sh --hash SET     the hash of each source of a set, as records have it
+#   check.sh --hash SET     the digest of each source of a set, as records have
+#                           it
 #   check.sh --cpp FILE     the same of all sets, as C++ for the program, which
 #                           writes them into the records that it makes
 #
-# A record depends on the sources that its results follow from, comments
-# included; a hash is the first 16 digits of SHA-256. Exit status: 0, stale
-# records or not; 2 for bad requests.
+# A record depends on the tokens of the sources that its results follow from:
+# neither on comments and layout nor on what files are called or include
+# (token_digest.cpp). TOKEN_DIGEST names that program where it is built already.
+# Exit status: 0, stale records or not; 2 for bad requests.
 set -eu
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+digest() {
+  if [ -z "${TOKEN_DIGEST-}" ]; then
+    TOKEN_DIGEST=$scratch/token_digest
+    "${CXX:-g++}" -std=c++20 -O1 -DFMT_HEADER_ONLY -I"$here/../../src" \
+      -o "$TOKEN_DIGEST" "$here/token_digest.cpp" "$here/../../src/sha256.cpp"
+  fi
+  xargs "$TOKEN_DIGEST"
+}
 
 # sources_of SET: their patterns.
 sources_of() {
@@ -29,13 +42,12 @@ sources_of() {
 }
 sets='cpu gpu'
 
-# hashes SET: `hash path` lines, in the order of the paths.
+# hashes SET: `digest path` lines, in the order of the paths.
 hashes() (
   patterns=$(sources_of "$1")
   cd "$here/../.."
   # shellcheck disable=SC2012,SC2086
-  ls -d $patterns 2>/dev/null | sort | xargs sha256sum |
-    sed 's/^\([0-9a-f]\{16\}\)[0-9a-f]* [ *]/\1 /'
+  ls -d $patterns 2>/dev/null | sort | digest
 )
 
 cpp() {
@@ -53,14 +65,17 @@ cpp() {
   echo '}'
 }
 
-# changed RECORD: the paths that were other, absent or are new.
+# changed RECORD: the paths of the digests that are its alone, or new.
 changed() {
   set=$(sed -n 's/^ *"depends_on": "\(.*\)",$/\1/p' "$1")
-  current=$(hashes "$set")
-  {
-    sed -n 's/^ *"\([^"]*\)": "\([0-9a-f]\{16\}\)",\{0,1\}$/\2 \1/p' "$1"
-    echo "$current"
-  } | sort | uniq -u | cut -d ' ' -f 2 | sort -u | tr '\n' ' '
+  [ -s "$scratch/$set" ] || hashes "$set" | sort >"$scratch/$set"
+  sed -n 's/^ *"\([^"]*\)": "\([0-9a-f]\{16\}\)",\{0,1\}$/\2 \1/p' "$1" |
+    sort >"$scratch/record"
+  cut -d ' ' -f 1 "$scratch/$set" >"$scratch/now"
+  cut -d ' ' -f 1 "$scratch/record" >"$scratch/then"
+  comm -3 "$scratch/now" "$scratch/then" | tr -d '\t' >"$scratch/other"
+  cat "$scratch/$set" "$scratch/record" | grep -F -f "$scratch/other" |
+    cut -d ' ' -f 2 | sort -u | tr '\n' ' '
 }
 
 case ${1-} in

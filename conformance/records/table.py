@@ -53,7 +53,7 @@ def cells(checks):
         return ["", ""]
     proved = sum(c["verdict"] == "proved" for c in checks)
     cases = sum(c["cases"] for c in checks)
-    failed = sum(c["failures"] > 0 for c in checks)
+    failed = sum(c["verdict"] in ("FAILED", "VACUOUS") for c in checks)
     text = str(len(checks))
     if proved:
         text += f" ({proved} proved)"

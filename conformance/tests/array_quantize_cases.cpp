@@ -241,7 +241,8 @@ void add_ties(engine_case_list& all) {
               << 23 |
           (rng.next32() & 0x7fffff);
       const auto s =
-          make_scale(zeroulp_convention, scale_kind::float32, to, amax).scale;
+          make_scale({fp32, to, zeroulp_convention, scale_kind::float32}, amax)
+              .scale;
       words x;
       const std::uint64_t step = to.max_code() / 120 + 1;
       for (std::uint64_t code = 0; code < to.max_code(); code += step) {

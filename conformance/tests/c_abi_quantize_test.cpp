@@ -75,11 +75,16 @@ TEST(CAbi, GroupsAndConventionsHaveTheirFields) {
   EXPECT_EQ(c.scale, ZEROULP_SCALE_RECIPROCAL_INVERSE);
   EXPECT_EQ(c.element, ZEROULP_ELEMENT_INVERSE);
   EXPECT_EQ(c.amax, ZEROULP_AMAX_SKIP_NAN);
-  EXPECT_EQ(c.unit_scale, 1);
+  EXPECT_EQ(c.unit_scale, ZEROULP_UNIT_SCALE_OF_ZERO);
   EXPECT_EQ(c.bf16_amax, 1);
   EXPECT_EQ(c.power_of_two, 0);
   EXPECT_EQ(c.conversion.saturate_infinite, 1);
   EXPECT_EQ(c.conversion.nan_payload, ZEROULP_ALL_ONES);
+  ZEROULP_CALLS(zeroulp_convention_from_name("transformer_engine", &c));
+  EXPECT_EQ(c.unit_scale, ZEROULP_UNIT_SCALE);
+  ZEROULP_CALLS(zeroulp_convention_from_name("vllm", &c));
+  EXPECT_EQ(c.unit_scale, 0);
+  EXPECT_EQ(c.conversion.nan_payload, ZEROULP_LOWEST);
 }
 
 TEST(CAbi, AQuantizerTakesTheConventionsKindOfScaleUnlessToldOtherwise) {
@@ -162,8 +167,7 @@ struct quantization {
     ZEROULP_CALLS(zeroulp_make_scales(&c, &past, &to_scales, &to_inverses));
     EXPECT_EQ(scales, expected_scales);
     for (std::size_t i = 0; i < inverses.data.size(); ++i) {
-      EXPECT_EQ(inverses.data[i],
-                make_scale(q.how, q.scale, q.to, amaxes.data[i]).inverse);
+      EXPECT_EQ(inverses.data[i], make_scale(q, amaxes.data[i]).inverse);
     }
     ZEROULP_CALLS(zeroulp_make_scales(&c, &past, &to_scales, nullptr));
     EXPECT_EQ(scales, expected_scales);

@@ -130,7 +130,7 @@ TEST(CAbiErrors, NamesThatAreUnknownAreListed) {
   zeroulp_recipe r;
   EXPECT_EQ(zeroulp_recipe_from_name("", &r), ZEROULP_INVALID_ARGUMENT);
   zeroulp_group g;
-  EXPECT_EQ(zeroulp_group_from_name("0x1", &g), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_EQ(zeroulp_group_from_name("-1x1", &g), ZEROULP_INVALID_ARGUMENT);
   std::int32_t value = -5;
   EXPECT_EQ(zeroulp_value_from_name(ZEROULP_ROUNDINGS, "nearest", &value),
             ZEROULP_INVALID_ARGUMENT);

@@ -64,6 +64,35 @@ TEST(ConformReport, GivesNotesOfThePartsOfACheck) {
   EXPECT_NE(to_html(r).find("core.b: two"), std::string::npos);
 }
 
+TEST(ConformReport, AVacuousCheckIsNoPass) {
+  auto r = example();
+  r.checks.erase(r.checks.begin());
+  EXPECT_TRUE(held(r));
+  r.checks[0].found.vacuous = "9 of 10 requests refused";
+  EXPECT_FALSE(held(r));
+  EXPECT_EQ(verdict_text(r.checks[0]), "VACUOUS, 256 cases");
+  EXPECT_EQ(summary(r), "0 held, 0 failed, 1 skipped, 1 vacuous");
+  EXPECT_EQ(failures(r),
+            std::vector<std::string>{
+                "core.b (F1): VACUOUS: 9 of 10 requests refused; again: "
+                "zeroulp conform --gpu --level 1 --seed 7 --only core.b"});
+  EXPECT_EQ(to_json(r)["vacuous"], 1);
+  EXPECT_EQ(to_json(r)["checks"][0]["verdict"], "VACUOUS");
+  EXPECT_EQ(to_json(r)["checks"][0]["why"], "9 of 10 requests refused");
+  EXPECT_NE(to_junit(r).find("failures=\"1\""), std::string::npos);
+  EXPECT_NE(to_junit(r).find("<failure message=\"VACUOUS: 9 of 10"),
+            std::string::npos);
+}
+
+TEST(ConformReport, NothingHeldIsNoPass) {
+  auto r = example();
+  r.checks = {r.checks[2]};
+  EXPECT_FALSE(held(r));
+  EXPECT_EQ(failures(r),
+            std::vector<std::string>{
+                "VACUOUS: nothing held: all 1 checks are skipped"});
+}
+
 TEST(ConformReport, JunitEscapesWhatXmlCannotHold) {
   const auto text = to_junit(example());
   for (const char* part :
@@ -136,6 +165,13 @@ TEST(RunCheck, FailsWithoutCasesOrWithAnException) {
     return v;
   });
   EXPECT_EQ(skips.failures, 0u);
+  const auto refused = run([](const implementation&, const effort&) {
+    verdict v;
+    v.vacuous = "all is refused";
+    return v;
+  });
+  EXPECT_EQ(refused.failures, 0u);
+  EXPECT_EQ(refused.vacuous, "all is refused");
 }
 
 }  // namespace

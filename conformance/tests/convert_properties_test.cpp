@@ -76,7 +76,9 @@ struct Arbitrary<zeroulp::policy> {
       return zeroulp::policy{*gen::arbitrary<bool>(), *gen::arbitrary<bool>(),
                              *gen::arbitrary<bool>(),
                              *gen::element(zeroulp::nan_payload::quiet,
-                                           zeroulp::nan_payload::all_ones),
+                                           zeroulp::nan_payload::all_ones,
+                                           zeroulp::nan_payload::lowest,
+                                           zeroulp::nan_payload::largest),
                              *gen::arbitrary<bool>()};
     });
   }

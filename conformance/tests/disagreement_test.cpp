@@ -75,16 +75,18 @@ TEST(Disagreement, ExamplesAreWhatTheCoreGives) {
   for (const auto& d : find_disagreements(small(600))) {
     for (const auto& p : d.pairs) {
       // The group is its amax, its special and x.
-      const auto give = [](std::size_t c, const disagreement_example& e,
-                           bool want_scale) -> std::uint64_t {
-        const quantizer z{fp32,
+      const auto give = [&d](std::size_t c, const disagreement_example& e,
+                             bool want_scale) -> std::uint64_t {
+        const quantizer z{d.from,
                           e4m3,
                           named_conventions[c].value,
                           scale_kind::float32,
                           {1, 128}};
-        const std::uint32_t x[] = {e.amax, e.special, e.x};
+        const std::uint64_t x[] = {recode(fp32, e.amax, d.from),
+                                   recode(fp32, e.special, d.from),
+                                   recode(fp32, e.x, d.from)};
         std::uint64_t codes[3];
-        const matrix_view<const std::uint32_t> group(x, 1, 3);
+        const matrix_view<const std::uint64_t> group(x, 1, 3);
         const auto s = quantize_group(z, group, group_amax(z, group),
                                       matrix_view<std::uint64_t>(codes, 1, 3));
         return want_scale ? s : codes[2];

@@ -155,8 +155,7 @@ TEST(IdentifyQuantizer, StoredInversesAndExponentsAreRead) {
                  [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i,
                      std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) {
                    const auto amax = group_amax(tile, in(x).block(i, j, m, n));
-                   e.scales(gi, gj) =
-                       make_scale(tile.how, tile.scale, e4m3, amax).inverse;
+                   e.scales(gi, gj) = make_scale(tile, amax).inverse;
                  });
   a = identify_quantizer(e);
   EXPECT_TRUE(a.exact);
@@ -219,6 +218,16 @@ TEST(IdentifyQuantizer, AWrongScaleIsTheFirstDifferenceOfTheNearest) {
     EXPECT_EQ(a.first_scale->at.expected, right);
     EXPECT_LE(a.first_scale->amax, 0x7f800000u);
   }
+}
+
+TEST(IdentifyQuantizer, AWrongScaleOfBf16IsShownWithItsAmax) {
+  const grid x = directed_matrix(bf16);
+  const quantizer q{bf16, e4m3, vllm_convention, scale_kind::float32, {1, 128}};
+  auto e = quantized(x, q);
+  e.scales(3, 2) ^= 1u;
+  const auto a = identify_quantizer(e);
+  ASSERT_TRUE(a.first_scale);
+  EXPECT_EQ(a.first_scale->amax, group_amax(q, in(x).block(3, 256, 1, 128)));
 }
 
 TEST(IdentifyQuantizer, ZerosDoNotTellTheElementRule) {

@@ -89,6 +89,25 @@ TEST(LossStudy, HasEveryArmInEveryPart) {
   for (const auto& g : r.gaps) EXPECT_GT(g.gradient_l2, 0) << g.arm;
 }
 
+// Arms that differ in what the backward pass stores have one forward pass.
+TEST(LossStudy, SaysWhichLossesAtTheSameStateAreTheSameBits) {
+  std::set<std::pair<std::string, std::string>> same;
+  for (const auto& s : uninterrupted().same_state) {
+    if (!s.same_as.empty()) same.emplace(s.arm, s.same_as);
+  }
+  EXPECT_TRUE(same.count({"hybrid", "full"}));
+  EXPECT_TRUE(same.count({"block_gradients", "full"}));
+  EXPECT_TRUE(same.count({"per_tensor_unpromoted", "per_tensor"}));
+  EXPECT_EQ(same.size(), 4u);
+}
+
+TEST(LossStudy, SaysWhichVerdictCannotFail) {
+  for (const auto& v : uninterrupted().verdicts) {
+    EXPECT_EQ(v.can_fail, v.name != "full_recipe_within_under_stress");
+    EXPECT_EQ(v.can_fail, v.text.find("cannot fail") == std::string::npos);
+  }
+}
+
 TEST(LossStudy, BitsDoNotDependOnThreads) {
   for (const int threads : {1, 3}) {
     loss_options o = smoke();

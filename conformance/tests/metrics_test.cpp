@@ -274,6 +274,26 @@ TEST(UlpHistogram, CountsEveryPairOnce) {
   }
 }
 
+TEST(DifferenceOf, HasAClassIffTheBitsDifferAndADistanceIffNoneIsNan) {
+  for (const code_order& order : {e4m3, e5m2, fnuz, ue8m0}) {
+    for (std::uint64_t a = 0; a < 256; ++a) {
+      for (std::uint64_t b = 0; b < 256; ++b) {
+        const auto d = difference_of(a, b, order);
+        const int nans = is_nan(a, order) + is_nan(b, order);
+        ASSERT_EQ(d.kind.has_value(), a != b);
+        ASSERT_EQ(d.distance.has_value(), nans == 0);
+        if (a == b) continue;
+        const bool zeros = nans == 0 && *d.distance == 0;
+        const auto expected = nans == 1   ? difference_class::nan
+                              : nans == 2 ? difference_class::nan_bits
+                              : zeros     ? difference_class::zero_sign
+                                          : difference_class::values;
+        ASSERT_EQ(*d.kind, expected);
+      }
+    }
+  }
+}
+
 TEST(UlpHistogram, BucketsMeetWithoutGap) {
   EXPECT_EQ(ulp_histogram::first_of(3), 3U);
   EXPECT_EQ(ulp_histogram::last_of(3), 4U);

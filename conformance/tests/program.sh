@@ -114,7 +114,8 @@ is() {
 # Chains of parts, one beside the other, each in a directory of its own. What a
 # part wrote, those behind it in its chain use.
 chains=('convert step tensor gemm measure identify refuse signals'
-  'campaign catalog vectors conform fuzz bench' 'plugin')
+  'campaign catalog vectors conform fuzz bench' plugin hollow
+  'plugin_seal plugin_faults')
 for i in "${!chains[@]}"; do
   (
     work=$work/$i chain=${chains[i]}

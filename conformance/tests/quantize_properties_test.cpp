@@ -209,7 +209,8 @@ RC_GTEST_PROP(QuantizerOracle, CodeEqualsTheRational, ()) {
                         : oracle::to_bits(static_cast<float>(any_finite()));
   RC_PRE(amax < 0x7f800000);
   const float s = oracle::to_float(
-      oracle::make_scale(zeroulp_convention, scale_kind::float32, to, amax)
+      oracle::make_scale({fp32, to, zeroulp_convention, scale_kind::float32},
+                         amax)
           .scale);
   const auto row = midpoint_row(to, s, amax, rng.below(3), 9);
   for (const auto x : row) {

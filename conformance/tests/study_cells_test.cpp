@@ -70,7 +70,7 @@ TEST(StudyCell, RefusesWhatItCannotRead) {
                            "input=",
                            "format=fp64",
                            "format=ue8m0",
-                           "group=1x0",
+                           "group=1x-1",
                            "scale=fp16",
                            "timing=delayed0",
                            "timing=late",

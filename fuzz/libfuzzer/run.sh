@@ -86,6 +86,8 @@ fuzz() {
     count=$(sed -n 's/^stat::number_of_executed_units: //p' "$log")
     executions=$((executions + ${count:-0}))
   done
+  # What ran nothing found nothing.
+  [[ -n $failed || $executions -gt 0 ]] || failed=$work/logs/1
   if [[ -z $failed && -n $(ls -A) ]]; then
     failed=$work/logs/1
     echo "# it wrote $(ls -A)"

@@ -36,12 +36,13 @@ std::string refuse(const settings& s) {
 std::string clauses(const problem& p, std::string_view output) {
   const settings& s = p.with;
   if (output == "scales") {
-    return s.scale == scale_kind::float32 ? "Q2 Q3 Q4 Q7" : "Q2 Q3 Q5 Q7";
+    return s.scale == scale_kind::float32 ? "Q2 Q3 Q4 Q12 Q13"
+                                          : "Q2 Q3 Q5 Q12 Q13";
   }
   if (output == "codes") {
     const bool device =
         s.how.value.element == element_rule::approximate_quotient;
-    return device ? "Q6 Q7 Q8 R1 C3 C4 C5" : "Q6 Q7 R1 C3 C4 C5";
+    return device ? "Q6 Q13 Q8 R1 C3 C4 C5" : "Q6 Q13 R1 C3 C4 C5";
   }
   if (output == "values") return "Q10";
   return output == "amax" ? "Q9" : "Q1";

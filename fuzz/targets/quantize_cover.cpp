@@ -87,7 +87,7 @@ void cover_group(const quantizer& q, matrix_view<const std::uint64_t> x,
                  matrix_view<const std::uint64_t> codes, bin_counts counts) {
   const std::uint32_t amax = group_amax(q, x);
   table().hit(counts, amaxes, kind_of_amax(q, amax), q.scale);
-  const group_scale s = make_scale(q.how, q.scale, q.to, amax);
+  const group_scale s = make_scale(q, amax);
   quantizer fine = q;
   fine.to = refined(q.to);
   fine.how.conversion = keep_specials;

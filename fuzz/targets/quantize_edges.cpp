@@ -115,8 +115,7 @@ tie_group draw_tie_group(const settings& s, counter_rng& rng) {
   tie_group t{};
   t.amax = recode(fp32, draw_tie_amax(s, rng), s.from);
   const auto scale = make_scale(
-      q.how, q.scale, q.to,
-      group_amax(q, matrix_view<const std::uint64_t>(&t.amax, 1, 1)));
+      q, group_amax(q, matrix_view<const std::uint64_t>(&t.amax, 1, 1)));
   const bool divides = q.how.element != element_rule::inverse;
   const auto factor =
       to_double(decode(fp32, divides ? scale.scale : scale.inverse));

@@ -173,7 +173,9 @@ void cover_floor(const accumulator& acc, int largest, bool cut,
                  bin_counts bins) {
   if (acc.exponent_floor == no_floor) return;
   const int d = std::clamp(largest - acc.exponent_floor, -2, 2);
-  const int which = acc.exponent_floor == -133 ? 0 : 1;
+  const int which = acc.exponent_floor == -133   ? 0
+                    : acc.exponent_floor == -132 ? 1
+                                                 : 2;
   hit(bins, bin::floor_place, which, d + 2);
   // There the floor has a part in what is cut.
   if (d < 0 && cut) hit(bins, bin::floor_place, which, 5);

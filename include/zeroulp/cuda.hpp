@@ -86,7 +86,7 @@ struct quantized {
 /// 1x128 the groups of yt are 128x1 of x), in one pass over x: either may have
 /// no codes. q.from is fp32, bf16 or fp16, q.to e4m3, e5m2 or e5m6; q.group is
 /// 1x128, 128x1 or 128x128. The layout ue8m0 needs powers of two from 2^-127
-/// to 2^127. SPEC: Q1 to Q8, Q11.
+/// to 2^127. SPEC: Q1 to Q13, Q11.
 void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
               const quantized& yt = {}, CUstream_st* stream = nullptr);
 
@@ -144,13 +144,13 @@ struct operand {
 };
 
 /// D = A B^T by `r`, as core/gemm.hpp defines it, on ordinary GPU cores: an
-/// emulator of the tensor core. `c` (m x n, FP32 bits) may have null data
-/// unless the epilogue accumulates; `d` is m x n: FP32 bits, or BF16 codes in
-/// words. Accumulators that are not Hopper's run through the core itself,
-/// slowly.
+/// emulator of the tensor core. `c` (m x n, FP32) may have null data unless the
+/// epilogue accumulates, and may be D if that is FP32; `d` is m x n codes of
+/// r.output, as cuda::gemm writes them. Accumulators that are not Hopper's, and
+/// outputs but FP32 and BF16, run through the core itself, slowly.
 void emulate_gemm(const recipe& r, const operand& a, const operand& b,
-                  matrix_view<const std::uint32_t> c,
-                  matrix_view<std::uint32_t> d, CUstream_st* stream = nullptr);
+                  const const_matrix& c, const matrix& d,
+                  CUstream_st* stream = nullptr);
 
 }  // namespace zeroulp::cuda
 

@@ -1,5 +1,5 @@
 // Defines how far a result is from the exact one: `error_accumulator` ->
-// `error_metrics` for values, `ulp_histogram` for codes.
+// `error_metrics` for values, `difference_of` -> `ulp_histogram` for codes.
 //
 // With x the exact values, e = computed - x and norms over all elements:
 //   frobenius        = ||e|| / ||x||
@@ -16,6 +16,7 @@
 #define ZEROULP_METRICS_HPP_
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -78,8 +79,30 @@ struct code_order {
 
 code_order order_of(format f);
 
-/// Distances in units of the last place: the number of codes from one to the
-/// other when they are sorted by value, +0 and -0 being one place.
+/// How two codes may differ, the gravest first.
+enum class difference_class : std::uint8_t {
+  values,     ///< other numbers
+  nan,        ///< one of them is NaN
+  nan_bits,   ///< NaNs of other bits
+  zero_sign,  ///< +0 and -0
+};
+inline constexpr std::size_t difference_classes = 4;
+/// As reports and options call them.
+inline constexpr std::array<const char*, difference_classes> difference_names =
+    {"values", "nan", "nan-bits", "zero-sign"};
+using difference_set = std::bitset<difference_classes>;
+
+/// How two codes differ, and by how many units of the last place: the number of
+/// codes from one to the other when they are sorted by value, +0 and -0 being
+/// one place.
+struct code_difference {
+  std::optional<difference_class> kind;   ///< nothing: the same bits
+  std::optional<std::uint64_t> distance;  ///< nothing: one of them is NaN
+};
+code_difference difference_of(std::uint64_t a, std::uint64_t b,
+                              const code_order& order);
+
+/// Distances of many codes.
 struct ulp_histogram {
   /// Elements by distance: 0, 1, 2, 3-4, 5-8, 9-16, ... NaNs are not here.
   std::vector<std::uint64_t> buckets;

@@ -40,7 +40,7 @@ named_convention parse_convention(std::string_view text);
 named_recipe parse_recipe(std::string_view text);
 /// A name of all_paths(), or whatif.fN.A.B.f32 with 8 <= N <= 34.
 named_path parse_path(std::string_view text);
-/// RxC with R, C >= 1 (at most 2^20), or `tensor`.
+/// RxC, each at most 2^20 and 0 for the whole dimension, or `tensor`: 0x0.
 group_shape parse_group(std::string_view text);
 
 /// The name of a format, or its eXmY form.

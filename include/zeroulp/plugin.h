@@ -25,11 +25,26 @@
 //   zeroulp fuzz quantize --against ./mine.so
 //
 // What we do  Your library is loaded by a process of its own, which is ended
-//             when a call takes too long (--limit, 10 s). Each request is made
-//             twice, with other bytes in and around the outputs: what you write
-//             outside them or into an input, what you leave unwritten and what
-//             is not the same twice is reported, as are signals and exits. Far
-//             from every matrix, host memory is not there at all.
+//             when a call takes too long (--limit, 10 s), or loading does
+//             (--load-limit, 120 s). Who hangs is not asked again. Each request
+//             is made twice, with other bytes in and around the outputs: what
+//             you write outside them or into an input, what you leave unwritten
+//             and what is not the same twice is reported, as are signals and
+//             exits. Far from every matrix, host memory is not there at all.
+// Seal        That process has no network, writes in a folder of its own alone
+//             ($HOME and $TMPDIR, removed afterwards), signals and traces its
+//             own processes alone, and has limits: private memory (a quarter of
+//             the machine's a process, at least 4 GiB), files (1 GiB each),
+//             threads and processes (256, and 16 a core). Of the environment it
+//             sees PATH, LD_*, LC_*, OMP_*, CUDA_*, PYTHON*, ZEROULP_* and a
+//             few more. It may read what you may. All this is on before your
+//             constructors run; where the kernel lacks Landlock or seccomp,
+//             reports say so; --trust lifts it.
+// Leave       as you found it: MXCSR and the x87 control word (FPCR), the
+//             handlers of SIGSEGV and SIGBUS; no process that a call started.
+//             Threads may stay and wait, as a pool's do, but not compute or
+//             touch a matrix once the call has returned. All that is ended with
+//             your library, and said.
 // Memory      Ours; it is yours during the call. On the device: an allocation
 //             of the CUDA runtime on device 0, guarded in the same way; launch
 //             on the default stream, we wait for it.
@@ -67,7 +82,9 @@ extern "C" {
 /// its number: of a launch, of a library.
 enum zeroulp_plugin_status {
   ZEROULP_PLUGIN_DONE = 0,
-  /// Not a request that it serves: counted, and not held against it.
+  /// Not a request that it serves: counted, and no finding. But claim what you
+  /// serve: a claim of which less than half is answered, or nothing of a kind
+  /// that was asked (a coverage bin, a size), is VACUOUS and no pass.
   ZEROULP_PLUGIN_REFUSED = 1
 };
 
@@ -93,7 +110,7 @@ typedef struct zeroulp_plugin_matrix {
 
 /// x, m x n, becomes codes, m x n, and scales, ceil(m / group_rows) x
 /// ceil(n / group_cols): groups of group_rows x group_cols elements have one
-/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q8.
+/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q13.
 typedef struct zeroulp_plugin_quantize {
   int64_t size;            ///< of this struct, in bytes
   const char* from;        ///< of x: fp32, bf16 or fp16

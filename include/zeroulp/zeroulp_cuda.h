@@ -209,9 +209,8 @@ ZEROULP_API zeroulp_status zeroulp_cuda_gemm(
     const zeroulp_cuda_operand* a, const zeroulp_cuda_operand* b,
     const zeroulp_cuda_const_matrix* c, const zeroulp_cuda_matrix* d,
     void* stream);
-/// The same, of any recipe and operands, on ordinary GPU cores. `c`, m x n,
-/// FP32, may be NULL unless the epilogue accumulates; `d` is m x n words: FP32,
-/// or BF16 codes.
+/// The same, of any recipe and operands, on ordinary GPU cores: C and D lie as
+/// in zeroulp_cuda_gemm, so that one can stand for the other.
 ZEROULP_API zeroulp_status zeroulp_cuda_emulate_gemm(
     const zeroulp_recipe* recipe, const zeroulp_cuda_operand* a,
     const zeroulp_cuda_operand* b, const zeroulp_cuda_const_matrix* c,

@@ -63,9 +63,14 @@ enum zeroulp_rounding {
   ZEROULP_STOCHASTIC = 6
 };
 
-enum zeroulp_nan_payload { ZEROULP_QUIET = 0, ZEROULP_ALL_ONES = 1 };
+enum zeroulp_nan_payload {
+  ZEROULP_QUIET = 0,
+  ZEROULP_ALL_ONES = 1,
+  ZEROULP_LOWEST = 2,  ///< no NaN: the lowest number
+  ZEROULP_LARGEST = 3  ///< no NaN: the largest number
+};
 
-/// What becomes of values that a format cannot hold: SPEC, C2 to C7.
+/// What becomes of values that a format cannot hold: SPEC, C2 to C7, C11.
 typedef struct zeroulp_policy {
   int32_t saturate_finite;    ///< yes or no
   int32_t saturate_infinite;  ///< yes or no
@@ -92,13 +97,24 @@ enum zeroulp_amax_rule {
   ZEROULP_AMAX_KEEP_NAN = 2
 };
 
-/// How a kernel quantizes: SPEC, Q2 to Q7.
+/// What happens where amax / max or max / amax is no positive number: SPEC,
+/// Q12.
+enum zeroulp_unit_scale {
+  ZEROULP_UNIT_SCALE = 1,              ///< all of the following
+  ZEROULP_UNIT_SCALE_OF_ZERO = 2,      ///< amax 0 gives scale 1
+  ZEROULP_UNIT_SCALE_OF_INFINITY = 4,  ///< amax Inf gives scale 1
+  ZEROULP_FINITE_INVERSE = 8,  ///< an infinite max / amax becomes the input
+                               ///< format's largest number
+  ZEROULP_POSITIVE_SCALE = 16  ///< a scale that rounds to 0 becomes 2^-149
+};
+
+/// How a kernel quantizes: SPEC, Q2 to Q6, Q12, Q13.
 typedef struct zeroulp_convention {
   uint32_t amax_floor;   ///< FP32 bits, not negative, not NaN
   int32_t scale;         ///< zeroulp_scale_rule
   int32_t element;       ///< zeroulp_element_rule
   int32_t amax;          ///< zeroulp_amax_rule
-  int32_t unit_scale;    ///< yes or no
+  int32_t unit_scale;    ///< zeroulp_unit_scale, a sum of them, or 0
   int32_t bf16_amax;     ///< yes or no
   int32_t power_of_two;  ///< yes or no: what zeroulp_quantizer_from_names takes
   zeroulp_policy conversion;
@@ -231,7 +247,7 @@ ZEROULP_API zeroulp_status zeroulp_format_name(const zeroulp_format* format,
                                                char* name, size_t size);
 ZEROULP_API zeroulp_status zeroulp_policy_from_name(const char* name,
                                                     zeroulp_policy* policy);
-/// RxC, or `tensor`.
+/// RxC, 0 for a whole dimension, or `tensor`.
 ZEROULP_API zeroulp_status zeroulp_group_from_name(const char* name,
                                                    zeroulp_group* group);
 ZEROULP_API zeroulp_status

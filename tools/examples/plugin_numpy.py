@@ -12,14 +12,17 @@ import zeroulp_plugin
 
 
 def to_e4m3(x):
-    """E4M3 codes, saturated, nearest-even; the least quantum is 2^-9."""
-    magnitude = np.minimum(np.abs(x), 448)
+    """E4M3 codes, nearest-even; the least quantum is 2^-9.
+
+    As fminf(fmaxf(x, -448), 448) does, NaN becomes -448.
+    """
+    clamped = np.fmin(np.fmax(x, -448), 448)
+    magnitude = np.abs(clamped)
     _, exponent = np.frexp(magnitude)
     quantum = np.maximum(exponent - 4, -9)
     steps = np.rint(np.ldexp(magnitude, -quantum)).astype(np.int32)
     codes = np.where(magnitude == 0, 0, steps + 8 * (quantum + 9))
-    codes = np.where(np.isnan(x), 0x7F, codes)
-    return (codes | np.signbit(x) * (~np.isnan(x)) * 0x80).astype(np.uint8)
+    return (codes | np.signbit(clamped) * 0x80).astype(np.uint8)
 
 
 @zeroulp_plugin.claim(

@@ -11,23 +11,25 @@
 
     zeroulp conform --plugin python:mine.py
 
-zeroulp finds this file by itself, wherever mine.py lies. Operations, settings
-and what each request asks: zeroulp/plugin.h. The members of `r` have its names
+zeroulp finds this file by itself, wherever mine.py lies, and seals the process
+unless it is told --trust. Operations, settings, the seal and what each request
+asks: zeroulp/plugin.h. The members of `r` have its names
 (`from` is from_): texts are str (None: NULL), whole numbers int, matrices
 arrays of the memory itself, to be written in place. They are NumPy's, of
 unsigned integers (float32 where elements have 4 bytes; slots: int32); with
 serve(..., device="cuda") PyTorch's on the GPU, of the types that PyTorch has
-for these names. Return zeroulp_plugin.REFUSED for what you do not serve; what
-is raised is reported.
+for these names. Return zeroulp_plugin.REFUSED for what you do not serve (of a
+claim of which that is more than half, nothing is said to hold); what is raised
+is reported.
 """
 
 import ctypes
 import mmap
 import os
+import platform
+import signal
 import socket
 import sys
-import threading
-import time
 import types
 import urllib.parse
 
@@ -87,11 +89,71 @@ def _word(text):
     return "-" if not text else urllib.parse.quote(text, safe="-._:=,/")
 
 
-def _end_with_parent():
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(0)
+class _State:
+    """What a call has to leave in this process as it found it."""
+
+    # Of fenv_t: where a word lies, its bytes, the flags that are no mode.
+    WORDS = {
+        "x86_64": {"MXCSR": (28, 4, 0x3F), "the x87 control word": (0, 2, 0)},
+        "aarch64": {"FPCR": (0, 4, 0)},
+    }.get(platform.machine(), {})
+
+    def __init__(self):
+        self.libc, self.libm = ctypes.CDLL(None), ctypes.CDLL("libm.so.6")
+        self.modes = self._modes()
+        self.before = None
+
+    def _modes(self):
+        env = ctypes.create_string_buffer(64)
+        self.libm.fegetenv(env)
+        return {
+            name: int.from_bytes(env.raw[at : at + size], "little") & ~flags
+            for name, (at, size, flags) in self.WORDS.items()
+        }
+
+    def _handlers(self):
+        handlers = {}
+        for number in (signal.SIGSEGV, signal.SIGBUS):
+            action = ctypes.create_string_buffer(256)
+            self.libc.sigaction(int(number), None, action)
+            handlers[number.name] = action.raw[:8]
+        return handlers
+
+    @staticmethod
+    def _children():
+        try:  # cheap where there is none
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return 0
+        count = 0
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{entry}/stat") as file:
+                    state, parent = file.read().rpartition(")")[2].split()[:2]
+            except OSError:
+                continue
+            count += int(parent) == os.getpid() and state != "Z"
+        return count
+
+    def keep(self):
+        """Calls have to leave what is here now, and modes as they began."""
+        self.before = self._handlers(), self._children()
+
+    def change(self):
+        """Says what is not as it was; None: nothing."""
+        for name, now in self._modes().items():
+            if now != self.modes[name]:
+                return f"changed {name}: {self.modes[name]:04x} became {now:04x}"
+        handlers, children = self.before
+        for name, now in self._handlers().items():
+            if now != handlers[name]:
+                return f"replaced the handler of {name}, which tells wild writes"
+        left = self._children() - children
+        if left > 0:
+            return f"left {left} process{'es' * (left > 1)} running"
+
+
+_state = _State()
 
 
 class _Host:
@@ -132,7 +194,9 @@ class _Host:
         return np.lib.stride_tricks.as_strided(start, (rows, cols), strides)
 
     def leave(self):
-        """Results are in the shared memory already."""
+        """Results are there already; nobody may touch them any more."""
+        self._protect(0, len(self.memory), 0)
+        self.open = None
 
 
 class _Device(_Host):
@@ -199,6 +263,9 @@ def _answer(line, place):
         setattr(request, "from_" if name == "from" else name, value)
     status = _functions[operation](request)
     place.leave()
+    change = _state.change()
+    if change is not None:
+        return "changed " + _word(change)
     return f"done {DONE if status is None else int(status)}"
 
 
@@ -210,7 +277,6 @@ def serve(name, device=None):
     except (OSError, ValueError):
         file = os.path.basename(sys.argv[0])
         sys.exit(f"zeroulp starts this: zeroulp conform --plugin python:{file}")
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     lines = connection.makefile("rw", encoding="ascii", newline="\n")
 
     def say(line):
@@ -230,6 +296,7 @@ def serve(name, device=None):
             f"claim {operation} {_word(as_)} {_word(settings)} "
             + " ".join(str(m) for m in multiple)
         )
+    _state.keep()
     say("ready")
     for line in lines:
         try:

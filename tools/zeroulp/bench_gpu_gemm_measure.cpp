@@ -123,22 +123,21 @@ void gemm_bench::state::hold(const gemm_row& row, const gemm_contestant& c,
   }
   launch_ours(row, c, sets, 0);
   for (const auto& x : bands_of(sets.groups(c.grouped), n)) {
-    const device_memory want(static_cast<std::size_t>(x.rows * n) * 4);
-    auto* words = reinterpret_cast<std::uint32_t*>(want.data());
-    matrix_view<const std::uint32_t> added;
+    const device_memory want(static_cast<std::size_t>(x.rows * n * bytes));
+    cuda::const_matrix added;
     if (row.adds) {
       added = {
           reinterpret_cast<const std::uint32_t*>(before.data()) + x.d_row * n,
           x.rows, n};
     }
     cuda::emulate_gemm(c.by, sets.a(0, c.by, x), sets.b(0, c.by, x), added,
-                       {words, x.rows, n}, lab.stream);
+                       {want.data(), x.rows, n}, lab.stream);
     peers::output_tally t{};
     require_cuda(cudaMemcpyAsync(tally.data(), &t, sizeof t,
                                  cudaMemcpyHostToDevice, lab.stream));
     require_cuda(peers::compare_outputs(
         static_cast<const unsigned char*>(sets.d(0)) + x.d_row * n * bytes,
-        bytes, n, words, x.rows, n,
+        bytes, n, want.data(), x.rows, n,
         reinterpret_cast<peers::output_tally*>(tally.data()), lab.stream));
     require_cuda(cudaStreamSynchronize(lab.stream));
     require_cuda(

@@ -48,7 +48,7 @@ void sample_groups(bench_job& j, const quantizer& q, matrix_view<const X> x,
     const auto gi = at / scales.is.n;
     const auto gj = at % scales.is.n;
     const auto group = x.block(gi * h, gj * w, h, w);
-    const auto scale = make_scale(q.how, q.scale, q.to, group_amax(q, group));
+    const auto scale = make_scale(q, group_amax(q, group));
     j.sample(scales.view()(gi, gj), scale.scale, "scale " + place(gi, gj));
     for (int e = 0; e < sample_size / sampled_groups; ++e) {
       const auto in = sampled_place(h * w, e);

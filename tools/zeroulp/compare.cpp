@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
+#include "ignored.hpp"
 #include "program.hpp"
 #include "tensor_dir.hpp"
 
@@ -16,6 +17,8 @@ struct compare_request {
   std::string b;
   std::string format;
   std::string dtype;
+  std::optional<std::uint64_t> ulps;
+  std::vector<std::string> ignored;
   bool as_json = false;
 };
 
@@ -74,7 +77,36 @@ std::string index_text(std::uint64_t flat,
   return "(" + text + ")";
 }
 
-void run_compare(const compare_request& q, outcome& out) {
+/// Two arrays of one type and one shape, as codes.
+struct pair_of_arrays {
+  std::vector<std::size_t> shape;
+  std::optional<format> f;
+  int width;  ///< bits of an element
+  std::vector<std::uint64_t> x;
+  std::vector<std::uint64_t> y;
+
+  code_order order() const {
+    return f ? order_of(*f)
+             : code_order{0, low_bits(width), low_bits(width), false};
+  }
+  std::string show(std::uint64_t code) const {
+    return f ? describe(*f, code) : to_hex(code, width);
+  }
+};
+
+/// Throws input_error if an element is no code of the format.
+void check_codes(const pair_of_arrays& p, const compare_request& q) {
+  for (const auto* codes : {&p.x, &p.y}) {
+    for (std::size_t i = 0; p.width < 64 && i < codes->size(); ++i) {
+      if ((*codes)[i] >> p.width == 0) continue;
+      throw input_error(fmt::format(
+          "{}: element {} is {:x}: {} has {} bits", codes == &p.x ? q.a : q.b,
+          index_text(i, p.shape), (*codes)[i], name_of(*p.f), p.width));
+    }
+  }
+}
+
+pair_of_arrays read_pair(const compare_request& q) {
   const array a = read_npy(q.a);
   const array b = read_npy(q.b);
   if (a.type != b.type) {
@@ -89,70 +121,127 @@ void run_compare(const compare_request& q, outcome& out) {
         "shape",
         q.a, fmt::join(a.shape, ", "), q.b, fmt::join(b.shape, ", ")));
   }
+  if (a.size() == 0) {
+    throw input_error(
+        fmt::format("{} and {} have shape ({}): there is no element to compare",
+                    q.a, q.b, fmt::join(a.shape, ", ")));
+  }
   const auto f = format_of(q, a);
   const int width = f ? f->bits() : static_cast<int>(size_of(a.type) * 8);
-  const code_order order =
-      f ? order_of(*f) : code_order{0, low_bits(width), low_bits(width), false};
-  const auto x = bits_of(a);
-  const auto y = bits_of(b);
-  for (const auto* codes : {&x, &y}) {
-    for (std::size_t i = 0; width < 64 && i < codes->size(); ++i) {
-      if ((*codes)[i] >> width != 0) {
-        throw input_error(fmt::format(
-            "{}: element {} is {:x}: {} has {} bits", codes == &x ? q.a : q.b,
-            index_text(i, a.shape), (*codes)[i], name_of(*f), width));
-      }
-    }
-  }
-  ulp_histogram h;
-  h.add(x, y, order);
-  out.status = h.different == 0 ? 0 : 1;
-  const auto show = [&](std::uint64_t code) {
-    return f ? describe(*f, code) : to_hex(code, width);
-  };
+  pair_of_arrays p{a.shape, f, width, bits_of(a), bits_of(b)};
+  check_codes(p, q);
+  return p;
+}
 
-  json buckets = json::array();
-  table t{{"ulps", "elements"}, {}};
+/// What is accepted of the differences, and what was found.
+struct comparison {
+  std::optional<std::uint64_t> ulps;
+  difference_set ignored;
+  ulp_histogram all;
+  std::uint64_t within = 0;  ///< elements of `ulps` or less; the same bits too
+  std::array<std::uint64_t, difference_classes> by_class{};
+  std::optional<std::uint64_t> first;  ///< index of what is not accepted
+
+  bool holds() const { return !first; }
+
+  void add(std::uint64_t a, std::uint64_t b, const code_order& order) {
+    const auto [kind, distance] = difference_of(a, b, order);
+    const bool near = ulps && distance && *distance <= *ulps;
+    if (near || !kind) ++within;
+    if (kind) ++by_class[static_cast<std::size_t>(*kind)];
+    if (kind && !near && !contains(ignored, *kind) && !first) first = all.count;
+    all.add(a, b, order);
+  }
+};
+
+/// Distances and how often there are.
+std::vector<std::pair<std::string, std::uint64_t>> rows_of(
+    const ulp_histogram& h) {
+  std::vector<std::pair<std::string, std::uint64_t>> rows;
   for (std::size_t i = 0; i < h.buckets.size(); ++i) {
     if (h.buckets[i] == 0) continue;
     const auto first = ulp_histogram::first_of(i);
     const auto last = ulp_histogram::last_of(i);
-    const auto range = first == last ? fmt::format("{}", first)
-                                     : fmt::format("{}-{}", first, last);
-    buckets.push_back({{"ulps", range}, {"count", h.buckets[i]}});
-    t.rows.push_back({range, std::to_string(h.buckets[i])});
+    rows.emplace_back(first == last ? fmt::format("{}", first)
+                                    : fmt::format("{}-{}", first, last),
+                      h.buckets[i]);
   }
-  if (q.as_json) {
-    json result{
-        {"equal", h.different == 0},          {"elements", h.count},
-        {"different", h.different},           {"max_ulps", h.max_distance},
-        {"zero_sign", h.zero_sign},           {"nan_payload", h.nan_payload},
-        {"nan_mismatches", h.nan_mismatches}, {"histogram", buckets}};
-    if (h.first_difference) {
-      const auto i = *h.first_difference;
-      result["first"] = {{"index", index_text(i, a.shape)},
-                         {"a", to_hex(x[i], width)},
-                         {"b", to_hex(y[i], width)}};
-    }
-    print_json(result);
-    return;
+  return rows;
+}
+
+json to_json(const pair_of_arrays& p, const comparison& c) {
+  const ulp_histogram& h = c.all;
+  json buckets = json::array();
+  for (const auto& [ulps, count] : rows_of(h)) {
+    buckets.push_back({{"ulps", ulps}, {"count", count}});
   }
+  json result{
+      {"equal", h.different == 0},    {"held", c.holds()},
+      {"elements", h.count},          {"different", h.different},
+      {"max_ulps", h.max_distance},   {"zero_sign", h.zero_sign},
+      {"nan_payload", h.nan_payload}, {"nan_mismatches", h.nan_mismatches},
+      {"histogram", buckets}};
+  if (c.ulps) {
+    result["ulps"] = *c.ulps;
+    result["within"] = c.within;
+  }
+  for (std::size_t i = 0; i < difference_classes; ++i) {
+    if (!c.ignored[i]) continue;
+    result["ignored"][difference_names[i]] = c.by_class[i];
+  }
+  if (c.first) {
+    const auto i = *c.first;
+    result["first"] = {{"index", index_text(i, p.shape)},
+                       {"a", to_hex(p.x[i], p.width)},
+                       {"b", to_hex(p.y[i], p.width)}};
+  }
+  return result;
+}
+
+std::string to_text(const pair_of_arrays& p, const comparison& c) {
+  const ulp_histogram& h = c.all;
   if (h.different == 0) {
-    print(fmt::format("equal: {} elements, bit for bit\n", h.count));
-    return;
+    return fmt::format("equal: {} elements, bit for bit\n", h.count);
   }
-  const auto i = *h.first_difference;
-  print(fmt::format("{} of {} elements differ; at most {} ulps\n", h.different,
-                    h.count, h.max_distance));
-  print(fmt::format("first at {}: {} against {}\n", index_text(i, a.shape),
-                    show(x[i]), show(y[i])));
-  print(to_text(t));
+  std::string text = fmt::format("{} of {} elements differ; at most {} ulps\n",
+                                 h.different, h.count, h.max_distance);
+  if (c.ulps) {
+    text += fmt::format("{} of {} elements are within {} ulps\n", c.within,
+                        h.count, *c.ulps);
+  }
+  for (std::size_t i = 0; i < difference_classes; ++i) {
+    if (!c.ignored[i]) continue;
+    text += fmt::format("ignored: {} elements that differ in {}\n",
+                        c.by_class[i], difference_names[i]);
+  }
+  if (c.holds()) {
+    text += "held: no other difference\n";
+  } else {
+    const auto i = *c.first;
+    text += fmt::format("first at {}: {} against {}\n", index_text(i, p.shape),
+                        p.show(p.x[i]), p.show(p.y[i]));
+  }
+  table t{{"ulps", "elements"}, {}};
+  for (const auto& [ulps, count] : rows_of(h)) {
+    t.rows.push_back({ulps, std::to_string(count)});
+  }
+  text += zeroulp::to_text(t);
   if (h.zero_sign + h.nan_payload + h.nan_mismatches > 0) {
-    print(fmt::format(
+    text += fmt::format(
         "zeros of another sign: {}; NaN against a number: {}; NaNs of other "
         "bits: {}\n",
-        h.zero_sign, h.nan_mismatches, h.nan_payload));
+        h.zero_sign, h.nan_mismatches, h.nan_payload);
   }
+  return text;
+}
+
+void run_compare(const compare_request& q, outcome& out) {
+  comparison c{q.ulps, parse_ignored(q.ignored), {}, 0, {}, {}};
+  const pair_of_arrays p = read_pair(q);
+  const code_order order = p.order();
+  for (std::size_t i = 0; i < p.x.size(); ++i) c.add(p.x[i], p.y[i], order);
+  out.status = c.holds() ? 0 : 1;
+  q.as_json ? print_json(to_json(p, c)) : print(to_text(p, c));
 }
 
 }  // namespace
@@ -169,6 +258,11 @@ void add_compare(CLI::App& app, outcome& out) {
   sub->add_option("--format", q->format,
                   "what unsigned elements are codes of: ulps are its codes");
   sub->add_option("--dtype", q->dtype, "bf16: uint16 elements hold BF16");
+  sub->add_option("--ulps", q->ulps,
+                  "accept numbers up to so many ulps apart (SPEC M5): never "
+                  "NaN against a number")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63));
+  add_ignore(sub, q->ignored);
   sub->add_flag("--json", q->as_json);
   sub->callback([q, &out] { run_compare(*q, out); });
 }

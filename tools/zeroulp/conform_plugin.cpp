@@ -22,7 +22,7 @@ using shared_code = std::shared_ptr<plugin_code>;
 const char* clauses_of(kind k) {
   switch (k) {
     case kind::quantize:
-      return "Q1 Q2 Q3 Q4 Q5 Q6 Q7";
+      return "Q1 Q2 Q3 Q4 Q5 Q6 Q12 Q13";
     case kind::dequantize:
       return "Q10";
     case kind::retile:
@@ -44,11 +44,23 @@ std::uint64_t cases_at(int level) {
   return counts[level];
 }
 
+/// "case 12: codes(0, 5) is 0x7e, not 0x7d: 2/quantize/..."
+std::string text_of(const fuzz::finding& f) {
+  const auto& d = f.where;
+  return d.failure.empty()
+             ? fmt::format("case {}: {}({}, {}) is {:#x}, not {:#x}: {}",
+                           f.index, d.output, d.row, d.col, d.right, d.left,
+                           f.token)
+             : fmt::format("case {}: it {}: {}", f.index, d.failure, f.token);
+}
+
 /// The cases of the engine under one claim. What differs is shrunk, named and
-/// can be replayed.
-verdict hold_claim(const std::string& file, const shared_code& code,
-                   const claim& c, const implementation& i, const effort& e) {
+/// can be replayed, of each kind the first.
+verdict hold_claim(const std::string& file, std::size_t i,
+                   const shared_code& code, const implementation& held,
+                   const effort& e) {
   verdict v;
+  const claim& c = code->claims()[i];
   if (plugin::lacks_name(c)) {
     v.skipped = "there is no name to hold it to";
     return v;
@@ -58,40 +70,30 @@ verdict hold_claim(const std::string& file, const shared_code& code,
   all.seed = e.seed;
   all.cases = cases_at(e.level);
   all.left = fuzz::core_opponent();
-  all.right = {file, i, "", {}};
+  all.right = {file, held, "", {}, true};
   all.pinned = [&c](fuzz::settings& s) {
     for (const auto& [name, text] : c.fixed)
       fuzz::option_of(name).read(s, text);
   };
-  const std::uint64_t before = code->calls();
-  const std::uint64_t refused = code->refusals();
   const auto r = run(all);
-  if (code->calls() == before) {
-    v.skipped = code->refusals() == refused
-                    ? "no case of the engine is one that it claims"
-                    : "it refuses every request";
-    return v;
+  const auto answers =
+      i < r.claims.size() ? r.claims[i] : fuzz::claim_answers{};
+  v.cases = answers.answered;
+  if (answers.answered + answers.refused == 0) {
+    v.vacuous = "no case of the engine is one that it claims";
+  } else {
+    v.vacuous = fuzz::why_vacuous(answers, fuzz::info_of(all.what).bins());
   }
-  v.cases = code->calls() - before;
-  if (code->refusals() > refused) {
-    v.notes.push_back(
-        fmt::format("{} requests refused", code->refusals() - refused));
+  if (answers.refused > 0 && v.vacuous.empty()) {
+    v.notes.push_back(fmt::format("{} requests refused", answers.refused));
   }
-  if (!r.first_mismatch) return v;
-  const auto found = fuzz::investigate(
-      fuzz::generate(all.what, -1, e.seed, *r.first_mismatch, all.pinned),
-      all.left, all.right, all.pinned);
-  const sides names{"core", file};
-  const auto& d = found.where;
-  v.failures = 1;
-  v.first_failure =
-      d.failure.empty()
-          ? fmt::format("case {}: {}({}, {}) is {:#x}, not {:#x}: {}",
-                        *r.first_mismatch, d.output, d.row, d.col, d.right,
-                        d.left, found.token)
-          : fmt::format("case {}: it {}: {}", *r.first_mismatch, d.failure,
-                        found.token);
-  v.notes.push_back(finding_text(found, names));
+  const sides names{"core", file, code->is_trusted()};
+  for (const auto& f : fuzz::investigate(all, r)) {
+    if (v.first_failure.empty()) v.first_failure = text_of(f);
+    v.notes.push_back(finding_text(f, names, at(r.seen, f.kind).cases - 1));
+  }
+  v.failures = r.mismatches;
+  v.cases = std::max(v.cases, v.failures);
   return v;
 }
 
@@ -109,20 +111,31 @@ verdict identify(const shared_code& code, std::size_t i) {
   return v;
 }
 
-/// A check of the registry, if it asks anything that is claimed.
+/// A check of the registry, if it asks anything that is claimed. What is
+/// refused it holds of the core alone.
 template <class Run>
 verdict count_calls(const shared_code& code, Run check) {
   const std::uint64_t before = code->calls();
+  const std::uint64_t refused_before = code->refusals();
   verdict v;
   // What follows nothing by name would be asked to follow everything.
   const auto& claims = code->claims();
   if (std::none_of(claims.begin(), claims.end(), plugin::lacks_name)) {
     v = check();
   }
-  if (code->calls() == before && v.failures == 0) {
+  const std::uint64_t answered = code->calls() - before;
+  const std::uint64_t refused = code->refusals() - refused_before;
+  if (answered + refused == 0 && v.failures == 0) {
     v = {};
     v.skipped = asks_nothing;
+  } else if (refused > 0) {
+    v.exhaustive = false;
+    v.notes.push_back(
+        fmt::format("{} of {} requests refused", refused, answered + refused));
+    if (answered < refused) v.vacuous = v.notes.back();
   }
+  // Its other cases are of what is not claimed, or was refused.
+  if (v.failures == 0) v.cases = std::min(v.cases, answered);
   return v;
 }
 
@@ -147,7 +160,7 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
         {fmt::format("Claim{}.{}{}{}", i, name, c.as.empty() ? "" : ".", c.as),
          clauses_of(c.what), "the core", 0,
          [=](const implementation& held, const effort& e) {
-           return hold_claim(file, code, code->claims()[i], held, e);
+           return hold_claim(file, i, code, held, e);
          }});
   }
   const auto has = [&claimed](kind k) {
@@ -176,6 +189,13 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
            }});
     }
     add(training);
+  }
+  for (check& c : all) {
+    c.run = [code, run = c.run](const implementation& held, const effort& e) {
+      verdict v;
+      v.skipped = "it hung, and is not asked again";
+      return code->has_hung() ? v : run(held, e);
+    };
   }
   return all;
 }

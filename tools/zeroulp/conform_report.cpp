@@ -11,12 +11,15 @@ namespace {
 std::string status_of(const checked& c) {
   if (c.skipped()) return "skipped";
   if (c.failed()) return "FAILED";
+  if (c.vacuous()) return "VACUOUS";
   return c.found.exhaustive ? "proved" : "sampled";
 }
 
 /// The command that runs the checks with `only` in their names again.
 std::string command(const conform_run& r, const std::string& only) {
-  const std::string plugin = r.plugin.empty() ? "" : " --plugin " + r.plugin;
+  const std::string plugin =
+      r.plugin.empty() ? ""
+                       : " --plugin " + r.plugin + (r.trusts ? " --trust" : "");
   return fmt::format("zeroulp conform{}{} --level {} --seed {}{}{}",
                      r.gpu ? " --gpu" : "", plugin, r.effort.level,
                      r.effort.seed, only.empty() ? "" : " --only ", only);
@@ -26,6 +29,7 @@ struct totals {
   std::size_t held;
   std::size_t failed;
   std::size_t skipped;
+  std::size_t vacuous;
 };
 
 totals count(const conform_run& r) {
@@ -36,7 +40,9 @@ totals count(const conform_run& r) {
   };
   const auto failed = number(&checked::failed);
   const auto skipped = number(&checked::skipped);
-  return {r.checks.size() - failed - skipped, failed, skipped};
+  const auto vacuous = number(&checked::vacuous);
+  return {r.checks.size() - failed - skipped - vacuous, failed, skipped,
+          vacuous};
 }
 
 json platform_json(const conform_run& r) {
@@ -52,6 +58,7 @@ json check_json(const checked& c) {
          {"cases", c.found.cases},  {"failures", c.found.failures}};
   if (c.skipped()) j["why"] = c.found.skipped;
   if (c.failed()) j["first_failure"] = c.found.first_failure;
+  if (c.vacuous()) j["why"] = c.found.vacuous;
   if (!c.found.notes.empty()) j["notes"] = c.found.notes;
   return j;
 }
@@ -96,18 +103,34 @@ table to_table(const conform_run& r) {
 
 std::string summary(const conform_run& r) {
   const auto n = count(r);
-  return fmt::format("{} held, {} failed, {} skipped", n.held, n.failed,
-                     n.skipped);
+  return fmt::format(
+      "{} held, {} failed, {} skipped{}", n.held, n.failed, n.skipped,
+      n.vacuous > 0 ? fmt::format(", {} vacuous", n.vacuous) : "");
+}
+
+bool held(const conform_run& r) {
+  const auto n = count(r);
+  return n.held > 0 && n.failed == 0 && n.vacuous == 0;
 }
 
 std::vector<std::string> failures(const conform_run& r) {
   std::vector<std::string> all;
   for (const auto& c : r.checks) {
-    if (!c.failed()) continue;
+    if (c.failed()) {
+      all.push_back(fmt::format(
+          "{} ({}): {} of {} cases failed; first: {}; again: {}", c.what.name,
+          c.what.clauses, c.found.failures, c.found.cases,
+          c.found.first_failure, command(r, c.what.name)));
+    } else if (c.vacuous()) {
+      all.push_back(fmt::format("{} ({}): VACUOUS: {}; again: {}", c.what.name,
+                                c.what.clauses, c.found.vacuous,
+                                command(r, c.what.name)));
+    }
+  }
+  const auto n = count(r);
+  if (n.held + n.failed + n.vacuous == 0) {
     all.push_back(fmt::format(
-        "{} ({}): {} of {} cases failed; first: {}; again: {}", c.what.name,
-        c.what.clauses, c.found.failures, c.found.cases, c.found.first_failure,
-        command(r, c.what.name)));
+        "VACUOUS: nothing held: all {} checks are skipped", r.checks.size()));
   }
   return all;
 }
@@ -138,6 +161,7 @@ json to_json(const conform_run& r) {
           {"held", n.held},
           {"failed", n.failed},
           {"skipped", n.skipped},
+          {"vacuous", n.vacuous},
           {"checks", checks}};
 }
 
@@ -149,7 +173,8 @@ std::string to_junit(const conform_run& r) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" "
       "skipped=\"{}\" time=\"{:.3f}\">\n<properties>\n",
-      xml(command(r, r.only)), r.checks.size(), n.failed, n.skipped, seconds);
+      xml(command(r, r.only)), r.checks.size(), n.failed + n.vacuous, n.skipped,
+      seconds);
   for (const auto& [name, value] : r.platform) {
     text += fmt::format("<property name=\"{}\" value=\"{}\"/>\n", xml(name),
                         xml(value));
@@ -161,10 +186,11 @@ std::string to_junit(const conform_run& r) {
         xml(c.what.name), c.seconds);
     if (c.skipped()) {
       text += fmt::format("<skipped message=\"{}\"/>", xml(c.found.skipped));
-    } else if (c.failed()) {
-      text +=
-          fmt::format("<failure message=\"{}\">{}</failure>",
-                      xml(c.found.first_failure), xml(command(r, c.what.name)));
+    } else if (c.failed() || c.vacuous()) {
+      const auto& why =
+          c.failed() ? c.found.first_failure : "VACUOUS: " + c.found.vacuous;
+      text += fmt::format("<failure message=\"{}\">{}</failure>", xml(why),
+                          xml(command(r, c.what.name)));
     }
     text += fmt::format("<system-out>{}: {}</system-out></testcase>\n",
                         xml(c.what.clauses), xml(verdict_text(c)));

@@ -22,12 +22,14 @@ struct checked {
 
   bool failed() const { return found.failures > 0; }
   bool skipped() const { return !found.skipped.empty(); }
+  bool vacuous() const { return !failed() && !found.vacuous.empty(); }
 };
 
 /// A run of checks and all that its result may depend on.
 struct conform_run {
   bool gpu = false;
   std::string plugin;          ///< its file; empty: none
+  bool trusts = false;         ///< --trust
   std::string implementation;  ///< that was held against the oracles
   conformance::effort effort;
   std::string only;  ///< part of the checks' names; empty: all
@@ -36,17 +38,21 @@ struct conform_run {
   std::vector<checked> checks;
 };
 
-/// "proved, 256 cases", "sampled, 4096 cases", "FAILED, 3 of 256 cases" or
-/// "skipped: why".
+/// "proved, 256 cases", "sampled, 4096 cases", "FAILED, 3 of 256 cases",
+/// "VACUOUS, 52 cases" or "skipped: why".
 std::string verdict_text(const checked& c);
 
 /// A row a check: name, clauses, oracle, verdict, cases, seconds.
 table to_table(const conform_run& r);
 
-/// "71 held, 0 failed, 0 skipped".
+/// "71 held, 0 failed, 0 skipped", and ", 1 vacuous" where there are such.
 std::string summary(const conform_run& r);
 
-/// A paragraph for each failure: the inputs, and the command that repeats it.
+/// Returns true iff something held, and nothing failed or is vacuous.
+bool held(const conform_run& r);
+
+/// A paragraph for each failure: the inputs, and the command that repeats it;
+/// for each vacuous check: why; for a run in which nothing held: that.
 std::vector<std::string> failures(const conform_run& r);
 
 /// What checks found besides, a paragraph each.

@@ -28,6 +28,11 @@ void run_encode(const encode_request& q) {
         "--random: rounding {} reads no random bits: add --round stochastic",
         q.round));
   }
+  if (!q.random && r.mode == rounding::stochastic) {
+    throw input_error(
+        "--round stochastic: say which 32 random bits it takes: --random BITS, "
+        "such as 0x80000000");
+  }
   const policy p = parse_policy(q.overflow);
   std::string lines;
   json results = json::array();

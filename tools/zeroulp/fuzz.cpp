@@ -21,6 +21,7 @@
 #include "fuzz_ranks.hpp"
 #include "fuzz_report.hpp"
 #include "identify_plugin.hpp"
+#include "ignored.hpp"
 #include "plugins.hpp"
 #include "silicon.hpp"
 #endif
@@ -53,6 +54,7 @@ struct fuzz_request {
   bool show_bins = false;
   bool mpi = false;
   bool as_json = false;
+  std::vector<std::string> ignored;
   std::shared_ptr<plugin_user> plugin = std::make_shared<plugin_user>();
 };
 
@@ -87,7 +89,9 @@ pins pins_of(const fuzz_request& q) {
   };
 }
 
-sides sides_of(const fuzz_request& q) { return {q.left, q.right}; }
+sides sides_of(const fuzz_request& q) {
+  return {q.left, q.right, q.plugin->trusts()};
+}
 
 /// The shard that the user or a launcher asks for. A launcher's is said.
 shard find_shard(const fuzz_request& q) {
@@ -115,6 +119,7 @@ campaign campaign_of(const fuzz_request& q) {
                         : covered;
   c.threads = q.threads;
   c.keep_going = q.keep_going;
+  c.ignored = parse_ignored(q.ignored);
   if (is_plugin(q.left)) {
     throw input_error("--reference: a plug-in is what is held: use --against");
   }
@@ -140,30 +145,42 @@ void replay(const fuzz_request& q, outcome& out) {
         "--replay: this token is of {}: zeroulp fuzz {} --replay TOKEN",
         info_of(p.what).name, info_of(p.what).name));
   }
+  const auto ignored = parse_ignored(q.ignored);
   const auto left = run(opponent_called(q, q.left), p);
-  const auto right = run(opponent_called(q, q.right), p);
-  const auto where = first_difference(left, right);
-  q.plugin->summary();
-  out.status = where ? 1 : 0;
+  const opponent theirs = opponent_called(q, q.right);
+  const request_log log;
+  const auto right = run(theirs, p);
+  if (theirs.may_refuse) {
+    q.plugin->summary(log.requests().size(), 0);  // nothing asked is refused
+  }
+  const auto where = first_difference(left, right, ~kinds_of(ignored));
+  const bool refused = theirs.may_refuse && !log.all_answered();
+  const auto left_running = q.plugin->leftovers();
+  out.status = where || refused || !left_running.empty() ? 1 : 0;
+  const std::string clauses = where && where->failure.empty()
+                                  ? info_of(p.what).clauses(p, where->output)
+                                  : "";
   if (q.as_json) {
-    json j{{"token", *q.token}, {"held", !where}};
-    if (where) {
-      j["difference"] = difference_json(*where);
-      if (where->failure.empty()) {
-        j["clauses"] = info_of(p.what).clauses(p, where->output);
-      }
-    }
+    json j{{"token", *q.token}, {"held", out.status == 0}};
+    if (!left_running.empty()) j["left_running"] = left_running;
+    if (where) j["difference"] = difference_json(*where);
+    if (!clauses.empty()) j["clauses"] = clauses;
+    if (refused) j["refused"] = true;
     return print_json(j);
   }
   print(inputs_text(p));
-  if (!where) {
-    return print(
-        fmt::format("  {} and {} give the same bits\n", q.left, q.right));
+  if (!left_running.empty()) print(left_running + "\n");
+  if (where) {
+    print(differences_text(left, right, ignored, sides_of(q)));
+    if (!clauses.empty()) print(fmt::format("  SPEC      {}\n", clauses));
+  } else if (refused) {
+    print(fmt::format("  VACUOUS: {} refuses the request\n", q.right));
+  } else if (same(left, right)) {
+    print(fmt::format("  {} and {} give the same bits\n", q.left, q.right));
+  } else {
+    print(fmt::format("  {} and {} differ in nothing but {}\n", q.left, q.right,
+                      to_text(ignored)));
   }
-  print(difference_text(*where, sides_of(q)));
-  if (!where->failure.empty()) return;
-  print(fmt::format("  SPEC      {}\n",
-                    info_of(p.what).clauses(p, where->output)));
 }
 
 on_progress progress_of(const fuzz_request& q, const campaign& c) {
@@ -190,6 +207,8 @@ json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
   }
   if (!q.recipe.empty()) options["recipe"] = q.recipe;
   if (is_plugin(q.right)) options["plugin"] = plugin_digest(q.right);
+  const auto ignored = to_text(parse_ignored(q.ignored));
+  if (!ignored.empty()) options["ignore"] = ignored;
   return {{"zeroulp_journal", journal_version},
           {"version", ZEROULP_VERSION},
           {"target", info_of(q.what).name},
@@ -250,47 +269,64 @@ std::uint64_t run_journal(const fuzz_request& q, const campaign& c,
       const auto r = run_block(c, range, q.seconds ? seconds : 0);
       if (r.range.count > 0) log.add(r);
       cases += r.range.count;
+      if (r.result.broke_off) return c.cases - cases;
       show(static_cast<double>(cases), static_cast<double>(c.cases), "");
     }
   }
   return 0;
 }
 
-/// Shows what was found; sets the exit status. `answers`: what is to say of a
-/// plug-in.
-void show_report(const fuzz_request& q, const campaign& c,
-                 const campaign_report& report, std::uint64_t left,
-                 const std::vector<std::string>& apart,
-                 const std::string& answers, outcome& out) {
-  const campaign_result& r = report.result;
-  out.status = r.mismatches > 0 || !apart.empty() ? 1 : 0;
-  std::optional<finding> found;
-  if (r.first_mismatch) {
-    found = investigate(
-        generate(c.what, c.profile, c.seed, *r.first_mismatch, c.pinned),
-        c.left, c.right, c.pinned);
+/// "NAME answered 4000 requests", of a plug-in; what it claims goes into the
+/// report.
+std::string take_answers(const fuzz_request& q, campaign_report& report) {
+  if (q.plugin->code() == nullptr) return "";
+  std::uint64_t answered = 0;
+  std::uint64_t refused = 0;
+  for (const auto& c : report.result.claims) {
+    answered += c.answered;
+    refused += c.refused;
   }
+  for (const auto& c : q.plugin->code()->claims()) {
+    report.claims.push_back(c.text());
+  }
+  return q.plugin->summary(answered, refused);
+}
+
+/// Shows what was found; sets the exit status. `identified`: what is to say of
+/// a plug-in.
+void show_report(const fuzz_request& q, const campaign& c,
+                 campaign_report report, std::uint64_t left,
+                 const std::vector<std::string>& apart,
+                 const std::string& identified, outcome& out) {
+  const std::string answers = identified + take_answers(q, report);
+  const auto found = investigate(c, report.result);
+  const auto left_running = q.plugin->leftovers();
+  const bool fails = !apart.empty() || !left_running.empty();
+  out.status = std::max(status_of(report), fails ? 1 : 0);
   if (q.as_json) {
     json j = to_json(report);
+    if (is_plugin(q.right)) j["seal"] = q.plugin->seal();
+    if (!left_running.empty()) j["left_running"] = left_running;
     if (!q.journal.empty()) j["cases_left"] = left;
     if (q.mpi) j["disagreements"] = apart;
-    if (found) j["finding"] = finding_json(*found, sides_of(q));
+    for (const auto& f : found) {
+      j["findings"].push_back(finding_json(f, sides_of(q)));
+    }
     return print_json(j);
   }
   print(to_text(report, q.show_bins));
   print(answers);
+  if (!left_running.empty()) print(left_running + "\n");
   if (left > 0) {
     print(fmt::format("{} cases are left: the same command goes on\n", left));
   }
   for (const auto& line : apart) print(fmt::format("DISAGREE: {}\n", line));
-  if (found) {
-    print(fmt::format(
-        "MISMATCH in case {}{}, ", *r.first_mismatch,
-        r.mismatches > 1 ? fmt::format(" and {} more", r.mismatches - 1) : ""));
-    print(finding_text(*found, sides_of(q)));
-  } else if (apart.empty()) {
-    print(r.cases > 0 ? "held: no mismatch\n" : "no case was run\n");
+  for (const auto& f : found) {
+    print(
+        finding_text(f, sides_of(q), at(report.result.seen, f.kind).cases - 1));
   }
+  // Of what held, but for what was left behind, there is no verdict to print.
+  if (!fails || status_of(report) != 0) print(verdict_text(report));
 }
 
 /// One campaign over the ranks of MPI.
@@ -301,17 +337,20 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
   try {
     const campaign c = campaign_of(q);
     if (!all.is_first()) {
-      return all.serve(
+      all.serve(
           [&c](const case_range& range) { return run_block(c, range, 0); });
+      const auto left_running = q.plugin->leftovers();
+      if (left_running.empty()) return;
+      out.status = 1;
+      return fmt::print(stderr, "zeroulp: {}\n", left_running);
     }
     const case_range whole{0, c.cases};
     const json header = header_of(q, c.cases, {}, whole);
     journal log(q.journal, header);
-    const bool is_new = log.records().empty();
     const auto apart = run_ranks(q, c, all, log);
-    show_report(q, c, report_of(header, log.records()), 0, apart,
-                identified + q.plugin->summary(is_new && all.count() == 1),
-                out);
+    auto report = report_of(header, log.records());
+    const auto cases_left = c.cases - report.result.cases;
+    show_report(q, c, std::move(report), cases_left, apart, identified, out);
     all.set_status(out.status);
   } catch (const std::exception& e) {
     // The end of `all` ends the job, before anybody else can say why.
@@ -341,14 +380,12 @@ void run_fuzz(const fuzz_request& q, outcome& out) {
   if (q.journal.empty()) {
     report.result = run(c, progress_of(q, c));
     report.counted = counted_in({c.first, report.result.cases});
-    return show_report(q, c, report, 0, {}, identified + q.plugin->summary(),
-                       out);
+    return show_report(q, c, report, 0, {}, identified, out);
   }
   journal log(q.journal, header);
-  const bool is_new = log.records().empty();
   const std::uint64_t left = run_journal(q, c, log);
-  show_report(q, c, report_of(header, log.records()), left, {},
-              identified + q.plugin->summary(is_new), out);
+  show_report(q, c, report_of(header, log.records()), left, {}, identified,
+              out);
 }
 
 /// "a_group" is --a-group.
@@ -396,11 +433,12 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   sub->add_option("--replay", q->token, "the case that a finding named");
   sub->add_flag("--keep-going", q->keep_going,
                 "count every mismatch, not the first alone");
+  add_ignore(sub, q->ignored);
   sub->add_flag(
       "--bins", q->show_bins,
       fmt::format("print every coverage bin (of cases below {})", covered));
   sub->add_flag("--json", q->as_json);
-  q->plugin->add_limit(sub);
+  q->plugin->add_options(sub);
   for (const char* name : info.options) {
     sub->add_option(flag_of(name), q->fixed[name],
                     fmt::format("fix: {}", option_of(name).about));
@@ -412,9 +450,10 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   auto* replay = sub->get_option("--replay");
   for (auto* other : sub->get_options()) {
     const auto name = other->get_name();
-    const bool goes = name == "--replay" || name == "--help" ||
-                      name == "--against" || name == "--reference" ||
-                      name == "--limit" || name == "--json";
+    const bool goes =
+        name == "--replay" || name == "--help" || name == "--against" ||
+        name == "--reference" || name == "--limit" || name == "--load-limit" ||
+        name == "--trust" || name == "--json" || name == "--ignore";
     if (!goes) replay->excludes(other);
   }
   sub->callback([q, &out] { run_fuzz(*q, out); });

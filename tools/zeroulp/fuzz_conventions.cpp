@@ -190,7 +190,8 @@ void run_conventions(const conventions_request& asked) {
   q.group = parse_group(asked.group);
   if (!asked.scale.empty()) q.scale = parse_scale_kind(asked.scale);
   constexpr int longest = 1 << 20;
-  if (std::int64_t{q.group.rows} * q.group.cols > longest) {
+  constexpr std::int64_t whole = 64;  // of a dimension without groups
+  if (q.group.height(whole) * q.group.width(whole) > longest) {
     throw input_error(fmt::format("--group {}: use at most {} elements",
                                   asked.group, longest));
   }
@@ -232,7 +233,7 @@ void add_fuzz_conventions(CLI::App& fuzz, outcome&) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   add_seed(sub, q->seed);
   sub->add_option("--format", q->format, "of the codes")->capture_default_str();
-  sub->add_option("--group", q->group, "RxC, or tensor: 64x64")
+  sub->add_option("--group", q->group, "RxC, or tensor; 0 and tensor: 64 elements")
       ->capture_default_str();
   sub->add_option("--scale", q->scale,
                   "fp32, pow2, pow2_down or pow2_nearest; each convention's "

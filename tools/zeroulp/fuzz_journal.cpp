@@ -128,7 +128,13 @@ void sync_folder_of(const std::string& path) {
 }  // namespace
 
 bool operator==(const block_record& x, const block_record& y) {
-  return to_line(x) == to_line(y);
+  const auto compared = [](block_record r) {
+    for (const mismatch_kind k : all_mismatch_kinds) {
+      if (at(r.tokens, k).empty()) at(r.result.seen, k) = {};
+    }
+    return to_line(r);
+  };
+  return compared(x) == compared(y);
 }
 
 block_record run_block(const campaign& c, const case_range& range,
@@ -138,13 +144,16 @@ block_record run_block(const campaign& c, const case_range& range,
   part.cases = range.count;
   part.seconds = seconds;
   part.keep_going = true;
-  block_record r{range, run(part), ""};
+  block_record r{range, run(part), {}};
   r.range.count = r.result.cases;
-  if (r.result.first_mismatch) {
-    const auto index = *r.result.first_mismatch;
-    r.token = to_token(
-        shrink_case(generate(c.what, c.profile, c.seed, index, c.pinned),
-                    c.left, c.right, c.pinned));
+  const kind_set kinds = kinds_seen(r.result, c.ignored);
+  for (const mismatch_kind k : all_mismatch_kinds) {
+    if (!contains(kinds, k)) continue;
+    const auto index = *at(r.result.seen, k).first;
+    const auto first = generate(c.what, c.profile, c.seed, index, c.pinned);
+    // Who broke off is asked again by the report alone.
+    at(r.tokens, k) =
+        to_token(r.result.broke_off ? first : shrink_case(c, first, k));
   }
   return r;
 }

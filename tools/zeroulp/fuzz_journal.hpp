@@ -1,7 +1,7 @@
 // Defines journals of campaigns: a file of lines of JSON that only grows, so
 // that a campaign that was killed goes on where it was.
 //
-//   {"zeroulp_journal":2, target, seed, ..., shard, range, "crc32":"..."}
+//   {"zeroulp_journal":3, target, seed, ..., shard, range, "crc32":"..."}
 //   {"first":0, "cases":1048576, "digest":"...", ..., "crc32":"..."}
 //
 // A record is of a range of cases that is done; it is on the disk before the
@@ -26,12 +26,15 @@ namespace zeroulp::program {
 struct block_record {
   fuzz::case_range range;
   fuzz::campaign_result result;
-  std::string token;  ///< of the first mismatch, shrunk; "" if there is none
+  /// Of the first case of each kind, shrunk; "" if there is none, or the kind
+  /// is ignored.
+  fuzz::by_kind<std::string> tokens{};
 
+  /// What is ignored tells no two apart.
   friend bool operator==(const block_record& x, const block_record& y);
 };
 
-inline constexpr int journal_version = 2;
+inline constexpr int journal_version = 3;
 
 /// The content of a line, which an object of JSON is, with its checksum.
 std::string sealed(std::string content);

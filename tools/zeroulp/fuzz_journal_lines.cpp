@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "fuzz_journal.hpp"
 #include "whole_number.hpp"
 
@@ -85,18 +87,109 @@ std::uint64_t digest_of(const json& line) {
   return *value;
 }
 
-std::vector<std::uint64_t> bins_of(const json& line) {
-  const auto found = line.find("bins");
-  if (found == line.end()) return {};
-  if (!found->is_array()) fail_field("bins", *found, "a list");
-  std::vector<std::uint64_t> bins;
-  for (const json& hits : *found) {
-    if (!hits.is_number_unsigned()) {
-      fail_field(fmt::format("bins[{}]", bins.size()), hits, whole);
+const json& list_of(const json& line, const char* name) {
+  const json& value = field_of(line, name);
+  if (!value.is_array()) fail_field(name, value, "a list");
+  return value;
+}
+
+std::vector<std::uint64_t> numbers_of(const json& line, const char* name) {
+  std::vector<std::uint64_t> numbers;
+  for (const json& x : list_of(line, name)) {
+    if (!x.is_number_unsigned()) {
+      fail_field(fmt::format("{}[{}]", name, numbers.size()), x, whole);
     }
-    bins.push_back(hits.get<std::uint64_t>());
+    numbers.push_back(x.get<std::uint64_t>());
+  }
+  return numbers;
+}
+
+std::vector<std::uint64_t> bins_of(const json& line) {
+  return line.contains("bins") ? numbers_of(line, "bins")
+                               : std::vector<std::uint64_t>{};
+}
+
+json sighting_json(mismatch_kind k, const sighting& s,
+                   const std::string& token) {
+  json j{{"in", name_of(k)},
+         {"cases", s.cases},
+         {"elements", s.elements},
+         {"case", *s.first}};
+  if (!token.empty()) j["token"] = token;
+  return j;
+}
+
+/// Back, into the record whose range is known.
+void read_sighting(const json& j, block_record& r) {
+  if (!j.is_object()) fail_field("differing", j, "a list of objects");
+  const std::string name = text_of(j, "in");
+  const auto kind =
+      std::find_if(all_mismatch_kinds.begin(), all_mismatch_kinds.end(),
+                   [&name](mismatch_kind k) { return name == name_of(k); });
+  if (kind == all_mismatch_kinds.end()) {
+    fail_field("in", j["in"], "a class of differences");
+  }
+  sighting& s = at(r.result.seen, *kind);
+  s = {whole_of(j, "cases"), whole_of(j, "elements"), whole_of(j, "case")};
+  if (*s.first < r.range.first || *s.first >= r.range.end()) {
+    fail_field("case", j["case"], "one of its cases");
+  }
+  if (j.contains("token")) at(r.tokens, *kind) = text_of(j, "token");
+}
+
+/// The indices of bins.
+json indices_of(const std::vector<bool>& bins) {
+  json list = json::array();
+  for (std::size_t i = 0; i < bins.size(); ++i) {
+    if (bins[i]) list.push_back(i);
+  }
+  return list;
+}
+
+json answers_json(const claim_answers& a) {
+  json j{{"answered", a.answered}, {"refused", a.refused}};
+  for (const auto& s : a.sizes) {
+    j["sizes"].push_back({s.most_asked, s.most_answered, s.least_refused});
+  }
+  j["asked"] = indices_of(a.asked);
+  j["reached"] = indices_of(a.reached);
+  return j;
+}
+
+/// Back, into as many bins as the largest index needs.
+std::vector<bool> bins_at(const json& j, const char* name) {
+  constexpr std::uint64_t most = 1 << 20;
+  std::vector<bool> bins;
+  for (const auto i : numbers_of(j, name)) {
+    if (i >= most) fail_field(name, j[name], "indices of bins");
+    if (bins.size() <= i) bins.resize(i + 1);
+    bins[i] = true;
   }
   return bins;
+}
+
+claim_answers answers_of(const json& j) {
+  if (!j.is_object()) fail_field("claims", j, "a list of objects");
+  claim_answers a;
+  a.answered = whole_of(j, "answered");
+  a.refused = whole_of(j, "refused");
+  const json& sizes = list_of(j, "sizes");
+  if (sizes.size() != a.sizes.size()) {
+    fail_field("sizes", sizes, fmt::format("{} of them", a.sizes.size()));
+  }
+  for (std::size_t i = 0; i < a.sizes.size(); ++i) {
+    const auto numbers = numbers_of(json{{"sizes", sizes[i]}}, "sizes");
+    if (numbers.size() != 3) fail_field("sizes", sizes[i], "3 numbers");
+    a.sizes[i] = {static_cast<std::ptrdiff_t>(numbers[0]),
+                  static_cast<std::ptrdiff_t>(numbers[1]),
+                  static_cast<std::ptrdiff_t>(numbers[2])};
+  }
+  a.asked = bins_at(j, "asked");
+  a.reached = bins_at(j, "reached");
+  const auto most = std::max(a.asked.size(), a.reached.size());
+  a.asked.resize(most);
+  a.reached.resize(most);
+  return a;
 }
 
 }  // namespace
@@ -138,11 +231,15 @@ std::string to_line(const block_record& r) {
          {"elements", x.elements},
          {"digest", fmt::format("{:016x}", x.digest)},
          {"mismatches", x.mismatches}};
-  if (x.first_mismatch) {
-    j["case"] = *x.first_mismatch;
-    j["token"] = r.token;
+  if (x.first_mismatch) j["case"] = *x.first_mismatch;
+  for (const mismatch_kind k : all_mismatch_kinds) {
+    if (at(x.seen, k).first) {
+      j["differing"].push_back(
+          sighting_json(k, at(x.seen, k), at(r.tokens, k)));
+    }
   }
   if (r.range.first < covered) j["bins"] = x.bins;
+  for (const auto& c : x.claims) j["claims"].push_back(answers_json(c));
   return j.dump();
 }
 
@@ -165,9 +262,23 @@ block_record parse_record(const std::string& content) {
         *x.first_mismatch >= r.range.end()) {
       fail_field("case", j["case"], "one of its cases");
     }
-    r.token = text_of(j, "token");
+    if (!j.contains("differing")) {
+      // Of version 2: one token, of which is not said in what it differs.
+      at(x.seen, mismatch_kind::values) = {x.mismatches, 0, x.first_mismatch};
+      at(r.tokens, mismatch_kind::values) = text_of(j, "token");
+    } else if (list_of(j, "differing").empty()) {
+      fail_field("differing", j["differing"], "what differs");
+    }
+  }
+  if (j.contains("differing")) {
+    for (const json& one : list_of(j, "differing")) read_sighting(one, r);
   }
   x.bins = bins_of(j);
+  if (j.contains("claims")) {
+    for (const json& one : list_of(j, "claims")) {
+      x.claims.push_back(answers_of(one));
+    }
+  }
   return r;
 }
 

@@ -158,7 +158,7 @@ void run_merge(const merge_request& q, outcome& out) {
         "--replicated: no case is in two files: nothing was compared");
   }
   const auto report = report_of(files[0].header, records);
-  out.status = report.result.mismatches > 0 || !apart.empty() ? 1 : 0;
+  out.status = apart.empty() ? status_of(report) : 1;
   if (q.as_json) {
     json j = to_json(report);
     j.erase("shard");
@@ -188,7 +188,7 @@ void run_merge(const merge_request& q, outcome& out) {
         d.one.record.result.mismatches, *d.other.file,
         d.other.record.result.digest, d.other.record.result.mismatches));
   }
-  if (out.status == 0) print("held: no mismatch\n");
+  if (apart.empty()) print(verdict_text(report));
 }
 
 }  // namespace

@@ -141,6 +141,11 @@ class hand_out {
       of.record = r;
       of.rank = rank;
       --left_;
+      // A plug-in that hung is not asked again.
+      if (r.range.count < of.range.count) {
+        left_ -= todo_.size();
+        todo_.clear();
+      }
       return true;
     }
     if (!(of.record == r)) {

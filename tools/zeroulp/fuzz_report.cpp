@@ -44,8 +44,9 @@ constexpr std::size_t most_causes = 5;
 std::string replay_command(target t, const sides& s, const std::string& token) {
   const std::string left =
       s.left == "core" ? "" : fmt::format(" --reference {}", s.left);
-  return fmt::format("zeroulp fuzz {}{} --against {} --replay {}",
-                     info_of(t).name, left, s.right, token);
+  return fmt::format("zeroulp fuzz {}{} --against {}{} --replay {}",
+                     info_of(t).name, left, s.right, s.trusts ? " --trust" : "",
+                     token);
 }
 
 std::string inputs_text(const problem& p) {
@@ -73,16 +74,29 @@ std::string difference_text(const difference& d, const sides& s) {
                      show(d.type, d.right), distance_text(d));
 }
 
+std::string differences_text(const outputs& left, const outputs& right,
+                             const difference_set& ignored, const sides& s) {
+  std::string text;
+  for (const mismatch_kind k : all_mismatch_kinds) {
+    if (contains(kinds_of(ignored), k)) continue;
+    const auto where = first_difference(left, right, only(k));
+    if (where) text += difference_text(*where, s);
+  }
+  return text;
+}
+
 std::size_t size_of(const problem& p) {
   std::size_t count = 0;
   for (const matrix& x : p.in) count += x.words.size();
   return count;
 }
 
-std::string finding_text(const finding& f, const sides& s) {
-  std::string text =
-      fmt::format("shrunk from {} input elements to {}:\n{}", size_of(f.found),
-                  size_of(f.shrunk), inputs_text(f.shrunk));
+std::string finding_text(const finding& f, const sides& s, std::uint64_t more) {
+  std::string text = fmt::format(
+      "MISMATCH in case {}{} ({}), shrunk from {} input elements to {}:\n{}",
+      f.index, more > 0 ? fmt::format(" and {} more", more) : "",
+      name_of(f.kind), size_of(f.found), size_of(f.shrunk),
+      inputs_text(f.shrunk));
   text += difference_text(f.where, s);
   if (!f.clauses.empty()) text += fmt::format("  SPEC      {}\n", f.clauses);
   for (std::size_t i = 0; i < std::min(f.causes.size(), most_causes); ++i) {
@@ -129,7 +143,9 @@ json finding_json(const finding& f, const sides& s) {
                       {"agrees", c.agrees},
                       {"tried", c.tried}});
   }
-  return {{"elements", size_of(f.found)},
+  return {{"class", name_of(f.kind)},
+          {"case", f.index},
+          {"elements", size_of(f.found)},
           {"shrunk_elements", size_of(f.shrunk)},
           {"difference", difference_json(f.where)},
           {"clauses", f.clauses},

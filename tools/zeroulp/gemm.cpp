@@ -38,7 +38,7 @@ struct operand {
 /// Column tiles (such as 128x1) have K along their rows: such a tensor is read
 /// as its transpose.
 operand as_operand(const tensor& t) {
-  const bool transposed = t.group.cols == 1 && t.group.rows > 1;
+  const bool transposed = t.group.cols == 1 && t.group.rows != 1;
   const auto turn = [transposed](auto view) {
     return transposed ? view.transposed() : view;
   };

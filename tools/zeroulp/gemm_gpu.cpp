@@ -139,20 +139,18 @@ std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
   const device_matrix given(c, 4);
   const device_matrix zeros(adds ? d.rows : 0, d.cols, 4);
   const device_matrix& on_c = c.data == nullptr ? zeros : given;
+  const device_matrix out(d.rows, d.cols, r.output == fp32 ? 4 : 2);
+  std::string by = "the tensor core";
   try {
-    const device_matrix out(d.rows, d.cols, r.output == fp32 ? 4 : 2);
     cuda::gemm(r, on_a.view(), on_b.view(), on_c.view(), out.view());
-    out.copy_to(d);
-    return "the tensor core";
   } catch (const input_error&) {
     // It says what it does not serve before anything is launched.
+    const cuda::matrix addend = adds ? on_c.view() : cuda::matrix{};
+    cuda::emulate_gemm(r, on_a.view(), on_b.view(), addend, out.view());
+    by = "the emulator";
   }
-  const device_matrix out(d.rows, d.cols, 4);
-  matrix_view<const std::uint32_t> addend;
-  if (adds) addend = on_c.words();
-  cuda::emulate_gemm(r, on_a.view(), on_b.view(), addend, out.words());
   out.copy_to(d);
-  return "the emulator";
+  return by;
 }
 
 #else

@@ -194,18 +194,30 @@ void run_plugin(plugin_request& q, outcome& out) {
                     "definitions to choose from",
                     q.file));
   }
+  text += q.user.seal_note();
+  const auto left_running = q.user.leftovers();
+  if (!left_running.empty()) {
+    out.status = 1;
+    all.back()["left_running"] = left_running;
+    text += left_running + "\n";
+  }
   q.as_json ? print_json(all) : print(text);
 }
 
 }  // namespace
 
-plugin_identity identify_claim(const shared_code& code, const claim& c) {
+plugin_identity identify_claim(const shared_code& code, const claim& c) try {
   if (c.what == kind::gemm) return identify_gemm_claim(code, c);
   auto found = identify_quantize(code, c, true);
   if (found.exact) return found;
   // Kernels often have no rule for NaN and Inf.
   auto finite = identify_quantize(code, c, false);
   return finite.exact ? finite : found;
+} catch (const call_failure& failure) {
+  // Who reads this knows neither whose call it was nor which.
+  throw call_failure(failure.kind,
+                     fmt::format("{}: asked for {}, it {}", code->file(),
+                                 c.text(), failure.what()));
 }
 
 std::string adopt_identities(const shared_code& code, fuzz::target t) {
@@ -237,7 +249,7 @@ void add_identify_plugin(CLI::App& identify, outcome& out) {
   auto q = std::make_shared<plugin_request>();
   sub->add_option("LIB", q->file, "LIB.so or python:FILE.py")->required();
   sub->add_flag("--json", q->as_json);
-  q->user.add_limit(sub);
+  q->user.add_options(sub);
   sub->callback([q, &out] { run_plugin(*q, out); });
 }
 

@@ -44,9 +44,8 @@ void handle_signals() {
 int main(int argc, char** argv) {
   try {
     const std::vector<std::string> all(argv, argv + argc);
-    if (argc == 3 && all[1] == zeroulp::program::plugin_worker_command) {
-      return zeroulp::program::run_plugin_worker(argv[2]);
-    }
+    const auto status = zeroulp::program::run_plugin_process(argc, argv);
+    if (status) return *status;
     handle_signals();
     return zeroulp::program::run({all.begin() + !all.empty(), all.end()});
   } catch (const std::bad_alloc&) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "measure_loss.hpp"
+#include "measure_matrices.hpp"
 #include "measure_questions.hpp"
 #include "program.hpp"
 #include "progress.hpp"
@@ -24,9 +25,8 @@ using study::percent;
 struct measure_request {
   study_request study;
   std::vector<std::string> intervals;
-  std::string a;
-  std::string b;
-  std::string dtype;
+  matrices_request matrices;
+  std::string scales = "groups";
   std::string out = "measure";
   bool as_json = false;
   loss_request loss;
@@ -277,41 +277,6 @@ void require_study_memory(std::ptrdiff_t m, std::ptrdiff_t n,
                  28 * rows * cols);
 }
 
-/// A user's matrix, encoded to E4M3 as it is, and what that lost.
-struct encoded_operand {
-  prepared_operand operand;
-  std::size_t saturated = 0;
-  std::size_t flushed = 0;  ///< to zero
-};
-
-encoded_operand encode_operand(const std::string& file,
-                               const std::string& dtype) {
-  const auto x = read_input(file, dtype);
-  if (x.bits.data.empty()) {
-    throw input_error(file + ": no elements: there is nothing to measure");
-  }
-  matrix<std::uint32_t> codes(x.bits.rows, x.bits.cols);
-  std::size_t saturated = 0;
-  std::size_t flushed = 0;
-  const unpacked max = decode(e4m3, e4m3.max_code());
-  for (std::size_t i = 0; i < codes.data.size(); ++i) {
-    const unpacked value = decode(x.element, x.bits.data[i]);
-    if (!value.is_finite()) {
-      const auto n = static_cast<std::size_t>(x.bits.cols);
-      throw input_error(fmt::format(
-          "{}: element ({}, {}) is {}: measure needs finite numbers", file,
-          i / n, i % n, to_decimal(value)));
-    }
-    const auto code = encode(e4m3, value);
-    codes.data[i] = static_cast<std::uint32_t>(code);
-    if (std::fabs(to_double(value)) > to_double(max)) ++saturated;
-    if (!value.is_zero() && decode(e4m3, code).is_zero()) ++flushed;
-  }
-  return {{e4m3, matrix_view<const std::uint32_t>(codes.view())},
-          saturated,
-          flushed};
-}
-
 void run_measure(measure_request q) {
   q.study.intervals = parse_intervals(q.intervals);
   auto& intervals = q.study.intervals;
@@ -320,7 +285,8 @@ void run_measure(measure_request q) {
     intervals.insert(intervals.begin(), 0);
   }
   if (intervals.size() < 2) intervals.push_back(128);
-  if (q.a.empty() != q.b.empty()) {
+  const bool draws = q.matrices.a.empty();
+  if (draws != q.matrices.b.empty()) {
     throw input_error("--a and --b go together: X.npy (m x k), W.npy (n x k)");
   }
   constexpr std::ptrdiff_t most = 1 << 24;
@@ -346,7 +312,7 @@ void run_measure(measure_request q) {
       s.promoted = interval;
     }
   }
-  if (q.a.empty()) {
+  if (draws) {
     const auto largest = *std::max_element(q.study.k.begin(), q.study.k.end());
     require_study_memory(q.study.m, q.study.n, largest);
     cells = run_study(q.study, progress);
@@ -362,25 +328,12 @@ void run_measure(measure_request q) {
       s.k = k == 4096 || (s.k != 4096 && k > s.k) ? k : s.k;
     }
   } else {
-    const auto [a, a_saturated, a_flushed] = encode_operand(q.a, q.dtype);
-    const auto [b, b_saturated, b_flushed] = encode_operand(q.b, q.dtype);
-    if (a.cols() != b.cols()) {
-      throw input_error(
-          fmt::format("{} has {} columns, {} has {}: both need K columns", q.a,
-                      a.cols(), q.b, b.cols()));
-    }
-    require_study_memory(a.rows(), b.rows(), a.cols());
-    cells = run_study(a, b, "user", intervals, progress);
-    request["a"] = q.a;
-    request["b"] = q.b;
-    request["saturated"] = {a_saturated, b_saturated};
-    request["flushed_to_zero"] = {a_flushed, b_flushed};
-    s.k = a.cols();
-    s.shape = fmt::format(
-        "Inputs: {} ({} x {}) and {} ({} x {}), encoded to E4M3 as they are, "
-        "scale 1: {} and {} elements saturated at 448, {} and {} became zero.",
-        q.a, a.rows(), a.cols(), q.b, b.rows(), b.cols(), a_saturated,
-        b_saturated, a_flushed, b_flushed);
+    q.matrices.scales = parse_matrix_scales(q.scales);
+    const auto found = measure_matrices(q.matrices, intervals, progress);
+    cells = found.cells;
+    request.update(found.as_json);
+    s.k = found.k;
+    s.shape = found.text;
   }
   const auto result = to_json(cells, request);
   files.add("measure.csv", to_csv(csv_table(cells)));
@@ -399,7 +352,7 @@ void run_measure(measure_request q) {
   print(to_text(interval_table(cells, intervals, &error_metrics::frobenius)));
   print("\n");
   for (const auto& line : verdicts(cells, s)) print(line + "\n");
-  if (q.a.empty()) {
+  if (draws) {
     print("* may be what \"nearly 2 %\" at K = 4096 means.\n");
   }
   print(
@@ -418,9 +371,16 @@ void add_measure(CLI::App& app, outcome& out) {
   auto q = std::make_shared<measure_request>();
   auto questions = std::make_shared<questions_request>();
   q->intervals = {"none", "128", "256", "512", "1024"};
-  sub->add_option("--a", q->a, "your own matrix, m x k: float32, float16 .npy");
-  sub->add_option("--b", q->b, "your own matrix, n x k");
-  sub->add_option("--dtype", q->dtype, "bf16: --a and --b hold BF16 as uint16");
+  sub->add_option("--a", q->matrices.a,
+                  "your own matrix, m x k: float32, float16 .npy");
+  sub->add_option("--b", q->matrices.b, "your own matrix, n x k");
+  sub->add_option("--dtype", q->matrices.dtype,
+                  "bf16: --a and --b hold BF16 as uint16");
+  sub->add_option("--scales", q->scales,
+                  "of --a and --b. groups: 1x128 and 128x128 where sums are "
+                  "promoted within 128, else rows; rows; tensor; none: as they "
+                  "are")
+      ->capture_default_str();
   sub->add_option("--m", q->study.m, "rows of A")->capture_default_str();
   sub->add_option("--n", q->study.n, "rows of B")->capture_default_str();
   sub->add_option("--k", q->study.k, "values of K")->capture_default_str();
@@ -443,7 +403,7 @@ void add_measure(CLI::App& app, outcome& out) {
       }
     };
     if (questions->asks()) {
-      refuse({"--a", "--b", "--dtype"},
+      refuse({"--a", "--b", "--dtype", "--scales"},
              "{} is of the table alone: your matrices are inputs of --cells, "
              "a.input=x.npy b.input=w.npy, BF16 as x.npy:bf16");
       refuse({"--m", "--n", "--k", "--interval", "--seed"},
@@ -452,9 +412,11 @@ void add_measure(CLI::App& app, outcome& out) {
     } else {
       refuse({"--with", "--throughput"},
              "{} goes with --preset, --question or --cells");
-      if (!q->a.empty() || !q->b.empty()) {
+      if (!q->matrices.a.empty() || !q->matrices.b.empty()) {
         refuse({"--m", "--n", "--k", "--seed"},
                "{} is of inputs that are drawn: --a and --b are yours");
+      } else {
+        refuse({"--dtype", "--scales"}, "{} is of your matrices, --a and --b");
       }
     }
     q->loss.as_json = questions->as_json = q->as_json;

@@ -63,9 +63,9 @@ table gradient_table(const loss_result& r) {
 
 /// Means over checkpoints, in percent.
 table same_state_table(const loss_result& r) {
-  table t{
-      {"arm", "loss", "low90", "high90", "gradient L2", "cosine", "rerouted"},
-      {}};
+  table t{{"arm", "loss", "low90", "high90", "gradient L2", "cosine",
+           "rerouted", "losses"},
+          {}};
   for (const auto& s : r.same_state) {
     loss_gap mean{};
     for (const auto& g : r.gaps) {
@@ -75,11 +75,13 @@ table same_state_table(const loss_result& r) {
       mean.gradient_cos += g.gradient_cos / n;
       mean.rerouted += g.rerouted / n;
     }
-    t.rows.push_back({s.arm, signed_percent(s.over.mean),
-                      signed_percent(s.over.low), signed_percent(s.over.high),
-                      fmt::format("{:.3f}", 100 * mean.gradient_l2),
-                      fmt::format("{:.5f}", mean.gradient_cos),
-                      fmt::format("{:.2f}", 100 * mean.rerouted)});
+    t.rows.push_back(
+        {s.arm, signed_percent(s.over.mean), signed_percent(s.over.low),
+         signed_percent(s.over.high),
+         fmt::format("{:.3f}", 100 * mean.gradient_l2),
+         fmt::format("{:.5f}", mean.gradient_cos),
+         fmt::format("{:.2f}", 100 * mean.rerouted),
+         s.same_as.empty() ? "its own" : "the same bits as " + s.same_as});
   }
   return t;
 }
@@ -93,6 +95,7 @@ json to_json(const std::vector<loss_series>& all, bool exponents) {
     one["low90"] = s.over.low;
     one["high90"] = s.over.high;
     one["place"] = place_of(s);
+    if (!s.same_as.empty()) one["same_bits_as"] = s.same_as;
     one["by_checkpoint"] = s.gaps;
     list.push_back(one);
   }
@@ -134,7 +137,10 @@ json to_json(const std::string& command, const loss_options& o,
   }
   json verdicts = json::array();
   for (const auto& v : r.verdicts) {
-    verdicts.push_back({{"name", v.name}, {"held", v.held}, {"text", v.text}});
+    verdicts.push_back({{"name", v.name},
+                        {"held", v.held},
+                        {"can_fail", v.can_fail},
+                        {"text", v.text}});
   }
   return {{"zeroulp", ZEROULP_VERSION},
           {"command", command},

@@ -71,7 +71,11 @@ void add_loss(const json& loss, html_page& page) {
         std::pair("stress", "Injected outliers")}) {
     table t{{"arm", "exponent", "mean", "low90", "high90"}, {}};
     for (const auto& one : list(name)) {
-      t.rows.push_back({one.value("arm", std::string()),
+      auto arm = one.value("arm", std::string());
+      if (one.contains("same_bits_as")) {
+        arm += ", the same bits as " + one.value("same_bits_as", std::string());
+      }
+      t.rows.push_back({std::move(arm),
                         one.contains("exponent") ? one["exponent"].dump() : "-",
                         percent_of(one, "mean"), percent_of(one, "low90"),
                         percent_of(one, "high90")});

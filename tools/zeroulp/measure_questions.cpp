@@ -171,6 +171,11 @@ prepared_questions prepare_questions(const questions_request& q) {
   if (!q.throughput.empty()) throughput = read_throughput(q.throughput);
   const auto ask = [&](const question& one) {
     answer given{cells_of(one, p, made.run.settings), throughput};
+    if (std::none_of(given.cells.begin(), given.cells.end(),
+                     [](const auto& c) { return !c.impossible; })) {
+      throw input_error(fmt::format("{}: there is nothing to measure: {}",
+                                    one.name, *given.cells.at(0).impossible));
+    }
     made.all.push_back({one, std::move(given), {}, {}});
   };
   if (!q.cells.empty()) ask(question_of_cells(q));

@@ -172,14 +172,17 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 std::string protect(std::string_view argument) {
-  std::string result(argument);
-  if (argument.size() < 2 || argument[0] != '-') return result;
+  if (argument.size() < 2) return std::string(argument);
   const std::string rest = lower(argument.substr(1));
   const char c = rest[0];
-  if ((c >= '0' && c <= '9') || c == '.' || rest == "inf" ||
-      rest == "infinity" || rest == "nan") {
-    result[0] = protected_minus;
-  }
+  const bool is_value = (c >= '0' && c <= '9') || c == '.' || rest == "inf" ||
+                        rest == "infinity" || rest == "nan";
+  return is_value ? protect_value(argument) : std::string(argument);
+}
+
+std::string protect_value(std::string_view argument) {
+  std::string result(argument);
+  if (argument.starts_with('-')) result[0] = protected_minus;
   return result;
 }
 

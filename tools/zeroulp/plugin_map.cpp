@@ -21,6 +21,7 @@ constexpr std::size_t margin = memory_bytes;
 
 // What the handler of a signal can know.
 unsigned char* memory = nullptr;
+volatile std::sig_atomic_t has_returned = 0;  ///< the call
 struct sigaction before_segv, before_bus;
 
 /// What touched the memory did: of the processors that say so.
@@ -64,10 +65,16 @@ void answer_for(int signal, siginfo_t* info, void* context) {
     if (!is_fault) raise(signal);
     return;
   }
-  char line[64];
-  char* end = append(line, "stray ");
-  end = append(append(end, deed_of(context)), " ");
-  end = append(append(end, at - memory), "\n");
+  char line[128];
+  char* end = line;
+  if (has_returned != 0) {
+    end = append(append(end, "changed left%20a%20thread%20running%20that%20"),
+                 deed_of(context));
+    end = append(end, "%20memory%20after%20the%20call\n");
+  } else {
+    end = append(append(end, "stray "), deed_of(context));
+    end = append(append(append(end, " "), at - memory), "\n");
+  }
   [[maybe_unused]] const auto sent =
       write(socket_fd, line, static_cast<std::size_t>(end - line));
   _exit(1);
@@ -99,6 +106,7 @@ void plugin_map::watch() {
 }
 
 bool plugin_map::open_only(const std::vector<page_range>& pages) {
+  has_returned = pages.empty() ? 1 : 0;
   if (pages == open_) return true;
   open_.clear();
   if (mprotect(data_, memory_bytes, PROT_NONE) != 0) return false;

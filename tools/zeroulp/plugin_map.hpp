@@ -31,7 +31,8 @@ class plugin_map {
   /// of ours. To be called after the plug-in is loaded.
   void watch();
   /// Leaves these pages alone, and takes the others away; returns false, and
-  /// errno says why, if the system does not.
+  /// errno says why, if the system does not. Without pages a call has returned:
+  /// who touches them then is a thread that it left.
   bool open_only(const std::vector<page_range>& pages);
 
  private:

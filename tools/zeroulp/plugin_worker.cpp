@@ -2,25 +2,23 @@
 
 #ifdef ZEROULP_HAVE_CONFORMANCE
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <optional>
-#include <stdexcept>
-#include <thread>
 #include <vector>
 
+#include "conformance/plugin/keeper.hpp"
 #include "conformance/plugin/protocol.hpp"
+#include "plugin_library.hpp"
 #include "plugin_map.hpp"
 #include "plugin_memory.hpp"
+#include "plugin_state.hpp"
 #include "whole_number.hpp"
 #include "zeroulp/plugin.h"
 
@@ -39,100 +37,6 @@ static_assert(sizeof(zeroulp_plugin_swiglu) == 8 + 2 * 8 + 3 * 48);
 static_assert(sizeof(zeroulp_plugin_adamw) == 8 + 11 * 8 + 5 * 48);
 static_assert(sizeof(zeroulp_plugin_combine) == 8 + 1 * 8 + 4 * 48);
 static_assert(ZEROULP_PLUGIN_VERSION == protocol_version);
-
-/// What is wrong with the library, for its user to read.
-class bad_plugin : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Ends this process when the one that started it has ended.
-void end_with_parent() {
-  std::thread([parent = getppid()] {
-    while (getppid() == parent) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    }
-    _exit(0);
-  }).detach();
-}
-
-bool has_function(const zeroulp_plugin& p, int operation) {
-  switch (operation) {
-    case ZEROULP_PLUGIN_QUANTIZE:
-      return p.quantize != nullptr;
-    case ZEROULP_PLUGIN_DEQUANTIZE:
-      return p.dequantize != nullptr;
-    case ZEROULP_PLUGIN_RETILE:
-      return p.retile != nullptr;
-    case ZEROULP_PLUGIN_GEMM:
-      return p.gemm != nullptr;
-    case ZEROULP_PLUGIN_SWIGLU:
-      return p.swiglu != nullptr;
-    case ZEROULP_PLUGIN_ADAMW:
-      return p.adamw != nullptr;
-    case ZEROULP_PLUGIN_COMBINE:
-      return p.combine != nullptr;
-    default:
-      return false;
-  }
-}
-
-const zeroulp_plugin& load(const char* file) {
-  // A name without a slash is one of this directory, as for every other file.
-  const std::string path =
-      std::strchr(file, '/') == nullptr ? std::string("./") + file : file;
-  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw bad_plugin(dlerror());
-  void* const symbol = dlsym(library, "zeroulp_plugin_table");
-  if (symbol == nullptr) {
-    throw bad_plugin(
-        "it exports no zeroulp_plugin_table: see "
-        "zeroulp/plugin.h");
-  }
-  const auto table = reinterpret_cast<decltype(&zeroulp_plugin_table)>(symbol);
-  const zeroulp_plugin* const p = table();
-  if (p == nullptr) throw bad_plugin("zeroulp_plugin_table returned NULL");
-  if (p->version != ZEROULP_PLUGIN_VERSION) {
-    throw bad_plugin(fmt::format(
-        "it was built for version {} of plugin.h, this is version {}",
-        p->version, ZEROULP_PLUGIN_VERSION));
-  }
-  if (p->size != static_cast<std::int32_t>(sizeof *p)) {
-    throw bad_plugin(
-        fmt::format("its table has {} bytes, where version {} has {}", p->size,
-                    ZEROULP_PLUGIN_VERSION, sizeof *p));
-  }
-  if (p->name == nullptr || *p->name == '\0') {
-    throw bad_plugin("its name is NULL or empty");
-  }
-  if (p->memory != ZEROULP_PLUGIN_ON_HOST &&
-      p->memory != ZEROULP_PLUGIN_ON_DEVICE) {
-    throw bad_plugin(
-        fmt::format("its memory is {}: use one of "
-                    "zeroulp_plugin_memory",
-                    p->memory));
-  }
-  constexpr int most_claims = 1024;
-  if (p->claims == nullptr || p->claim_count < 1 ||
-      p->claim_count > most_claims) {
-    throw bad_plugin(
-        fmt::format("it has {} claims{}: use 1 to {}", p->claim_count,
-                    p->claims == nullptr ? " at NULL" : "", most_claims));
-  }
-  for (int i = 0; i < p->claim_count; ++i) {
-    const int operation = p->claims[i].operation;
-    if (operation < 0 || operation >= static_cast<int>(operations().size())) {
-      throw bad_plugin(
-          fmt::format("claim {}: {} is no operation", i, operation));
-    }
-    if (!has_function(*p, operation)) {
-      throw bad_plugin(
-          fmt::format("claim {}: it claims {}, but its function is NULL", i,
-                      operations()[static_cast<std::size_t>(operation)].name));
-    }
-  }
-  return *p;
-}
 
 std::string word_of(const char* text) {
   return text == nullptr || *text == '\0' ? "-" : to_word(text);
@@ -260,9 +164,11 @@ std::vector<page_range> pages_of(const operation_spec& of,
   return pages;
 }
 
-/// Answers one call; returns the line to send.
+/// Answers one call; returns the line to send. `before`: the state that the
+/// call has to leave.
 std::string answer(const zeroulp_plugin& p, plugin_map& map,
-                   plugin_memory& memory, const std::string& line) {
+                   plugin_memory& memory, const process_state& before,
+                   const std::string& line) {
   const auto words = words_of(line);
   const auto& all = operations();
   std::size_t operation = 0;
@@ -273,26 +179,28 @@ std::string answer(const zeroulp_plugin& p, plugin_map& map,
   if (operation == all.size()) return "bad " + to_word("no such call");
   const auto bytes =
       static_cast<std::size_t>(number(value_of(words, "bytes").value_or("0")));
-  if (p.memory == ZEROULP_PLUGIN_ON_HOST &&
-      !map.open_only(pages_of(all[operation], words, map.data()))) {
+  const auto unguarded = [] {
     return "bad " + to_word(fmt::format("its memory cannot be guarded: {}",
                                         std::strerror(errno)));
+  };
+  const bool on_host = p.memory == ZEROULP_PLUGIN_ON_HOST;
+  if (on_host && !map.open_only(pages_of(all[operation], words, map.data()))) {
+    return unguarded();
   }
   auto fault = memory.enter(bytes);
   if (!fault.empty()) return "bad " + to_word(fault);
   const request_bytes r(all[operation], words, memory.data());
   const std::int32_t status = serve(p, operation, r);
+  if (on_host && !map.open_only({})) return unguarded();
   fault = memory.leave();
   if (!fault.empty()) return "bad " + to_word(fault);
+  const auto change = difference(before, current_state());
+  if (!change.empty()) return "changed " + to_word(change);
   return fmt::format("done {}", status);
 }
 
-}  // namespace
-
+/// Returns the exit status.
 int run_plugin_worker(const char* file) {
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);
-  end_with_parent();
   line_socket socket(socket_fd);
   plugin_map map;
   if (map.data() == nullptr) {
@@ -306,15 +214,20 @@ int run_plugin_worker(const char* file) {
     return 2;
   }
   try {
-    const zeroulp_plugin& p = load(file);
+    // Loading may not change how the processor rounds, either.
+    process_state before = current_state();
+    const zeroulp_plugin& p = load_plugin(file);
     map.watch();
+    const auto loaded = current_state();
+    before.handlers = loaded.handlers;
+    before.children = loaded.children;
     plugin_memory memory(map.data(), p.memory == ZEROULP_PLUGIN_ON_DEVICE);
     const auto fault = memory.enter(1);
     if (!fault.empty()) throw bad_plugin(fault);
     introduce(p, socket);
     for (std::string line;
          socket.receive(line, -1) == line_socket::result::line;) {
-      if (!socket.send(answer(p, map, memory, line))) break;
+      if (!socket.send(answer(p, map, memory, before, line))) break;
     }
   } catch (const bad_plugin& e) {
     socket.send("bad " + to_word(e.what()));
@@ -324,12 +237,25 @@ int run_plugin_worker(const char* file) {
   _exit(0);
 }
 
+}  // namespace
+
+std::optional<int> run_plugin_process(int count, char** arguments) {
+  const std::string_view command = count > 1 ? arguments[1] : "";
+  if (command == plugin_worker_command && count == 3) {
+    return run_plugin_worker(arguments[2]);
+  }
+  if (command == plugin_keeper_command) {
+    return run_plugin_keeper(count, arguments);
+  }
+  return {};
+}
+
 }  // namespace zeroulp::program
 
 #else
 
 namespace zeroulp::program {
-int run_plugin_worker(const char*) { return 2; }
+std::optional<int> run_plugin_process(int, char**) { return {}; }
 }  // namespace zeroulp::program
 
 #endif

@@ -1,16 +1,19 @@
-// Defines the process that runs a plug-in, from its own side: `zeroulp
+// Defines the processes of a plug-in, from their own side: `zeroulp
 // plugin-worker LIB` loads the library and does what it is told through the
-// socket that it was started with. Not for a person to call.
+// socket that it was started with; `zeroulp plugin-keeper` keeps it (keeper.hpp
+// of conformance/plugin). Not for a person to call.
 
 #ifndef ZEROULP_TOOLS_PLUGIN_WORKER_HPP_
 #define ZEROULP_TOOLS_PLUGIN_WORKER_HPP_
+
+#include <optional>
 
 namespace zeroulp::program {
 
 inline constexpr const char* plugin_worker_command = "plugin-worker";
 
-/// Returns the exit status.
-int run_plugin_worker(const char* file);
+/// Returns the exit status, if these arguments of main() are one of theirs.
+std::optional<int> run_plugin_process(int count, char** arguments);
 
 }  // namespace zeroulp::program
 

@@ -69,17 +69,25 @@ std::string plugin_digest(std::string_view name) {
   return sha256_hex(bytes).substr(0, 16);
 }
 
-void plugin_user::add_limit(CLI::App* command) {
+void plugin_user::add_options(CLI::App* command) {
+  const CLI::Range seconds(0.01, 86400.0);
   command
-      ->add_option("--limit", limit_,
+      ->add_option("--limit", how_.limit,
                    "seconds that a call of a plug-in may take")
-      ->check(CLI::Range(0.01, 86400.0))
+      ->check(seconds)
       ->capture_default_str();
+  command
+      ->add_option("--load-limit", how_.load_limit,
+                   "seconds that loading a plug-in may take")
+      ->check(seconds)
+      ->capture_default_str();
+  command->add_flag("--trust", how_.trusted,
+                    "do not seal the plug-in: it may do what you may");
 }
 
 std::shared_ptr<plugin_code> plugin_user::find(std::string_view name) {
   if (code_ == nullptr) {
-    code_ = std::make_shared<plugin_code>(command_of(name), limit_);
+    code_ = std::make_shared<plugin_code>(command_of(name), how_);
     name_ = name;
   } else if (name != name_) {
     throw input_error("one plug-in at a time");
@@ -94,29 +102,46 @@ fuzz::opponent plugin_user::opponent(std::string_view name, fuzz::target t) {
         fmt::format("{} claims nothing of {}; other claims: conform --plugin",
                     name, fuzz::info_of(t).name));
   }
-  return {
-      std::string(name), conformance::plugin::implementation_of(code), "", {}};
+  return {std::string(name),
+          conformance::plugin::implementation_of(code),
+          "",
+          {},
+          true};
 }
 
 fuzz::pins plugin_user::limits(fuzz::target t) const {
   return [code = code_, t](fuzz::settings& s) { code->keep_to_claims(t, s); };
 }
 
-std::string plugin_user::summary(bool must_answer) const {
+std::string plugin_user::seal() const {
+  if (how_.trusted) return "none: --trust";
+  const auto& lacks = code_->seal_lacks();
+  return lacks.empty() ? "whole" : "all but " + lacks;
+}
+
+std::string plugin_user::seal_note() const {
+  const bool is_whole = how_.trusted || code_->seal_lacks().empty();
+  return is_whole ? "" : fmt::format("seal: {}\n", seal());
+}
+
+std::string plugin_user::leftovers() {
+  const int count = code_ == nullptr ? 0 : code_->finish();
+  if (count == 0) return "";
+  return fmt::format("{} left {} process{} running, which were ended",
+                     code_->name(), count, count == 1 ? "" : "es");
+}
+
+std::string plugin_user::summary(std::uint64_t answered,
+                                 std::uint64_t refused) const {
   if (code_ == nullptr) return "";
-  if (code_->calls() == 0 && must_answer) {
-    throw input_error(
-        code_->refusals() > 0
-            ? fmt::format("{} answered nothing and refused {} requests", name_,
-                          code_->refusals())
-            : fmt::format("{} answered nothing: none of these cases is one "
-                          "that it claims",
-                          name_));
+  if (answered + refused == 0) {
+    throw input_error(fmt::format(
+        "{} answered nothing: none of these cases is one that it claims",
+        name_));
   }
-  return fmt::format(
-      "{} answered {} requests{}\n", code_->name(), code_->calls(),
-      code_->refusals() > 0 ? fmt::format(" and refused {}", code_->refusals())
-                            : "");
+  return fmt::format("{} answered {} requests{}\n{}", code_->name(), answered,
+                     refused > 0 ? fmt::format(" and refused {}", refused) : "",
+                     seal_note());
 }
 
 }  // namespace zeroulp::program

@@ -27,8 +27,10 @@ std::string plugin_digest(std::string_view name);
 /// The plug-in of a command: one at most.
 class plugin_user {
  public:
-  /// Adds --limit: seconds that a call may take.
-  void add_limit(CLI::App* command);
+  /// Adds --limit and --load-limit, and --trust: it is not sealed then.
+  void add_options(CLI::App* command);
+
+  bool trusts() const { return how_.trusted; }
 
   /// Starts it, the first time. Throws input_error, also for another one than
   /// the first.
@@ -39,13 +41,23 @@ class plugin_user {
   /// What keeps settings to those that it claims.
   fuzz::pins limits(fuzz::target t) const;
 
-  /// "NAME answered 4000 requests and refused 12"; "" without a plug-in. Throws
-  /// input_error if none was answered though it must be, since nothing was held
-  /// then.
-  std::string summary(bool must_answer = true) const;
+  /// nullptr without a plug-in.
+  const conformance::plugin::plugin_code* code() const { return code_.get(); }
+  /// "NAME answered 4000 requests and refused 12\n"; "" without a plug-in.
+  /// Throws input_error if nothing was asked: nothing was held then.
+  std::string summary(std::uint64_t answered, std::uint64_t refused) const;
+
+  /// What holds it: "whole", "none: --trust", "all but ...: this kernel cannot
+  /// do more".
+  std::string seal() const;
+  /// The same as a line, if the kernel is to blame; "" otherwise.
+  std::string seal_note() const;
+  /// Ends its processes. Returns which others it left running, which is a
+  /// finding; "" if there were none.
+  std::string leftovers();
 
  private:
-  double limit_ = 10;
+  conformance::plugin::worker_options how_;
   std::string name_;
   std::shared_ptr<conformance::plugin::plugin_code> code_;
 };

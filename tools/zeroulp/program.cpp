@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -70,6 +71,26 @@ void unprotect(CLI::App& app) {
   for (auto* sub : app.get_subcommands({})) unprotect(*sub);
 }
 
+/// The arguments as CLI11 is to see them. It takes an empty value for the
+/// default, and what follows `--` for too many values of a list that has begun:
+/// here no word behind `--` is an option's.
+std::vector<std::string> protected_words(
+    const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  const auto values = std::find(arguments.begin(), arguments.end(), "--");
+  for (auto a = arguments.begin(); a != values; ++a) {
+    if (a->empty() && !words.empty() && words.back().starts_with("--")) {
+      throw input_error(
+          fmt::format("{} '': give a value, or leave it out", words.back()));
+    }
+    words.push_back(protect(*a));
+  }
+  for (auto a = values; a != arguments.end(); ++a) {
+    if (a != values) words.push_back(protect_value(*a));
+  }
+  return words;
+}
+
 /// What the arguments lack, or what they have too many of.
 std::string explain(const CLI::App& app, const CLI::ParseError& e) {
   std::string command = "zeroulp";
@@ -91,7 +112,8 @@ int run(const std::vector<std::string>& arguments,
         const std::function<void(CLI::App&)>& adapt) {
   CLI::App app(
       "zeroulp: the bit-exact reference for FP8 training kernels\n"
-      "Exit status: 0 held, 1 a mismatch was found, 2 bad request or input");
+      "Exit status: 0 held, 1 a mismatch was found or what held says too "
+      "little (VACUOUS), 2 bad request or input");
   app.name("zeroulp");
   app.set_version_flag("--version", ZEROULP_VERSION);
   app.require_subcommand(1);
@@ -111,18 +133,10 @@ int run(const std::vector<std::string>& arguments,
   unprotect(app);
   if (adapt) adapt(app);
 
-  // CLI11 takes an empty value for the default.
-  for (std::size_t i = 1; i < arguments.size(); ++i) {
-    if (!arguments[i].empty() || !arguments[i - 1].starts_with("--")) continue;
-    throw input_error(
-        fmt::format("{} '': give a value, or leave it out", arguments[i - 1]));
-  }
-  std::vector<std::string> reversed;  // as CLI11 takes them
-  for (auto a = arguments.rbegin(); a != arguments.rend(); ++a) {
-    reversed.push_back(protect(*a));
-  }
+  std::vector<std::string> words = protected_words(arguments);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(std::move(reversed));
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() != 0) throw input_error(explain(app, e));
     app.exit(e);  // --help, --version

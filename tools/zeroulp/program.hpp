@@ -75,9 +75,10 @@ json json_number(double value);
 void print(std::string_view text);
 
 // Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
-// and -nan, so that CLI11 does not take them for options; `plain` undoes it.
-// run() does both, around CLI11.
+// and -nan, so that CLI11 does not take them for options; `protect_value` that
+// of any word; `plain` undoes it. run() does all of it, around CLI11.
 std::string protect(std::string_view argument);
+std::string protect_value(std::string_view argument);
 std::string plain(std::string text);
 
 /// What a build without CUDA answers.

@@ -15,19 +15,23 @@ namespace {
 
 /// Prints what was written where.
 void report(const tensor& t, const std::string& out, bool as_json) {
+  const auto lost = count_without_exponent(t);
   if (as_json) {
-    print_json(json{{"out", out},
-                    {"format", name_of(t.element)},
-                    {"shape", {t.codes.rows, t.codes.cols}},
-                    {"group", name_of(t.group)},
-                    {"scale", name_of(t.scale)},
-                    {"scales", {t.scales.rows, t.scales.cols}}});
+    json all{{"out", out},
+             {"format", name_of(t.element)},
+             {"shape", {t.codes.rows, t.codes.cols}},
+             {"group", name_of(t.group)},
+             {"scale", name_of(t.scale)},
+             {"scales", {t.scales.rows, t.scales.cols}}};
+    if (lost > 0) all["stored_as_nan"] = lost;
+    print_json(all);
     return;
   }
-  print(fmt::format("{}: {} x {} {} codes, {} {} scales of {}\n", out,
-                    t.codes.rows, t.codes.cols, name_of(t.element),
-                    t.scales.rows * t.scales.cols, name_of(t.scale),
-                    name_of(t.group)));
+  print(fmt::format(
+      "{}: {} x {} {} codes, {} {} scales of {}{}\n", out, t.codes.rows,
+      t.codes.cols, name_of(t.element), t.scales.rows * t.scales.cols,
+      name_of(t.scale), name_of(t.group),
+      lost == 0 ? "" : fmt::format(", {} stored as ff, NaN", lost)));
 }
 
 struct quantize_request {
@@ -71,11 +75,11 @@ std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
   }
   const auto bits = past.as<std::uint32_t>();
   for (std::size_t i = 0; i < bits.size(); ++i) {
-    if (bits[i] >= fp32_infinity) {
+    const unpacked amax = decode(fp32, bits[i]);
+    if (amax.negative && !amax.is_nan()) {
       throw input_error(
-          fmt::format("{}: element {} is {}: an amax is a finite "
-                      "number, not negative",
-                      q.history, i, to_decimal(decode(fp32, bits[i]))));
+          fmt::format("{}: element {} is {}: an amax is not negative",
+                      q.history, i, to_decimal(amax)));
     }
   }
   return delayed_amax(bits.data(), static_cast<std::ptrdiff_t>(bits.size()),
@@ -122,7 +126,7 @@ void run_quantize(const quantize_request& q) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
     const std::uint32_t amax = choose_amax(q, how, x.bits.view());
-    t.scales.data[0] = make_scale(how.how, how.scale, how.to, amax).scale;
+    t.scales.data[0] = make_scale(how, amax).scale;
     if (!x.bits.data.empty()) {
       engine::quantize(how, x.bits.view(),
                        matrix_view<const std::uint32_t>(&amax, 1, 1),
@@ -223,7 +227,8 @@ void run_retile(const retile_request& q) {
   t.convention = "zeroulp";
   t.codes = matrix<std::uint32_t>(source.codes.cols, source.codes.rows);
   t.scales = matrix<std::uint32_t>(
-      source.codes.cols, ceil_div(source.codes.rows, source.group.cols));
+      source.codes.cols,
+      ceil_div(source.codes.rows, source.group.width(source.codes.rows)));
   engine::retile(how, source.codes.view(), source.scales.view(), t.codes.view(),
                  t.scales.view());
   write_tensor(q.out, t, {{"retiled_from", q.dir}, {"rule", q.rule}});
@@ -251,7 +256,9 @@ void add_tensor(CLI::App& app, outcome&) {
       ->required();
   quantize->add_option("--format", z->format, "of the codes")
       ->capture_default_str();
-  quantize->add_option("--group", z->group, "RxC or tensor")
+  quantize
+      ->add_option("--group", z->group,
+                   "RxC, 0 for the whole dimension, or tensor")
       ->capture_default_str();
   quantize->add_option(
       "--scale", z->scale,

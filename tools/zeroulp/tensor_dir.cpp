@@ -82,18 +82,28 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> groups_of(group_shape g,
 /// as 128x1) have K along their rows.
 bool k_along_rows(group_shape g) { return g.cols == 1 && g.rows != 1; }
 
+/// Refuses what no quantizer gives as a scale. A group of zeros, or with Inf or
+/// NaN in it, gives 0, Inf or NaN under some conventions, of whatever kind.
 void check_scale(std::uint32_t bits, const tensor& t, const fs::path& file,
                  std::ptrdiff_t i, std::ptrdiff_t j) {
   const unpacked s = decode(fp32, bits);
-  const bool power =
-      s.kind == kind::finite && (s.significand & (s.significand - 1)) == 0;
-  const bool any_number = t.scale == scale_kind::float32;
-  if (s.is_nan() || s.negative || !(any_number || power)) {
-    refuse(file,
-           fmt::format("scale ({}, {}) is {}: expected {}", i, j, to_decimal(s),
-                       any_number ? "a number that is not negative"
-                                  : "a power of two"));
-  }
+  if (s.is_nan()) return;
+  const bool fits = t.scale == scale_kind::float32 || !s.is_finite() ||
+                    (s.significand & (s.significand - 1)) == 0;
+  if (!s.negative && fits) return;
+  refuse(file,
+         fmt::format("scale ({}, {}) is {}: expected {}", i, j, to_decimal(s),
+                     fits ? "a number that is not negative"
+                          : "a power of two, 0, Inf or NaN"));
+}
+
+/// Returns true iff `bits` is a scale that ue8m0 has a byte for.
+bool has_exponent_byte(std::uint32_t bits) {
+  std::uint32_t word = 0;
+  lay_out_scales(scale_layout::packed_ue8m0,
+                 matrix_view<const std::uint32_t>(&bits, 1, 1),
+                 matrix_view<std::uint32_t>(&word, 1, 1));
+  return (word & 0xff) != 0xff;
 }
 
 void read_scales(const fs::path& dir, const json& meta, tensor& t) {
@@ -228,6 +238,12 @@ void check_kept(const fs::path& in, const fs::path& dir) {
   }
 }
 
+std::ptrdiff_t count_without_exponent(const tensor& t) {
+  if (t.layout != scale_layout::packed_ue8m0) return 0;
+  return std::count_if(t.scales.data.begin(), t.scales.data.end(),
+                       [](std::uint32_t s) { return !has_exponent_byte(s); });
+}
+
 void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   json meta{{"zeroulp", 1},
             {"format", name_of(t.element)},
@@ -240,18 +256,11 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   files.add("codes.npy", codes_array(t.codes, t.element.bits()));
   if (t.group == group_shape{0, 0}) {
     const std::uint32_t bits = t.scales.data.at(0);
-    meta["scale_value"] = to_double(decode(fp32, bits));
+    meta["scale_value"] = json_number(to_double(decode(fp32, bits)));
     meta["scale_bits"] = to_hex(bits, 32);
   } else {
     auto scales = t.scales.view();
     if (k_along_rows(t.group)) scales = scales.transposed();
-    if (t.layout == scale_layout::packed_ue8m0) {
-      for (std::ptrdiff_t i = 0; i < t.scales.rows; ++i) {
-        for (std::ptrdiff_t j = 0; j < t.scales.cols; ++j) {
-          check_scale(t.scales.view()(i, j), t, dir / "scales.npy", i, j);
-        }
-      }
-    }
     const auto shape = stored_shape(t.layout, scales.rows, scales.cols);
     matrix<std::uint32_t> stored(shape.rows, shape.cols);
     lay_out_scales(t.layout, scales, stored.view());

@@ -52,6 +52,10 @@ void check_result(const std::filesystem::path& out);
 void check_kept(const std::filesystem::path& in,
                 const std::filesystem::path& dir);
 
+/// How many scales its layout has no place for, so that they are stored as NaN:
+/// those that are no power of two, in ue8m0.
+std::ptrdiff_t count_without_exponent(const tensor& t);
+
 /// Writes all files of the directory, or none. `extra` joins meta.json.
 void write_tensor(const std::filesystem::path& dir, const tensor& t,
                   const json& extra = json::object());

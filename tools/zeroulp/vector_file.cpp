@@ -130,12 +130,20 @@ void check_vectors(const std::string& file, const line_source& lines,
                    tallies& found) {
   std::string line;
   std::optional<named_path> current;
-  bool any = false;
+  bool any = false;  // in this section
   for (int number = 1; lines(line); ++number) {
     try {
       if (line.find_first_not_of(" \t") == std::string::npos) continue;
       if (line[0] == '#') {
-        if (auto header = parse_header(line)) current = header;
+        const auto header = parse_header(line);
+        if (!header) continue;
+        if (current && !any) {
+          throw input_error(
+              fmt::format("the section of {} above it holds no records",
+                          current->name));
+        }
+        current = header;
+        any = false;
         continue;
       }
       if (!current) {
@@ -154,7 +162,11 @@ void check_vectors(const std::string& file, const line_source& lines,
       throw input_error(fmt::format("{}, line {}: {}", file, number, e.what()));
     }
   }
-  if (!any) throw input_error(file + ": holds no records");
+  if (!any) {
+    throw input_error(fmt::format(
+        "{}: {}holds no records", file,
+        current ? fmt::format("its section of {} ", current->name) : ""));
+  }
 }
 
 }  // namespace zeroulp::program

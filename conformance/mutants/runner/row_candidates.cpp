@@ -25,11 +25,10 @@ std::uint64_t step_changed(const path& p, const std::uint64_t* a,
   return core.step(q, a, b, count, c);
 }
 
-group_scale make_scale_changed(const convention& how, scale_kind kind,
-                               format to, std::uint32_t amax) {
-  convention changed = how;
-  convention_change(changed);
-  return core.make_scale(changed, kind, to, amax);
+group_scale make_scale_changed(const quantizer& q, std::uint32_t amax) {
+  quantizer changed = q;
+  convention_change(changed.how);
+  return core.make_scale(changed, amax);
 }
 
 void quantize_changed(const quantizer& q, codes_in x, codes_out codes,
@@ -51,6 +50,8 @@ template <class Enum>
 void next(Enum& value, int count) {
   value = static_cast<Enum>((static_cast<int>(value) + 1) % count);
 }
+
+void flip(bool& value) { value = !value; }
 
 template <class T>
 struct named_change {
@@ -97,19 +98,17 @@ constexpr named_change<convention> convention_changes[] = {
     {"scale", [](convention& c) { next(c.scale, 3); }},
     {"element", [](convention& c) { next(c.element, 5); }},
     {"amax", [](convention& c) { next(c.amax, 3); }},
-    {"unit_scale", [](convention& c) { c.unit_scale = !c.unit_scale; }},
-    {"bf16_amax", [](convention& c) { c.bf16_amax = !c.bf16_amax; }},
+    {"unit_of_zero", [](convention& c) { flip(c.edges.unit_of_zero); }},
+    {"unit_of_infinity", [](convention& c) { flip(c.edges.unit_of_infinity); }},
+    {"finite_inverse", [](convention& c) { flip(c.edges.finite_inverse); }},
+    {"positive", [](convention& c) { flip(c.edges.positive); }},
+    {"bf16_amax", [](convention& c) { flip(c.bf16_amax); }},
     {"saturate_finite",
-     [](convention& c) {
-       c.conversion.saturate_finite = !c.conversion.saturate_finite;
-     }},
+     [](convention& c) { flip(c.conversion.saturate_finite); }},
     {"saturate_infinite",
-     [](convention& c) {
-       c.conversion.saturate_infinite = !c.conversion.saturate_infinite;
-     }},
-    {"nan_sign",
-     [](convention& c) { c.conversion.nan_sign = !c.conversion.nan_sign; }},
-    {"payload", [](convention& c) { next(c.conversion.payload, 2); }},
+     [](convention& c) { flip(c.conversion.saturate_infinite); }},
+    {"nan_sign", [](convention& c) { flip(c.conversion.nan_sign); }},
+    {"payload", [](convention& c) { next(c.conversion.payload, 4); }},
 };
 
 constexpr named_change<recipe> recipe_changes[] = {
@@ -129,11 +128,10 @@ constexpr named_change<recipe> recipe_changes[] = {
     {"output", [](recipe& r) { r.output = r.output == fp32 ? bf16 : fp32; }},
 };
 
-bool equal(const convention& a, const convention& b) {
-  return a.amax_floor == b.amax_floor && a.scale == b.scale &&
-         a.element == b.element && a.amax == b.amax &&
-         a.unit_scale == b.unit_scale && a.bf16_amax == b.bf16_amax &&
-         a.conversion == b.conversion;
+/// Whatever the kind of scale: that is the quantizer's.
+bool equal(convention a, const convention& b) {
+  a.power_of_two = b.power_of_two;
+  return a == b;
 }
 
 bool equal(const recipe& a, const recipe& b) {

@@ -2,10 +2,18 @@
 // into one that is wrong, or worse. It claims one operation: $ZEROULP_CLAIM, or
 // quantize.
 
+#define _GNU_SOURCE
+#include <fenv.h>
+#include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 #define zeroulp_plugin_table honest_table
 #include "../../../tools/examples/plugin_engine.c"
@@ -23,6 +31,62 @@ static uint8_t* at(matrix m, int64_t i, int64_t j) {
   return (uint8_t*)m.data + n * m.element_bytes;
 }
 
+static void* spin(void* nothing) {
+  while (getenv("ZEROULP_LIE") != NULL) continue;
+  return nothing;
+}
+static void* doze(void* nothing) {
+  for (;;) pause();
+  return nothing;
+}
+static void* write_on(void* byte) {
+  for (;;) {
+    usleep(1000);
+    *(volatile uint8_t*)byte = 1;
+  }
+  return NULL;
+}
+
+/// A thread that nobody waits for.
+static void leave(void* (*thread)(void*), void* with) {
+  pthread_t id;
+  if (pthread_create(&id, NULL, thread, with) == 0) pthread_detach(id);
+}
+
+static sigjmp_buf behind_the_write;
+static void skip(int number) { siglongjmp(behind_the_write, number); }
+
+static void write_and_skip(uint8_t* byte) {
+  struct sigaction mine;
+  memset(&mine, 0, sizeof mine);
+  mine.sa_handler = skip;
+  sigaction(SIGSEGV, &mine, NULL);
+  if (sigsetjmp(behind_the_write, 1) == 0) *(volatile uint8_t*)byte = 1;
+}
+
+static void change_modes(void) {
+#if defined(__x86_64__)
+  if (lies("mxcsr")) _mm_setcsr(_mm_getcsr() | 0x8040);
+  if (lies("x87")) {
+    const uint16_t word = 0x027f;
+    __asm__ volatile("fldcw %0" : : "m"(word));
+  }
+#endif
+  if (lies("rounding")) fesetround(FE_UPWARD);
+}
+
+/// What it leaves in its process.
+static void litter(void) {
+  change_modes();
+  if (lies("thread")) leave(spin, NULL);
+  if (lies("threads")) leave(doze, NULL);
+  if (lies("fork") && fork() == 0) doze(NULL);
+  if (lies("stop")) raise(SIGSTOP);
+  for (int file = 3; lies("truncate") && file <= 9; ++file) {
+    if (ftruncate(file, 0) != 0) continue;
+  }
+}
+
 /// What it was like before the call.
 static uint8_t forgotten;
 
@@ -31,6 +95,8 @@ static int32_t before(matrix in, matrix out) {
   if (lies("abort")) abort();
   if (lies("exit") && in.rows > 1) exit(3);
   while (lies("hang") && in.cols > 3) (void)getenv("ZEROULP_LIE");
+  if (lies("hang_always")) doze(NULL);
+  litter();
   if (lies("fail")) return 7;
   if (lies("refuse")) return ZEROULP_PLUGIN_REFUSED;
   if (out.rows > 1) forgotten = *at(out, 1, out.cols - 1);
@@ -51,6 +117,8 @@ static int32_t after(int32_t status, matrix in, matrix out) {
   if (lies("far")) at(out, 0, 0)[far] = 1;
   if (lies("far_before")) at(in, 0, 0)[-4 * far] = 1;
   if (lies("near")) memset(at(out, 0, 0), 1, 1 << 16);
+  if (lies("handler")) write_and_skip(at(out, 0, 0) + far);
+  if (lies("late")) leave(write_on, at(out, 0, 0));
   if (lies("far_read")) sink = at(in, 0, 0)[far];
   if (lies("input")) *at(in, 0, 0) ^= 1;
   if (lies("unsteady") && out.cols > 5) *at(out, 0, 5) = calls;
@@ -136,5 +204,7 @@ ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
   if (lies("nothing")) mine.as = NULL;
   if (lies("device")) table.memory = ZEROULP_PLUGIN_ON_DEVICE;
   if (lies("load")) raise(SIGSEGV);
+  if (lies("load_forever")) doze(NULL);
+  if (lies("load_rounding")) fesetround(FE_UPWARD);
   return lies("null") ? NULL : &table;
 }

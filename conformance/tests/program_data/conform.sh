@@ -46,6 +46,8 @@ shows conform_list_as_json '"oracle": "definition"' conform --list "$only" --jso
 refuses conform_refuses_levels 'use 0' conform --level 4
 refuses conform_refuses_unknown_names 'no check of level 0' \
   conform --only nothing_has_this_name
+refuses conform_lists_no_unknown_names 'no check has this in its name' \
+  conform --list --only nothing_has_this_name
 refuses conform_refuses_names_of_higher_levels 'no check of level 0' \
   conform --only EveryFloatToBf16
 
@@ -65,9 +67,10 @@ sed '/core\/round.hpp/s/": "..../": "0000/; /core\/pack.hpp/d' record.json \
 is record_says_what_changed \
   'stale old: include/zeroulp/core/pack.hpp include/zeroulp/core/round.hpp' \
   "$(sh "$records/check.sh" old.json)"
-holds record_hashes_are_sha256 test \
-  "$(sh "$records/check.sh" --hash gpu | sed -n 's/ .*round.hpp//p')" = \
-  "$(sha256sum <"$here/../../include/zeroulp/core/round.hpp" | cut -c 1-16)"
+of_vectors=hopper.mma.bf16.bf16.f32.txt.gz
+holds digests_of_other_files_are_sha256_of_their_bytes test \
+  "$(sh "$records/check.sh" --hash cpu | sed -n "s/ .*$of_vectors//p")" = \
+  "$(sha256sum <"$here/../vectors/$of_vectors" | cut -c 1-16)"
 holds records_have_known_sources sh -c \
   '! sh "$0" --hash unknown 2>/dev/null' "$records/check.sh"
 

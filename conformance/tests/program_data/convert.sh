@@ -6,6 +6,14 @@ prints encode_takes_negative_and_special_values 'bc b0 fe 7f 80 ff 7e' \
   encode e4m3 -1.5 -.5 -inf nan -0 -nan inf
 prints encode_takes_them_after_two_dashes 'bc b0 fe 7f 80 ff 7e' \
   encode e4m3 -- -1.5 -.5 -inf nan -0 -nan inf
+prints encode_takes_values_on_both_sides_of_two_dashes '38 c4' \
+  encode e4m3 1 -- -3
+prints encode_takes_options_in_front_of_two_dashes '38 c4 bc' \
+  encode e4m3 1 --round up -- -3 -1.5
+refuses encode_takes_no_option_for_one_behind_two_dashes "value '--round'" \
+  encode e4m3 1 -- --round up
+prints decode_takes_codes_on_both_sides_of_two_dashes '1 -2' \
+  decode e4m3 38 -- c0
 # 17 is midway between 16 (even) and 18 in e4m3.
 above=17.000000000000000000000000000000000000000000000000000000000001
 below=16.999999999999999999999999999999999999999999999999999999999999
@@ -42,6 +50,9 @@ prints encode_rounds_stochastically_below 58 \
   encode e4m3 17.5 --round stochastic --random 0x3fffffff
 prints encode_rounds_stochastically_above 59 \
   encode e4m3 17.5 --round stochastic --random 0x40000000
+# R7 takes 32 random bits: none are made up.
+refuses encode_asks_for_the_random_bits 'random bits it takes: --random BITS' \
+  encode e4m3 17.5 --round stochastic
 prints encode_saturates_by_default '7e fe 7e fe 7f ff' \
   encode e4m3 1e9 -1e9 inf -inf nan -nan
 prints encode_ocp_nonsaturate '7f ff 7f 7f ff' \

@@ -24,7 +24,7 @@ done
 
 run 1 fuzz quantize --against convention:vllm --json
 is fuzz_finds_another_convention '' "$reason"
-token=$(sed -n 's/.*"token": "\(.*\)",/\1/p' .out)
+token=$(sed -n 's/.*"token": "\(.*\)",/\1/p' .out | head -n 1)
 run 1 fuzz quantize --against convention:vllm --replay "$token"
 is fuzz_replays_a_token '' "$reason"
 holds fuzz_replay_shows_ulps grep -Eq 'core .*, convention:vllm .*' .out
@@ -79,6 +79,10 @@ refuses fuzz_a_format_that_outputs_lack 'out_to: no codes with scales' \
   fuzz swiglu --out-to ue8m0
 refuses fuzz_a_group_that_dispatch_lacks 'group is 1xC, not 2x128' \
   fuzz dispatch --group 2x128
+for target in quantize swiglu rms_norm dispatch; do
+  shows "fuzz_${target}_by_whole_rows" '^held' fuzz $target --group 1x0 \
+    --cases 50
+done
 refuses fuzz_a_format_that_weights_lack 'weight is fp32, bf16 or fp16' \
   fuzz rms_norm --weight e4m3
 refuses fuzz_a_token_with_wide_codes 'beyond' fuzz decode \

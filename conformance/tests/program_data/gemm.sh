@@ -164,3 +164,50 @@ refuses compare_refuses_another_dtype "--dtype 'e4m3': only bf16" \
   compare u1.npy v1.npy --dtype e4m3
 refuses compare_refuses_two_formats '--dtype bf16 and --format e5m6: use one' \
   compare u2.npy u2.npy --dtype bf16 --format e5m6
+
+# What is accepted: ulps (M5: zeros of either sign are one place), classes.
+npy write near.npy '<f4' 4 1.00000012 1 -0.0 3
+npy write far.npy '<f4' 4 1.00000048 1 0 3
+run 1 compare near.npy far.npy --ulps 2
+is compare_finds_what_is_beyond '' "$reason"
+holds compare_says_how_many_are_within \
+  grep -q '^3 of 4 elements are within 2 ulps$' .out
+holds compare_shows_the_first_beyond grep -q 'first at (0): 3f800001' .out
+shows compare_accepts_ulps '^4 of 4 elements are within 3 ulps$' \
+  compare near.npy far.npy --ulps 3
+holds compare_says_that_it_accepts grep -q '^held: no other difference$' .out
+shows compare_accepts_nothing_that_is_there '^equal: 4 elements' \
+  compare near.npy near.npy --ulps 0
+run 0 compare near.npy far.npy --ulps 3 --json
+holds compare_json_says_what_is_within python3 -c 'import json
+r = json.load(open(".out"))
+assert r["held"] and not r["equal"] and r["ulps"] == r["max_ulps"] == 3, r
+assert r["within"] == 4 and "first" not in r, r'
+refuses compare_refuses_negative_ulps 'ulps' compare near.npy far.npy --ulps -1
+npy write nan.npy '<u4' 3 0x7fc00000 0x7fffffff 0x3f800000
+npy write nan2.npy '<u4' 3 0xffc00001 0x7fffffff 0x3f800000
+npy write number.npy '<u4' 3 0x7fc00000 0x7f800000 0x3f800000
+nans="compare nan.npy nan2.npy --format fp32"
+run 1 $nans
+is compare_tells_nans_apart '' "$reason"
+run 1 $nans --ulps 4000000000
+is compare_has_no_ulps_between_nans '' "$reason"
+shows compare_takes_nans_for_equal \
+  '^ignored: 1 elements that differ in nan-bits$' $nans --ignore nan-bits
+run 1 compare nan.npy number.npy --format fp32 --ulps 4000000000 \
+  --ignore nan-bits,zero-sign
+is compare_has_no_ulps_between_nan_and_a_number '' "$reason"
+holds compare_shows_the_first_not_ignored \
+  grep -q 'first at (1): 7fffffff (nan) against 7f800000 (inf)' .out
+run 0 compare --ignore nan --ignore nan-bits,zero-sign nan.npy number.npy \
+  --format fp32 --json
+holds compare_json_counts_what_is_ignored python3 -c 'import json
+r = json.load(open(".out"))
+assert r["ignored"] == {"nan": 1, "nan-bits": 0, "zero-sign": 0}, r'
+refuses compare_refuses_an_unknown_class \
+  "unknown class of differences 'nans': use values, nan" $nans --ignore nans
+refuses compare_of_nothing_but_what_is_ignored 'nothing would be compared' \
+  $nans --ignore values,nan,nan-bits,zero-sign
+npy write empty.npy '<f4' 0x3
+refuses compare_of_empty_arrays 'shape \(0, 3\): there is no element' \
+  compare empty.npy empty.npy

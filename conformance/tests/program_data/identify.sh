@@ -1,4 +1,4 @@
-# identify and fuzz conventions (SPEC Q7, G10).
+# identify and fuzz conventions (SPEC Q13, G10).
 
 npy normal x.npy 130x256 1
 npy normal w.npy 130x256 2
@@ -262,7 +262,7 @@ done <<'EOT'
 no_cases cases --cases 0
 an_unknown_format unknown --format x
 a_format_without_sign sign --format ue8m0
-an_unknown_group group --group 0x1
+an_unknown_group group --group 0x
 a_huge_group elements --group 1048576x1048576
 an_unknown_scale unknown --scale x
 EOT

@@ -26,6 +26,25 @@ holds measure_without_gnuplot_says_so grep -q 'gnuplot was not found' \
   m2/measure.html
 shows measure_example_of_its_help_works 'user +256' \
   measure --a x.npy --b w.npy --out report
+# A user's matrices have scales: those that each interval allows (G2).
+npy write tiny.npy '<f4' 2x256 1e-5 3e-5 -2e-5 1e-7
+shows measure_quantizes_matrices_by_groups \
+  'interval 128 with a scale for each 1x128 of A and 128x128 of B \(0 and 0' \
+  measure --a tiny.npy --b tiny.npy --out report
+shows measure_quantizes_by_rows_where_no_promotion_is \
+  'none, 256, 512, 1024 with a scale for each row .*0 and 0 became zero' \
+  measure --a tiny.npy --b tiny.npy --out report
+shows measure_takes_matrices_as_they_are_if_told \
+  'scale 1, as they are \(0 and 0 elements saturated at 448, 512 and 512' \
+  measure --a tiny.npy --b tiny.npy --scales none --out report
+for scales in rows tensor; do
+  shows "measure_takes_scales_of_$scales" '0 and 0 became zero' \
+    measure --a tiny.npy --b tiny.npy --scales $scales --out report
+done
+refuses measure_refuses_unknown_scales "'blocks': use groups" \
+  measure --a x.npy --b w.npy --scales blocks --out bad
+refuses measure_refuses_scales_of_drawn_inputs 'your matrices' \
+  measure --scales rows --out bad
 shows measure_json_goes_to_stdout '"results"' \
   measure --a x.npy --b w.npy --out report --json
 refuses measure_refuses_a_alone 'go together' measure --a x.npy --out bad
@@ -151,6 +170,10 @@ shows measure_marks_impossible_cells 'interval=none +impossible' \
 run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
 holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
+refuses measure_of_impossible_cells \
+  'cells: there is nothing to measure: an interval of 7 crosses groups' \
+  measure --cells interval=7 k=128 --out none
+holds measure_of_impossible_cells_writes_nothing test ! -e none
 holds measure_cells_say_what_computed_them python3 - q/study.json <<'EOF'
 import json, re, sys
 study = json.load(open(sys.argv[1]))

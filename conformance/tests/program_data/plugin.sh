@@ -20,7 +20,7 @@ caught() {
   fi
   verdict "plugin_that_lies_${name}_in_$target" "$reason"
   local token
-  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' .out)
+  token=$(sed -n 's/.* --replay \(.*\)$/\1/p' .out | head -n 1)
   run 1 fuzz $target --against "$liar" "$@" --replay "${token:-none}"
   if [ -z "$reason" ] && ! grep -qE -- "$pattern" .out; then
     reason="no '$pattern' in: $out"
@@ -64,7 +64,7 @@ caught near '(wrote|reached) [0-9]+ bytes behind the end of codes'
 lie none
 run 1 fuzz quantize --against "$wrong" --json
 holds plugin_finding_is_json python3 -c 'import json
-f = json.load(open(".out"))["finding"]
+f = json.load(open(".out"))["findings"][0]
 assert f["causes"] and f["token"].startswith("2/quantize/"), f'
 
 turned_away version 'built for version 99'
@@ -79,7 +79,11 @@ turned_away convention 'unknown convention'
 turned_away setting 'no setting .fro.'
 turned_away multiple 'multiples of -1'
 turned_away load 'while it was loaded, it died of signal 11'
-turned_away refuse 'answered nothing and refused'
+lie refuse
+run 1 fuzz quantize --against "$liar" --cases 2000
+is plugin_that_refuses_everything '' "$reason"
+holds plugin_that_refuses_everything_is_vacuous \
+  grep -qE 'VACUOUS: claim 0, .*: ([0-9]+) of \1 requests refused' .out
 if ! nvidia-smi -L >/dev/null 2>&1; then
   turned_away device 'device memory'
 fi
@@ -172,6 +176,10 @@ conformed="Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW"
 if grep -q __asan_init "$program"; then
   conformed="Swiglu Adamw Combined Dequantized TransposedW"
 fi
+# Claims of other names for the same recipe are asked each.
+shows plugin_engine_is_asked_under_each_claim \
+  '^[1-9][0-9]* held, 0 failed, 0 skipped$' \
+  conform --plugin "$engine" --only .gemm
 for only in $conformed; do
   shows "plugin_engine_conforms_$only" "$only.* sampled" \
     conform --plugin "$engine" --only "$only"

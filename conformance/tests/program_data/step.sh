@@ -45,6 +45,20 @@ is sequential_rounds_one_fma 3f800000 \
   "$(d sequential.e4m3.e4m3.f32 --a 38 --b 38)"
 is exact_takes_any_length 40400000 \
   "$(d exact.e4m3.e4m3.f32 --a 383838 --b 383838)"
+# FP8 mma.sync of sm_100 is FP16's, whose last sum rounds; its FP8 unit, and
+# sm_120, truncate (T16).
+for path in blackwell.mma:3f800001 blackwell.tcgen05:3f800000 \
+  rtx_blackwell.mma:3f800000; do
+  is "step_of_${path%:*}_has_its_lowering" "${path#*:}" \
+    "$(d ${path%:*}.e4m3.e4m3.f32 --a 38 --b 38 --c 33c00000)"
+done
+# Ampere's floor of -132: with 2^-134, a term of -2^-157 is cut, -2^-156 is not.
+is step_of_ampere_cuts_below_its_floor 00008000 \
+  "$(d ampere.mma.bf16.bf16.f32 --a 1e001880 --b 1e009800 --c 0)"
+is step_of_ampere_keeps_what_its_floor_keeps 00007fff \
+  "$(d ampere.mma.bf16.bf16.f32 --a 1e001880 --b 1e009880 --c 0)"
+refuses step_has_no_mma_zero_of_f16 'unknown path' \
+  step hopper.mma_zero.e4m3.e4m3.f16 --a 38 --b 38
 shows step_says_when_nothing_is_aligned 'NaN or infinite' \
   step $wgmma --a 7f --b 38
 shows step_says_when_a_path_has_two_steps 'only the result' \

@@ -33,6 +33,23 @@ is quantize_reads_bf16 '|u1 2x2 70 78 f8 60' "$(bits qb/codes.npy)"
 run 0 quantize t.npy --group 128x1 --scale pow2 --out qc
 is quantize_column_tiles_have_k_along_rows '<f4 2x1 3c800000 3c000000' \
   "$(bits qc/scales.npy)"
+# Q1: 0 is the whole dimension.
+run 0 quantize x.npy --group 1x0 --out qr
+is quantize_whole_rows_have_a_scale_each '<f4 130x1' \
+  "$(bits qr/scales.npy | cut -d ' ' -f 1,2)"
+shows quantize_whole_rows_read_back '130 x 256 float32' \
+  dequantize qr --out x2.npy
+shows retile_of_whole_rows_has_whole_rows '256 x 130 .*, 256 fp32 scales of 1x0' \
+  retile qr --out qrt
+run 0 quantize t.npy --group 0x1 --scale pow2 --out qv
+is quantize_whole_columns_have_k_along_rows '<f4 2x1 3c800000 3c000000' \
+  "$(bits qv/scales.npy)"
+run 0 retile qv --out qvt
+is retile_turns_whole_columns_into_whole_rows '|u1 2x2 70 78 f8 60' \
+  "$(bits qvt/codes.npy)"
+run 0 quantize t.npy --group 0x0 --scale pow2 --out qz
+is quantize_by_0x0_is_by_tensor '|u1 2x2 68 70 f8 60' "$(bits qz/codes.npy)"
+holds quantize_calls_0x0_tensor grep -q '"group": "tensor"' qz/meta.json
 run 0 quantize t.npy --group 1x128 --scale pow2 --layout ue8m0 --out qu
 is quantize_packs_ue8m0_scales '<u4 1x4 7f7f7f78 7f7f7f79 7f7f7f7f 7f7f7f7f' \
   "$(bits qu/scales.npy)"
@@ -42,7 +59,7 @@ is quantize_pads_mn_major '<f4 1x4 3c000000 3c800000 00000000 00000000' \
 run 0 quantize t.npy --group 128x128 --scale pow2 --layout blk128 --out qk
 is quantize_pads_blk128 '<f4 1x4 3c800000 00000000 00000000 00000000' \
   "$(bits qk/scales.npy)"
-for dir in q qh qb qc qu qm qk; do
+for dir in q qh qb qc qv qu qm qk; do
   run 0 dequantize $dir --out t2.npy
   is "dequantize_reads_the_layout_of_$dir" "$(bits t.npy)" "$(bits t2.npy)"
 done
@@ -56,6 +73,88 @@ for c in zeroulp deepseek_v3 deepseek_v3_first vllm deepgemm_host \
     verdict "quantize_${c}_with_${s}_scales_reads_back" "$reason"
   done
 done
+# NaN and Inf as kernels treat them: what their authors' users see (Q12, Q13).
+# gives NAME CODES SCALE ARGUMENT...: what quantize writes, and dequantize reads.
+gives() {
+  local name=$1 codes=$2 scale=$3
+  shift 3
+  run 0 quantize "$@" --out qe
+  is "$name" "$codes, $scale$reason" "$(bits qe/codes.npy |
+    cut -d' ' -f3-), $(bits qe/scales.npy | cut -d' ' -f3-)"
+  run 0 dequantize qe --out e.npy
+  verdict "${name}_and_reads_back" "$reason"
+}
+# NaN is dropped by fmaxf, so that it is -448; so is Inf / Inf.
+npy write e1.npy '<f4' 1x4 1 nan 2 -4
+npy write e2.npy '<f4' 1x4 1 inf -inf -0.0
+npy write e3.npy '<u2' 1x4 0xffc0 0x3f80 0x4000 0xc080
+npy write e4.npy '<u2' 1x4 0x3f80 0x7f80 0xffc0 0x8000
+gives vllm_makes_nan_minus_448 '6e fe 76 fe' 3c124925 e1.npy --convention vllm
+gives vllm_makes_infinity_minus_448 '00 fe fe 80' 7f800000 e2.npy \
+  --convention vllm
+gives vllm_makes_a_nan_of_bf16_minus_448 'fe 6e 76 fe' 3c124925 e3.npy \
+  --dtype bf16 --convention vllm
+gives vllm_makes_an_infinity_of_bf16_minus_448 '00 fe fe 80' 7f800000 e4.npy \
+  --dtype bf16 --convention vllm
+# 448 / amax is Inf; 0 * Inf is NaN; of amax Inf it is 0, and Inf * 0 is NaN.
+npy write e5.npy '<u2' 1x5 0x0208 0x8188 0x00da 0x0021 0
+npy write e6.npy '<u2' 1x3 0x3f80 0x4000 0x7f80
+npy write e7.npy '<f4' 1x3 1e-37 0 5e-38
+npy write e8.npy '<f4' 1x2 0 0
+gives trt_llm_has_scale_0_for_a_tiny_amax '7e fe 7e 7e 7f' 00000000 e5.npy \
+  --dtype bf16 --convention trt_llm
+gives trt_llm_has_scale_infinity_for_infinity '00 00 7f' 7f800000 e6.npy \
+  --dtype bf16 --convention trt_llm
+gives trt_llm_has_scale_1_for_zeros '00 00' 3f800000 e8.npy --convention trt_llm
+# There Inf is the largest number of the input format: 1 / 0x1.fep127 here.
+gives transformer_engine_divides_by_the_largest_bf16 '60 d8 4e 38 00' 00202020 \
+  e5.npy --dtype bf16 --convention transformer_engine --scale fp32
+gives transformer_engine_divides_by_the_largest_fp32 '61 00 59' 00200000 \
+  e7.npy --convention transformer_engine --scale fp32
+gives transformer_engine_has_scale_1_for_infinity '38 40 7e' 3f800000 e6.npy \
+  --dtype bf16 --convention transformer_engine
+# Scales that are no numbers go through every reader.
+for c in torchao vllm deepseek_v3_first trt_llm; do
+  for x in e1 e2 e8; do
+    for s in fp32 pow2; do
+      run 0 quantize $x.npy --convention $c --scale $s --out qe
+      for read in 'dequantize qe --out e.npy' 'retile qe --out qet' \
+        'gemm qe qe --recipe deepgemm.1d1d --c zero.npy --out e.npy'; do
+        npy write zero.npy '<f4' 1x1 0
+        [ -z "$reason" ] && run 0 $read
+      done
+      verdict "the_scales_of_${c}_for_${x}_with_${s}_are_read" "$reason"
+    done
+  done
+done
+run 0 quantize e1.npy --convention torchao --scale pow2 --out qe
+is a_scale_is_nan_where_amax_is '<f4 1x1 7fffffff' "$(bits qe/scales.npy)"
+run 0 dequantize qe --out e.npy
+is codes_under_a_nan_scale_are_nan \
+  '<f4 1x4 7fffffff 7fffffff 7fffffff 7fffffff' "$(bits e.npy)"
+shows quantize_says_how_many_scales_ue8m0_stores_as_nan '1 stored as ff, NaN' \
+  quantize e1.npy --convention torchao --scale pow2 --layout ue8m0 --out qe
+is ue8m0_stores_a_nan_scale_as_ff '<u4 1x4 7f7f7fff 7f7f7f7f 7f7f7f7f 7f7f7f7f' \
+  "$(bits qe/scales.npy)"
+run 0 quantize e8.npy --convention deepseek_v3_first --scale pow2 --layout ue8m0 \
+  --out qe
+is ue8m0_stores_a_scale_of_0_as_ff \
+  '<u4 1x4 7f7f7fff 7f7f7f7f 7f7f7f7f 7f7f7f7f' "$(bits qe/scales.npy)"
+for s in fp32 pow2; do
+  run 0 quantize e1.npy --convention torchao --group tensor --scale $s --out qe
+  [ -z "$reason" ] && run 0 dequantize qe --out e.npy
+  verdict "a_nan_scale_of_a_tensor_with_${s}_reads_back" "$reason"
+done
+for past in nan:7fffffff inf:7f800000; do
+  npy write past2.npy '<f4' 2 1 ${past%:*}
+  run 0 quantize t.npy --group tensor --convention vllm --history past2.npy \
+    --out qd
+  is "quantize_takes_a_history_with_${past%:*}" "${past#*:}" \
+    "$(sed -n 's/.*"scale_bits": "\(.*\)".*/\1/p' qd/meta.json)"
+  run 0 dequantize qd --out e.npy
+  verdict "dequantize_takes_a_history_with_${past%:*}" "$reason"
+done
+
 npy write past.npy '<f4' 2 1 16
 npy write none.npy '<f4' 0
 scale_of() { sed -n 's/.*"scale_bits": "\(.*\)".*/\1/p' "$1/meta.json"; }

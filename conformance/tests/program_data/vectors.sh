@@ -34,6 +34,10 @@ bad half_an_operand 'digits' "$h" "3 $a 00000000 42000000"
 bad a_wide_d "D '" "$h" "$a $a 00000000 042000000x"
 bad letters 'not hexadecimal' "$h" "${a/38/zz} $a 00000000 42000000"
 bad no_records 'holds no records' "$h"
+bad a_section_without_records 'line 2: the section of hopper.wgmma.e4m3.* holds' \
+  "$h" "$h16" "$a $a 0000 5000"
+bad a_last_section_without_records 'its section of .*f16 holds no records' \
+  "$h" "$good" "$h16"
 bad too_long_an_exact_sum 'up to 65536' \
   '# zeroulp-vectors 1 path=exact.e4m3.e4m3.f32' \
   "$(printf '38%.0s' {1..65537}) $(printf '38%.0s' {1..65537}) 00000000 0"

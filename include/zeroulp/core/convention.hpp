@@ -4,7 +4,7 @@
 // A convention says, operation by operation, how a group's amax becomes a
 // stored scale and how an element becomes a code (scale.hpp, quantize.hpp). A
 // recipe says when partial sums leave the tensor core and how they join an FP32
-// sum (gemm.hpp). Source: SPEC clauses Q1 to Q8 and G1 to G11.
+// sum (gemm.hpp). Source: SPEC clauses Q1 to Q13 and G1 to G11.
 
 #ifndef ZEROULP_CORE_CONVENTION_HPP_
 #define ZEROULP_CORE_CONVENTION_HPP_
@@ -39,19 +39,40 @@ enum class amax_rule : std::uint8_t {
   keep_nan,     ///< a NaN makes amax NaN, and with it the scale
 };
 
+/// What a convention does where amax / max or max / amax is no positive number.
+struct scale_edges {
+  bool unit_of_zero = false;      ///< amax 0 gives scale 1
+  bool unit_of_infinity = false;  ///< amax Inf gives scale 1
+  /// q = fl(max / amax) beyond FP32 becomes the largest number of the input
+  /// format, not Inf.
+  bool finite_inverse = false;
+  bool positive = false;  ///< a scale that rounds to 0 becomes 2^-149
+
+  friend constexpr bool operator==(const scale_edges&,
+                                   const scale_edges&) = default;
+};
+
+inline constexpr scale_edges no_scale_edges{};
+inline constexpr scale_edges all_scale_edges{.unit_of_zero = true,
+                                             .unit_of_infinity = true,
+                                             .finite_inverse = true,
+                                             .positive = true};
+
 /// A quantizer convention as a value.
 struct convention {
   std::uint32_t amax_floor;  ///< FP32 bits; amax is at least this
   scale_rule scale;
   element_rule element;
   amax_rule amax;
-  /// amax 0 or Inf gives scale 1, and an inverse that overflows is FLT_MAX.
-  bool unit_scale;
+  scale_edges edges = no_scale_edges;
   /// amax is reduced in BF16: elements are rounded, nearest-even, first.
-  bool bf16_amax;
+  bool bf16_amax = false;
   /// Power-of-two scales unless FP32 is asked for.
-  bool power_of_two;
-  policy conversion;  ///< of the element; nearest-even
+  bool power_of_two = false;
+  policy conversion = cuda_satfinite;  ///< of the element; nearest-even
+
+  friend constexpr bool operator==(const convention&,
+                                   const convention&) = default;
 };
 
 /// A convention and what the program and the reports call it.
@@ -65,58 +86,87 @@ inline constexpr std::uint32_t floor_1e_4 = 0x38d1b717;   // fl(1e-4)
 inline constexpr std::uint32_t floor_1e_10 = 0x2edbe6ff;  // fl(1e-10)
 inline constexpr std::uint32_t floor_1e_12 = 0x2b8cbccc;  // fl(1e-12)
 
-inline constexpr convention zeroulp_convention{0,
-                                               scale_rule::quotient,
-                                               element_rule::exact_quotient,
-                                               amax_rule::finite_only,
-                                               true,
-                                               false,
-                                               false,
-                                               keep_specials};
+inline constexpr convention zeroulp_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::quotient,
+    .element = element_rule::exact_quotient,
+    .amax = amax_rule::finite_only,
+    .edges = all_scale_edges,
+    .conversion = keep_specials};
+inline constexpr convention deepseek_v3_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::approximate_quotient,
+    .amax = amax_rule::skip_nan};
+inline constexpr convention deepseek_v3_first_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::approximate_quotient,
+    .amax = amax_rule::skip_nan};
+inline constexpr convention vllm_convention{.amax_floor = floor_1e_10,
+                                            .scale = scale_rule::quotient,
+                                            .element = element_rule::quotient,
+                                            .amax = amax_rule::skip_nan,
+                                            .conversion = clamp_nan_to_lowest};
+inline constexpr convention deepgemm_host_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::quotient,
+    .element = element_rule::scale_reciprocal,
+    .amax = amax_rule::keep_nan};
+inline constexpr convention deepgemm_device_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::scale_reciprocal,
+    .amax = amax_rule::skip_nan};
+inline constexpr convention tile_kernels_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::quotient,
+    .element = element_rule::inverse,
+    .amax = amax_rule::skip_nan};
+inline constexpr convention deepep_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::inverse,
+    .amax = amax_rule::skip_nan};
+inline constexpr convention transformer_engine_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_inverse,
+    .element = element_rule::inverse,
+    .amax = amax_rule::skip_nan,
+    .edges = all_scale_edges,
+    .power_of_two = true};
+inline constexpr convention torchao_convention{
+    .amax_floor = floor_1e_12,
+    .scale = scale_rule::reciprocal_inverse,
+    .element = element_rule::inverse,
+    .amax = amax_rule::keep_nan};
+inline constexpr convention trt_llm_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_inverse,
+    .element = element_rule::inverse,
+    .amax = amax_rule::skip_nan,
+    .edges = {.unit_of_zero = true},
+    .bf16_amax = true};
 
 inline constexpr named_convention named_conventions[] = {
-    {"zeroulp", zeroulp_convention, "ours: SPEC clause Q3"},
-    {"deepseek_v3",
-     {floor_1e_4, scale_rule::times_reciprocal,
-      element_rule::approximate_quotient, amax_rule::skip_nan, false, false,
-      false, cuda_satfinite},
+    {"zeroulp", zeroulp_convention, "ours: SPEC clause Q13"},
+    {"deepseek_v3", deepseek_v3_convention,
      "DeepSeek-V3 Triton kernel, div.full; constant divisor folded to R"},
-    {"deepseek_v3_first",
-     {0, scale_rule::times_reciprocal, element_rule::approximate_quotient,
-      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+    {"deepseek_v3_first", deepseek_v3_first_convention,
      "its first release: no floor, a zero group gives NaN"},
-    {"vllm",
-     {floor_1e_10, scale_rule::quotient, element_rule::quotient,
-      amax_rule::skip_nan, false, false, false, cuda_satfinite},
-     "vLLM per-token-group quantizer"},
-    {"deepgemm_host",
-     {floor_1e_4, scale_rule::quotient, element_rule::scale_reciprocal,
-      amax_rule::keep_nan, false, false, false, cuda_satfinite},
+    {"vllm", vllm_convention,
+     "vLLM per-token-group kernel: clamped before the conversion, NaN too"},
+    {"deepgemm_host", deepgemm_host_convention,
      "DeepGEMM host utilities (PyTorch)"},
-    {"deepgemm_device",
-     {floor_1e_4, scale_rule::times_reciprocal, element_rule::scale_reciprocal,
-      amax_rule::skip_nan, false, false, false, cuda_satfinite},
+    {"deepgemm_device", deepgemm_device_convention,
      "DeepGEMM, division by a constant folded"},
-    {"tile_kernels",
-     {floor_1e_4, scale_rule::quotient, element_rule::inverse,
-      amax_rule::skip_nan, false, false, false, cuda_satfinite},
-     "TileKernels"},
-    {"deepep",
-     {floor_1e_4, scale_rule::times_reciprocal, element_rule::inverse,
-      amax_rule::skip_nan, false, false, false, cuda_satfinite},
-     "DeepEP dispatch"},
-    {"transformer_engine",
-     {0, scale_rule::reciprocal_inverse, element_rule::inverse,
-      amax_rule::skip_nan, true, false, true, cuda_satfinite},
+    {"tile_kernels", tile_kernels_convention, "TileKernels"},
+    {"deepep", deepep_convention, "DeepEP dispatch"},
+    {"transformer_engine", transformer_engine_convention,
      "Transformer Engine blockwise"},
-    {"torchao",
-     {floor_1e_12, scale_rule::reciprocal_inverse, element_rule::inverse,
-      amax_rule::keep_nan, false, false, false, cuda_satfinite},
+    {"torchao", torchao_convention,
      "torchao; FP64 quotient rounded to FP32, the same bits"},
-    {"trt_llm",
-     {0, scale_rule::reciprocal_inverse, element_rule::inverse,
-      amax_rule::skip_nan, true, true, false, cuda_satfinite},
-     "TensorRT-LLM: amax reduced in BF16"},
+    {"trt_llm", trt_llm_convention, "TensorRT-LLM: amax reduced in BF16"},
 };
 
 /// How scales come about.

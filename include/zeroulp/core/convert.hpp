@@ -4,8 +4,8 @@
 //   encode(format, number, rounder, policy)     rounds once
 //   recode(from, code, to, rounder, policy)     decode, then encode
 //
-// Source: OCP FP8 1.0 table 1 and 2, IEEE 754 clause 5.4, SPEC clauses C1 to
-// C9. What correct libraries disagree on (overflow, Inf, NaN codes) is a
+// Source: OCP FP8 1.0 table 1 and 2, IEEE 754 clause 5.4, SPEC clauses C1 to C9
+// and C11. What correct libraries disagree on (overflow, Inf, NaN codes) is a
 // `policy`.
 
 #ifndef ZEROULP_CORE_CONVERT_HPP_
@@ -17,10 +17,12 @@
 
 namespace zeroulp {
 
-/// Which NaN code a format with several gives.
+/// What NaN becomes: which NaN code of a format with several, or a number.
 enum class nan_payload : std::uint8_t {
   quiet,     ///< only the highest fraction bit set
   all_ones,  ///< every fraction bit set
+  lowest,    ///< the lowest number: fminf(fmaxf(v, -max), max) of a NaN
+  largest,   ///< the largest number: fmaxf(fminf(v, max), -max) of a NaN
 };
 
 /// What becomes of values that a format cannot hold. Without Inf, "becomes Inf"
@@ -29,7 +31,7 @@ enum class nan_payload : std::uint8_t {
 struct policy {
   bool saturate_finite;    ///< a finite value beyond the range: largest finite
   bool saturate_infinite;  ///< Inf: largest finite
-  bool nan_sign;           ///< NaN keeps its sign; else it is positive
+  bool nan_sign;           ///< a NaN code keeps the sign; else it is positive
   nan_payload payload;
   bool scale_magnitude;  ///< ue8m0 of a negative value: of |x|; else NaN
 
@@ -47,6 +49,12 @@ inline constexpr policy cuda_nosat{false, false, false, nan_payload::all_ones,
 /// Finite values saturate, Inf and NaN stay what they are: our quantizer's.
 inline constexpr policy keep_specials{true, false, false, nan_payload::all_ones,
                                       false};
+/// Kernels that clamp with fminf and fmaxf, which drop a NaN, and then convert
+/// with .satfinite: NaN becomes the bound that the inner call has.
+inline constexpr policy clamp_nan_to_lowest{true, true, false,
+                                            nan_payload::lowest, true};
+inline constexpr policy clamp_nan_to_largest{true, true, false,
+                                             nan_payload::largest, true};
 
 struct named_policy {
   const char* name;
@@ -54,9 +62,13 @@ struct named_policy {
 };
 
 inline constexpr named_policy named_policies[] = {
-    {"ocp_saturate", ocp_saturate},     {"ocp_nonsaturate", ocp_nonsaturate},
-    {"cuda_satfinite", cuda_satfinite}, {"cuda_nosat", cuda_nosat},
+    {"ocp_saturate", ocp_saturate},
+    {"ocp_nonsaturate", ocp_nonsaturate},
+    {"cuda_satfinite", cuda_satfinite},
+    {"cuda_nosat", cuda_nosat},
     {"keep_specials", keep_specials},
+    {"clamp_nan_to_lowest", clamp_nan_to_lowest},
+    {"clamp_nan_to_largest", clamp_nan_to_largest},
 };
 
 /// Returns the NaN code of `f`, or the largest finite code if it has none.
@@ -65,9 +77,9 @@ ZEROULP_HD constexpr std::uint64_t nan_code(format f, bool negative, policy p) {
   switch (f.kind) {
     case specials::ieee:
       return sign |
-             (p.payload == nan_payload::all_ones
-                  ? f.magnitude_mask()
-                  : f.infinity_code() | (std::uint64_t{1} << f.man_bits >> 1));
+             (p.payload == nan_payload::quiet
+                  ? f.infinity_code() | (std::uint64_t{1} << f.man_bits >> 1)
+                  : f.magnitude_mask());
     case specials::fn:
       return sign | f.magnitude_mask();
     case specials::fnuz:
@@ -78,6 +90,21 @@ ZEROULP_HD constexpr std::uint64_t nan_code(format f, bool negative, policy p) {
       break;
   }
   return f.max_code();
+}
+
+/// Returns what a NaN of this sign becomes: a NaN code, or a number.
+ZEROULP_HD constexpr std::uint64_t encode_nan(format f, bool negative,
+                                              policy p) {
+  switch (p.payload) {
+    case nan_payload::lowest:
+      return f.has_sign() ? f.sign_mask() | f.max_code() : 0;
+    case nan_payload::largest:
+      return f.max_code();
+    case nan_payload::quiet:
+    case nan_payload::all_ones:
+      break;
+  }
+  return nan_code(f, negative, p);
 }
 
 /// Returns the exact value of `code`, whose bits above f.bits() are ignored.
@@ -114,7 +141,7 @@ ZEROULP_HD constexpr std::uint64_t encode(format f,
                                           const number<Significand>& x,
                                           rounder r = {},
                                           policy p = ocp_saturate) {
-  if (x.is_nan()) return nan_code(f, x.negative, p);
+  if (x.is_nan()) return encode_nan(f, x.negative, p);
   const bool is_scale = f.kind == specials::scale;
   if (is_scale && x.negative && !x.is_zero() && !p.scale_magnitude) {
     return nan_code(f, x.negative, p);
@@ -190,6 +217,8 @@ static_assert(encode(ue8m0, decode(1.0f)) == 127);
 static_assert(encode(e2m1, decode(5.0f)) == 6 &&
               to_double(decode(e2m1, 7)) == 6);
 static_assert(recode(e4m3, 0x01, fp32) == 0x3b000000u);
+static_assert(recode(fp32, 0x7fffffff, e4m3, {}, clamp_nan_to_lowest) == 0xfe);
+static_assert(recode(fp32, 0xffffffff, e4m3, {}, clamp_nan_to_largest) == 0x7e);
 
 }  // namespace zeroulp
 

@@ -3,8 +3,8 @@
 //
 //   path name = family . A . B . D          e.g. hopper.wgmma.e4m3.e4m3.f32
 //
-// Source: SPEC clauses T12 to T15 (Hopper: measured on an H200; other GPUs: as
-// published). A new GPU is a new row.
+// Source: SPEC clauses T12 and T13 to T16 (Hopper: measured on an H200; other
+// GPUs: as published). A new GPU is a new row.
 
 #ifndef ZEROULP_CORE_PATH_HPP_
 #define ZEROULP_CORE_PATH_HPP_
@@ -28,12 +28,14 @@ inline constexpr accumulator hopper_tf32_f32{
     8, 25, -133, fp32, rounding::toward_zero, fp32};
 inline constexpr accumulator ada_fp8_f32{
     16, 13, no_floor, e8m13, rounding::toward_zero, fp32};
+/// FP8 tcgen05 (sm_100a) and mma.sync of RTX Blackwell (sm_120). mma.sync of
+/// sm_100 is lowered to FP16, whose accumulators there are Hopper's.
 inline constexpr accumulator blackwell_fp8_f32{
     32, 25, -133, fp32, rounding::toward_zero, fp32};
 inline constexpr accumulator volta_half_f32{
     4, 23, no_floor, fp32, rounding::toward_zero, fp32};
 inline constexpr accumulator ampere_half_f32{
-    8, 24, no_floor, fp32, rounding::toward_zero, fp32};
+    8, 24, -132, fp32, rounding::toward_zero, fp32};
 
 /// What Hopper's FP8 unit would be with `fraction_bits` (8 to 34).
 ZEROULP_HD constexpr accumulator what_if_fraction(int fraction_bits) {
@@ -112,11 +114,15 @@ inline constexpr path_family path_families[] = {
     {"hopper.mma", operands::fp8, hopper_half_f16, lowering::hmma_chained,
      "H200, nvcc 13.0"},
     {"hopper.mma_zero", operands::fp8, hopper_half_f32, lowering::hmma_zero,
-     "published, older compilers"},
-    {"hopper.mma_zero", operands::fp8, hopper_half_f16, lowering::hmma_zero,
-     "published, older compilers"},
+     "published: nvcc 12.4"},
     {"ada.mma", operands::fp8, ada_fp8_f32, lowering::direct, "published"},
-    {"blackwell.mma", operands::fp8, blackwell_fp8_f32, lowering::direct,
+    {"blackwell.mma", operands::fp8, hopper_half_f32, lowering::hmma_chained,
+     "public vectors of a B200"},
+    {"blackwell.mma", operands::fp8, hopper_half_f16, lowering::hmma_chained,
+     "public vectors of a B200"},
+    {"blackwell.tcgen05", operands::fp8, blackwell_fp8_f32, lowering::direct,
+     "published"},
+    {"rtx_blackwell.mma", operands::fp8, blackwell_fp8_f32, lowering::direct,
      "published"},
     {"volta.mma", operands::fp16_only, volta_half_f32, lowering::direct,
      "published"},

@@ -4,7 +4,7 @@
 //   scale(g) = make_scale(amax(g)),  code(i, j) = encode(x(i, j) by scale(g))
 //
 // Groups are rows x cols (0: all of them); at the edges a group is its real
-// elements. Source: SPEC clauses Q1 to Q11. Also here: dequantization and the
+// elements. Source: SPEC clauses Q1 to Q13. Also here: dequantization and the
 // layouts of scale matrices.
 
 #ifndef ZEROULP_CORE_QUANTIZE_HPP_
@@ -15,21 +15,6 @@
 #include "zeroulp/core/view.hpp"
 
 namespace zeroulp {
-
-/// The shape of the groups that share a scale; 0: the whole dimension.
-struct group_shape {
-  std::int32_t rows;
-  std::int32_t cols;
-  friend constexpr bool operator==(const group_shape&,
-                                   const group_shape&) = default;
-
-  ZEROULP_HD constexpr std::ptrdiff_t height(std::ptrdiff_t m) const {
-    return rows > 0 ? rows : m > 0 ? m : 1;
-  }
-  ZEROULP_HD constexpr std::ptrdiff_t width(std::ptrdiff_t n) const {
-    return cols > 0 ? cols : n > 0 ? n : 1;
-  }
-};
 
 /// Returns true iff elements can be quantized to `f`: it has a sign, at most 32
 /// bits, and its largest number is one of FP32's.
@@ -43,16 +28,6 @@ ZEROULP_HD constexpr bool is_quantizable(format f) {
 static_assert(is_quantizable(e4m3) && is_quantizable(fp32));
 static_assert(!is_quantizable(ue8m0) && !is_quantizable(fp64));
 static_assert(!is_quantizable({9, 4, 255, specials::ieee}));
-
-/// A quantizer as a value: input format (fp32, bf16, fp16), code format,
-/// convention, kind of scale, groups.
-struct quantizer {
-  format from;
-  format to;
-  convention how;
-  scale_kind scale;
-  group_shape group;
-};
 
 /// Returns the FP32 bits of an element of `from`: exact.
 ZEROULP_HD constexpr std::uint32_t as_fp32(format from, std::uint64_t code) {
@@ -113,7 +88,7 @@ ZEROULP_HD constexpr std::uint32_t quantize_group(const quantizer& q,
                                                   matrix_view<const X> x,
                                                   std::uint32_t amax,
                                                   matrix_view<Code> codes) {
-  const group_scale s = make_scale(q.how, q.scale, q.to, amax);
+  const group_scale s = make_scale(q, amax);
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
       codes(i, j) =

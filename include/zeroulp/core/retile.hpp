@@ -103,7 +103,7 @@ ZEROULP_HD constexpr std::uint32_t retiled_scale(
   if (r.scale == scale_kind::float32) {
     const auto bits = static_cast<std::uint32_t>(encode(fp32, amax));
     const convention ours = zeroulp_convention;  // device code has no globals
-    return make_scale(ours, r.scale, r.to, bits).scale;
+    return make_scale({fp32, r.to, ours, r.scale}, bits).scale;
   }
   const int e = integer_log2(amax, max_to, r.scale);
   return pow2_as_fp32(e < -127 ? -127 : e > 127 ? 127 : e);

@@ -1,7 +1,8 @@
 // Defines amax -> scale: the stored FP32 scale of a group, and the factor that
 // some conventions multiply elements by instead of dividing.
 //
-// Source: SPEC clauses Q1 to Q7. All FP32 values here travel as their bits.
+// Source: SPEC clauses Q1 to Q6, Q12 and Q13. All FP32 values here travel as
+// their bits.
 
 #ifndef ZEROULP_CORE_SCALE_HPP_
 #define ZEROULP_CORE_SCALE_HPP_
@@ -76,6 +77,31 @@ ZEROULP_HD constexpr int integer_log2(const unpacked& x, const unpacked& y,
   return floor;
 }
 
+/// The shape of the groups that share a scale; 0: the whole dimension.
+struct group_shape {
+  std::int32_t rows;
+  std::int32_t cols;
+  friend constexpr bool operator==(const group_shape&,
+                                   const group_shape&) = default;
+
+  ZEROULP_HD constexpr std::ptrdiff_t height(std::ptrdiff_t m) const {
+    return rows > 0 ? rows : m > 0 ? m : 1;
+  }
+  ZEROULP_HD constexpr std::ptrdiff_t width(std::ptrdiff_t n) const {
+    return cols > 0 ? cols : n > 0 ? n : 1;
+  }
+};
+
+/// A quantizer as a value: input format (fp32, bf16, fp16), code format,
+/// convention, kind of scale, groups.
+struct quantizer {
+  format from;
+  format to;
+  convention how;
+  scale_kind scale;
+  group_shape group{};
+};
+
 /// The scale of a group: what is stored, and what elements may be multiplied
 /// by.
 struct group_scale {
@@ -92,31 +118,33 @@ ZEROULP_HD constexpr int pow2_exponent(std::uint32_t amax, format to,
   return e < -127 ? -127 : e > 127 ? 127 : e;
 }
 
-/// Returns the scale of a group whose amax is the FP32 number `amax` >= 0, for
-/// elements of format `to`.
-ZEROULP_HD constexpr group_scale make_scale(const convention& how,
-                                            scale_kind kind, format to,
+/// Returns the scale of a group whose amax is the FP32 number `amax` >= 0.
+ZEROULP_HD constexpr group_scale make_scale(const quantizer& q,
                                             std::uint32_t amax) {
   using detail::fl_divide;
   using detail::fl_multiply;
+  const convention& how = q.how;
   const bool is_nan = amax > fp32_infinity;
   if (!is_nan && amax < how.amax_floor) amax = how.amax_floor;
-  if (how.unit_scale && (amax == 0 || amax == fp32_infinity)) {
+  if ((amax == 0 && how.edges.unit_of_zero) ||
+      (amax == fp32_infinity && how.edges.unit_of_infinity)) {
     return {fp32_one, fp32_one};
   }
-  const std::uint32_t max = max_as_fp32(to);
-  if (kind != scale_kind::float32 && amax != 0 && amax < fp32_infinity) {
-    const int e = pow2_exponent(amax, to, kind);
+  const std::uint32_t max = max_as_fp32(q.to);
+  if (q.scale != scale_kind::float32 && amax != 0 && amax < fp32_infinity) {
+    const int e = pow2_exponent(amax, q.to, q.scale);
     return {pow2_as_fp32(e), pow2_as_fp32(-e)};
   }
   std::uint32_t inverse = fl_divide(max, amax);
-  if (how.unit_scale && inverse == fp32_infinity) inverse = fp32_max;
+  if (how.edges.finite_inverse && inverse == fp32_infinity) {
+    inverse = max_as_fp32(q.from);
+  }
   const std::uint32_t s = how.scale == scale_rule::quotient
                               ? fl_divide(amax, max)
                           : how.scale == scale_rule::times_reciprocal
                               ? fl_multiply(amax, fl_divide(fp32_one, max))
                               : fl_divide(fp32_one, inverse);
-  return {how.unit_scale && s == 0 ? 1 : s, inverse};
+  return {how.edges.positive && s == 0 ? 1 : s, inverse};
 }
 
 /// Delayed scaling: which amax of the past a tensor's scale comes from.
@@ -148,12 +176,17 @@ ZEROULP_HD constexpr std::uint32_t delayed_amax(const std::uint32_t* history,
 }
 
 static_assert(max_as_fp32(e4m3) == 0x43e00000);
-static_assert(make_scale(zeroulp_convention, scale_kind::float32, e4m3, 0)
-                  .scale == fp32_one);
-static_assert(make_scale(zeroulp_convention, scale_kind::pow2, e4m3, 0x43e00000)
-                  .scale == fp32_one);
-static_assert(make_scale(zeroulp_convention, scale_kind::pow2, e4m3, 0x43e00001)
-                  .scale == 0x40000000);
+namespace detail {
+
+ZEROULP_HD constexpr std::uint32_t scale_of_ours(scale_kind kind,
+                                                 std::uint32_t amax) {
+  return make_scale({fp32, e4m3, zeroulp_convention, kind}, amax).scale;
+}
+static_assert(scale_of_ours(scale_kind::float32, 0) == fp32_one);
+static_assert(scale_of_ours(scale_kind::pow2, 0x43e00000) == fp32_one);
+static_assert(scale_of_ours(scale_kind::pow2, 0x43e00001) == 0x40000000);
+
+}  // namespace detail
 
 }  // namespace zeroulp
 
