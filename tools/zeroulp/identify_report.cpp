@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace zeroulp::program {
 namespace {
 
@@ -82,9 +84,11 @@ std::string tail_text(const Answer& a) {
                      a.is_near ? class_text(a.found) : "", a.seconds, tried);
 }
 
-/// 12 of 40 (30 %)
+/// 12 of 40 (30 %); 100 % means all.
 std::string text_of(const fuzz::agreement& a) {
-  return fmt::format("{} of {} ({:.4g} %)", a.agree, a.count, 100 * a.share());
+  const double percent = 100 * a.share();
+  return fmt::format("{} of {} ({:.4g} %)", a.agree, a.count,
+                     a.differ() > 0 ? std::min(percent, 99.99) : percent);
 }
 
 json word_json(const fuzz::wrong_word& w, int bits) {
