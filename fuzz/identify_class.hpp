@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -92,6 +93,18 @@ struct tally {
     differ += t.differ;
     digest += t.digest;
   }
+};
+
+/// Measures the time of a search.
+class stopwatch {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(clock::now() - start_).count();
+  }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  clock::time_point start_ = clock::now();
 };
 
 /// Lowers `bound` to `x`, if that is less.

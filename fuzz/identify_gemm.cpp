@@ -9,14 +9,14 @@
 namespace zeroulp::fuzz {
 namespace {
 
-std::string text_of(const scale_cover& cover, bool present) {
-  if (!present) return "no scales";
+std::string text_of(const scale_cover& cover) {
+  if (cover.scales.words.empty()) return "no scales";
   const auto size = [](std::int32_t n, const char* all) {
     return n == 0 ? std::string(all) : std::to_string(n);
   };
   const granularity g = cover.covers;
   return (g == per_tensor ? "tensor" : size(g.mn, "M") + "x" + size(g.k, "K")) +
-         (cover.transposed ? ", transposed" : "");
+         (cover.note.empty() ? "" : ", " + cover.note);
 }
 
 /// Every field with all values tried. Members are added in this order.
@@ -38,12 +38,8 @@ std::vector<fitting_field> all_fields(const gemm_grid& grid,
                      "fma(fl(p*sa), sb, acc)", "fma(fl(p*sb), sa, acc)"};
   }
   for (const auto s : grid_splits) all[3].values.push_back(std::to_string(s));
-  for (const auto& c : grid.a) {
-    all[4].values.push_back(text_of(c, e.a.scales.has_value()));
-  }
-  for (const auto& c : grid.b) {
-    all[5].values.push_back(text_of(c, e.b.scales.has_value()));
-  }
+  for (const auto& c : grid.a) all[4].values.push_back(text_of(c));
+  for (const auto& c : grid.b) all[5].values.push_back(text_of(c));
   return all;
 }
 
@@ -60,21 +56,21 @@ bool is_named(const gemm_evidence& e, const recipe& r, bool b_first,
          (!e.a.scales || r.a == n.a) && (!e.b.scales || r.b == n.b);
 }
 
-}  // namespace
-
-gemm_answer identify_gemm(const gemm_evidence& e) {
-  const auto s = search_gemms(e);
+/// Fills in the class of the best that give the same bits.
+void describe(const gemm_evidence& e, const gemm_search& s,
+              gemm_answer& answer) {
   const tally result = s.best[0].result;
-  class_builder builder(all_fields(s.grid, e));
+  class_builder builder(answer.grid);
   std::vector<bool> named(std::size(named_recipes), false);
   bool best_is_named = false;
-  gemm_answer answer;
   for (const auto& j : s.best) {
     if (j.result.digest != result.digest) continue;
     const auto& c = s.grid.chains[j.chain];
     const auto& p = c.plans[j.plan];
     const bool b_first = p.update == b_first_update;
-    recipe r = recipe_of(s.grid, e, c, p, grid_ends[j.end]);
+    recipe r = recipe_of(s.grid, c, p);
+    r.end = grid_ends[j.end];
+    r.output = e.output;
     for (const std::size_t split : p.splits) {
       builder.add({c.acc, p.interval, p.update, split, p.a, p.b, j.end});
       r.splits = grid_splits[split];
@@ -101,12 +97,28 @@ gemm_answer identify_gemm(const gemm_evidence& e) {
             ? row.name
             : fmt::format("{} (stored as {})", row.name, name_of(e.output)));
   }
-  for (const auto& c : s.grid.chains) {
-    for (const auto& p : c.plans) answer.tried += p.splits.size() * end_count;
-  }
-  answer.outputs_differ = result.differ;
-  answer.exact = result.differ == 0;
-  if (!answer.exact) answer.first = result.first;
+  if (result.differ > 0) answer.first = result.first;
+}
+
+}  // namespace
+
+gemm_answer identify_gemm(const gemm_evidence& e, const identify_progress& tell,
+                          double most_products) {
+  const stopwatch watch;
+  const auto s = search_gemms(e, tell, most_products);
+  const auto& best = s.best[0];
+  gemm_answer answer;
+  answer.grid = all_fields(s.grid, e);
+  answer.tried = s.grid.size();
+  answer.best = {s.outputs - best.result.differ, s.outputs};
+  const auto& acc = s.grid.accumulators[s.grid.chains[best.chain].acc].value;
+  answer.chance = s.control.chance(acc);
+  answer.fp32_sum = s.control.fp32_sum;
+  answer.exact = best.result.differ == 0 && s.outputs == e.d.words.size();
+  answer.tells = s.control.is_finding(answer.best, acc, answer.tried);
+  answer.is_near = answer.best.differ() == 0 || answer.tells;
+  if (answer.is_near) describe(e, s, answer);
+  answer.seconds = watch.seconds();
   return answer;
 }
 

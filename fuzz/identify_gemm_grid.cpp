@@ -1,12 +1,14 @@
 // What the grid of identify_gemm holds for these operands.
 
+#include "fuzz/identify_gemm_grid.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
-#include "fuzz/identify_gemm_search.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -79,52 +81,81 @@ std::vector<gemm_accumulator> all_accumulators() {
   return all;
 }
 
-/// Multiples of a step of `length`, each doubling below K, and the usual 128:
-/// if it holds all of K, it says the same as none.
+/// Multiples of a step of `length`, each doubling below K; three times those of
+/// 32 and more; and the usual 128: if it holds all of K, it says the same as
+/// none.
 std::vector<std::int32_t> intervals_of(int length, std::ptrdiff_t k) {
   constexpr std::int32_t usual = 128;
   std::vector<std::int32_t> all{0};
   if (length == 0) return all;
-  for (std::int32_t i = length; i < k && i < (1 << 30); i *= 2) {
+  for (std::int32_t i = length; i < k && i < (1 << 29); i *= 2) {
     all.push_back(i);
+    if (i >= 32 && 3 * i < k) all.push_back(3 * i);
   }
   const bool is_new = std::find(all.begin(), all.end(), usual) == all.end();
   if (usual % length == 0 && is_new) all.push_back(usual);
   return all;
 }
 
-/// Ways to read the scales of an operand. One scale along a dimension covers
-/// all of it, or a block that is longer.
+/// The sizes of groups along a dimension: all of it, the usual 128, and the
+/// rare ones that cut it, or are 1.
+std::vector<std::int32_t> sizes_along(
+    std::ptrdiff_t length, std::initializer_list<std::int32_t> rare) {
+  std::vector<std::int32_t> sizes{0, 128};
+  for (const std::int32_t size : rare) {
+    if (size < length || size == 1) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+/// Returns scales as FP32 bits, a row for M or N, a column for K.
+oracle::grid read_scales(const operand_evidence& x, const scale_place& place,
+                         scale_shape shape) {
+  oracle::grid read(shape.mn, shape.k);
+  for (std::ptrdiff_t i = 0; i < shape.mn; ++i) {
+    for (std::ptrdiff_t k = 0; k < shape.k; ++k) {
+      const auto word = word_at(*x.scales, place, position_of(place, i, k));
+      read(i, k) = x.words == scale_words::numbers
+                       ? word
+                       : static_cast<std::uint32_t>(recode(ue8m0, word, fp32));
+    }
+  }
+  return read;
+}
+
+/// What is to be said of a place beside what the scales cover.
+std::string note_of(const scale_place& place) {
+  if (place.words == scale_words::packed || place.padded) return place.layout;
+  return place.k_in_rows ? "transposed" : "";
+}
+
+/// Ways to read the scales of an operand.
 std::vector<scale_cover> covers_of(const operand_evidence& x) {
-  if (!x.scales) return {{per_tensor, false}};
-  const auto& s = *x.scales;
+  if (!x.scales) return {{per_tensor, {}, {}}};
+  const layout_shape file{x.scales->rows, x.scales->cols};
   std::vector<scale_cover> found;
-  for (const bool transposed : {false, true}) {
-    const auto rows = transposed ? s.cols : s.rows;
-    const auto cols = transposed ? s.rows : s.cols;
-    if (transposed && rows == 1 && cols == 1) continue;
-    const auto sizes = [](std::ptrdiff_t length, std::ptrdiff_t count,
-                          std::initializer_list<std::int32_t> rare) {
-      std::vector<std::int32_t> fit;
-      if (count == 1) fit.push_back(0);
-      if (ceil_div(length, 128) == count) fit.push_back(128);
-      for (const std::int32_t size : rare) {
-        const bool some = count > 1 || length == 1;
-        if (some && ceil_div(length, size) == count) fit.push_back(size);
-      }
-      return fit;
-    };
-    for (const auto mn : sizes(x.codes.rows, rows, {1})) {
-      for (const auto k : sizes(x.codes.cols, cols, {32, 64, 256, 512})) {
-        found.push_back({{mn, k}, transposed});
+  // Powers of two along M and N: see gemm_blocks.
+  for (const auto mn : sizes_along(x.codes.rows, {1, 2, 4, 8, 16, 32, 64})) {
+    for (const auto k : sizes_along(
+             x.codes.cols, {32, 64, 96, 192, 256, 384, 512, 768, 1024})) {
+      const scale_shape shape{oracle::groups_along(x.codes.rows, mn),
+                              oracle::groups_along(x.codes.cols, k)};
+      // Shapes do not tell what was padded: the usual groups.
+      const bool usual = (mn == 1 || mn == 128) && (k == 32 || k == 128);
+      for (const auto& place : places_of(x.words, file, shape)) {
+        const bool by_fours = place.padded || x.words == scale_words::packed;
+        if (by_fours && !usual) continue;
+        found.push_back(
+            {{mn, k}, note_of(place), read_scales(x, place, shape)});
       }
     }
   }
   if (found.empty()) {
     throw input_error(fmt::format(
-        "{}: {} x {} scales for {} x {} codes: use a scale for each 1 or 128 "
-        "rows (or all) and each 32 to 512 elements of K (or all)",
-        x.scales_name, s.rows, s.cols, x.codes.rows, x.codes.cols));
+        "{}: {} x {} scales for {} x {} codes: use a scale for each 1 to 128 "
+        "rows (or all) and each 32 to 1024 elements of K (or all), in a layout "
+        "of SPEC Q11 or its transpose",
+        x.scales_name, file.rows, file.cols, x.codes.rows, x.codes.cols));
   }
   return found;
 }
@@ -144,10 +175,10 @@ void add_plans(const gemm_evidence& e, std::size_t acc, std::int32_t interval,
   for (std::size_t u = 0; u < updates; ++u) {
     for (std::size_t i = 0; i < grid.a.size(); ++i) {
       for (std::size_t j = 0; j < grid.b.size(); ++j) {
-        auto r =
-            recipe_of(grid, e, of_acc, {index, {0}, u, i, j}, epilogue::store);
+        auto r = recipe_of(grid, of_acc, {index, {0}, u, i, j});
         if (!is_valid(r)) continue;
-        std::map<std::ptrdiff_t, std::vector<std::size_t>> by_span;
+        std::map<std::ptrdiff_t, std::vector<std::size_t>, std::greater<>>
+            by_span;  // the fewest splits first
         for (std::size_t s = 0; s < std::size(grid_splits); ++s) {
           r.splits = grid_splits[s];
           by_span[split_span(r, k)].push_back(s);
@@ -167,16 +198,16 @@ void add_plans(const gemm_evidence& e, std::size_t acc, std::int32_t interval,
 
 }  // namespace
 
-recipe recipe_of(const gemm_grid& grid, const gemm_evidence& e,
-                 const gemm_chain& c, const gemm_plan& p, epilogue end) {
+recipe recipe_of(const gemm_grid& grid, const gemm_chain& c,
+                 const gemm_plan& p) {
   return {grid.accumulators[c.acc].value,
           grid.intervals[p.interval],
           grid_updates[p.update],
           grid.a[p.a].covers,
           grid.b[p.b].covers,
           grid_splits[p.splits[0]],
-          end,
-          e.output};
+          epilogue::store,
+          fp32};
 }
 
 gemm_grid make_gemm_grid(const gemm_evidence& e) {

@@ -1,254 +1,280 @@
 #include "fuzz/identify_gemm_search.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 
-#include "zeroulp/engine.hpp"
+#include "fuzz/identify_gemm_chains.hpp"
+#include "fuzz/identify_gemm_probe.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
 
-using view = matrix_view<const std::uint32_t>;
-
-view view_of(const oracle::grid& g) { return {g.words.data(), g.rows, g.cols}; }
-
-view scales_of(const operand_evidence& x, const scale_cover& cover) {
-  if (!x.scales) return {};
-  const view s = view_of(*x.scales);
-  return cover.transposed ? s.transposed() : s;
-}
-
-/// A plan that may still be among the best: a tally an epilogue.
-struct candidate {
-  std::size_t plan;
-  recipe r;
-  view sa;
-  view sb;
-  bool b_first;
-  std::array<tally, end_count> results{};
-
-  std::uint64_t fewest() const {
-    return std::min(results[0].differ, results[1].differ);
-  }
+/// How many probes have been held, and how many contenders that failed at some
+/// may go on.
+struct probe_stage {
+  std::size_t probes;
+  std::size_t most;
 };
+constexpr probe_stage stages[] = {{8, 1024}, {24, 256}, {128, 48}};
 
-std::vector<candidate> candidates_of(const gemm_evidence& e,
-                                     const gemm_grid& grid,
-                                     const gemm_chain& c) {
-  std::vector<candidate> all;
-  for (std::size_t i = 0; i < c.plans.size(); ++i) {
-    const gemm_plan& p = c.plans[i];
-    all.push_back({i, recipe_of(grid, e, c, p, epilogue::store),
-                   scales_of(e.a, grid.a[p.a]), scales_of(e.b, grid.b[p.b]),
-                   p.update == b_first_update});
+std::vector<gemm_contender> all_contenders(const gemm_grid& grid) {
+  std::vector<gemm_contender> all;
+  for (std::size_t c = 0; c < grid.chains.size(); ++c) {
+    for (std::size_t p = 0; p < grid.chains[c].plans.size(); ++p) {
+      all.push_back({c, p});
+    }
   }
   return all;
 }
 
-/// Holds output (i, j) of a candidate against the data; `partials` are those of
-/// the chain. Returns a tally an epilogue.
-std::array<tally, end_count> judge(const gemm_evidence& e, const candidate& x,
-                                   const std::uint32_t* partials,
-                                   std::ptrdiff_t width, std::ptrdiff_t i,
-                                   std::ptrdiff_t j) {
-  auto first = scales_of_row(x.sa, x.r.a, i);
-  auto second = scales_of_row(x.sb, x.r.b, j);
-  if (x.b_first) std::swap(first, second);
-  const auto partial = [=](std::ptrdiff_t begin, std::ptrdiff_t) {
-    return partials[begin / width];
-  };
-  const auto sum = promoted_sum(x.r, partial, e.a.codes.cols, first, second);
-  std::array<tally, end_count> result;
-  recipe r = x.r;
+std::uint64_t fewest_of(const std::vector<gemm_contender>& contenders) {
+  std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& x : contenders) fewest = std::min(fewest, x.fewest());
+  return fewest;
+}
+
+/// Keeps every contender that has failed nowhere, and of the others the `most`
+/// nearest: those that are about as near as the nearest of all.
+void prune(std::vector<gemm_contender>& contenders, std::size_t most) {
+  const auto fewest = static_cast<double>(fewest_of(contenders));
+  const auto limit =
+      static_cast<std::uint64_t>(fewest + 2 + 2 * std::sqrt(fewest));
+  std::vector<std::size_t> failed;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const auto failures = contenders[i].fewest();
+    if (failures > 0 && failures <= limit) failed.push_back(i);
+  }
+  std::stable_sort(failed.begin(), failed.end(), [&](auto a, auto b) {
+    return contenders[a].fewest() < contenders[b].fewest();
+  });
+  failed.resize(std::min(failed.size(), most));
+  const std::set<std::size_t> nearest(failed.begin(), failed.end());
+  std::vector<gemm_contender> kept;
+  for (std::size_t i = 0; i < contenders.size(); ++i) {
+    const bool keep = contenders[i].fewest() == 0 || nearest.count(i) > 0;
+    if (keep) kept.push_back(std::move(contenders[i]));
+  }
+  contenders = std::move(kept);
+}
+
+/// Holds the FP32 sums of a block, with each epilogue, against D.
+std::array<tally, end_count> judge(const gemm_evidence& e,
+                                   const gemm_blocks& blocks,
+                                   const output_block& at,
+                                   const std::vector<std::uint32_t>& sums) {
+  std::array<tally, end_count> results;
   for (std::size_t end = 0; end < end_count; ++end) {
-    r.end = grid_ends[end];
-    result[end].add({i, j, e.d(i, j), finish(r, sum, e.c ? (*e.c)(i, j) : 0)});
+    const auto d = blocks.finished(grid_ends[end], at, sums);
+    auto word = d.begin();
+    for (std::ptrdiff_t i = at.row; i < at.row + at.rows; ++i) {
+      for (std::ptrdiff_t j = at.col; j < at.col + at.cols; ++j) {
+        results[end].add({i, j, e.d(i, j), *word++});
+      }
+    }
   }
-  return result;
+  return results;
 }
 
-void add_to(std::array<tally, end_count>& sum,
-            const std::array<tally, end_count>& more) {
-  for (std::size_t end = 0; end < end_count; ++end) sum[end].merge(more[end]);
-}
+/// The search, stage by stage.
+class gemm_race {
+ public:
+  gemm_race(const gemm_evidence& e, work_meter& meter, double most_products)
+      : e_(e),
+        meter_(meter),
+        most_products_(most_products),
+        grid_(make_gemm_grid(e)),
+        blocks_(e),
+        chains_(blocks_),
+        contenders_(all_contenders(grid_)) {}
 
-struct position {
-  std::ptrdiff_t i, j;
-};
-
-/// The outputs that are tried first: of a few hundred drawn ones, those of
-/// smallest magnitude. There products cancel, and accumulators disagree most.
-std::vector<position> probes_of(const gemm_evidence& e) {
-  constexpr std::size_t drawn = 256;
-  constexpr std::size_t kept = 24;
-  const auto size = static_cast<std::uint32_t>(
-      std::min<std::size_t>(e.d.words.size(), 0xffffffff));
-  counter_rng rng(1, 0);
-  std::set<std::pair<std::uint32_t, std::uint32_t>> pool;
-  for (std::size_t t = 0; t < drawn; ++t) {
-    const auto at =
-        size <= drawn ? static_cast<std::uint32_t>(t) % size : rng.below(size);
-    const auto magnitude =
-        e.d.words[at] & static_cast<std::uint32_t>(e.output.magnitude_mask());
-    // Zeros last: they agree with too much.
-    pool.insert({magnitude - 1, at});
+  gemm_search run() {
+    const auto exact = exact_part_of(e_, grid_, blocks_);
+    const auto probes = probes_of(e_, exact);
+    expect_probes(probes.size());
+    std::size_t held = 0;
+    for (const auto& stage : stages) {
+      const auto to = std::min(stage.probes, probes.size());
+      const auto some = std::span(probes).subspan(held, to - held);
+      hold(e_, grid_, some, contenders_, meter_);
+      prune(contenders_, stage.most);
+      held = to;
+    }
+    const auto control = control_of(e_, blocks_, exact);
+    while (next_ < blocks_.all().size() && !is_settled(control) && !is_long()) {
+      run_blocks();
+    }
+    meter_.end();
+    return {std::move(grid_), control, best(), outputs_};
   }
-  std::vector<position> probes;
-  for (const auto& [magnitude, at] : pool) {
-    if (probes.size() == kept) break;
-    probes.push_back({at / e.d.cols, at % e.d.cols});
+
+ private:
+  double cost_of(const gemm_contender& x) const {
+    const auto& acc = grid_.accumulators[grid_.chains[x.chain].acc].value;
+    return static_cast<double>(e_.a.codes.cols) *
+           (is_slow(e_.a.f, e_.b.f, acc) ? core_cost : 1);
   }
-  return probes;
-}
 
-/// A row of codes, decoded as it is read.
-decoded_row<std::uint32_t> row_of(const operand_evidence& x, std::ptrdiff_t i) {
-  return {x.codes.words.data() + i * x.codes.cols, 1, x.f};
-}
-
-/// The partial sums of a chain for output (i, j), along K.
-void partials_at(const gemm_evidence& e, const accumulator& acc,
-                 std::ptrdiff_t width, position at, std::uint32_t* out) {
-  const path p{e.a.f, e.b.f, acc};
-  const std::ptrdiff_t k = e.a.codes.cols;
-  for (std::ptrdiff_t from = 0; from < k; from += width) {
-    *out++ = static_cast<std::uint32_t>(chain(p, row_of(e.a, at.i),
-                                              row_of(e.b, at.j), from,
-                                              std::min(from + width, k), 0));
+  void expect_probes(std::size_t probes) {
+    // What blocks will take is not known: as much again.
+    meter_.expect(2 * core_cost *
+                  static_cast<double>(grid_.chains.size() * probes) *
+                  static_cast<double>(e_.a.codes.cols));
   }
-}
 
-/// The partial sums of a chain for some rows of D: by output, along K. The
-/// engine's fast chain is the core's on Hopper FP8.
-std::vector<std::uint32_t> partials_of(const gemm_evidence& e,
-                                       const accumulator& acc,
-                                       std::ptrdiff_t width, std::ptrdiff_t row,
-                                       std::ptrdiff_t rows) {
-  const std::ptrdiff_t k = e.a.codes.cols;
-  const std::ptrdiff_t n = e.d.cols;
-  const std::ptrdiff_t count = ceil_div(k, width);
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(rows * n * count));
-  if (!(acc == hopper_fp8_f32)) {
-    for_each_index(static_cast<std::size_t>(rows * n), [&](std::size_t at) {
-      const auto flat = static_cast<std::ptrdiff_t>(at);
-      partials_at(e, acc, width, {row + flat / n, flat % n},
-                  all.data() + flat * count);
-    });
+  gemm_definition definition(const gemm_contender& x) const {
+    const auto& c = grid_.chains[x.chain];
+    return definition_of(grid_, c, c.plans[x.plan]);
+  }
+
+  /// Contenders of one chain, and whether its partial sums are shared.
+  struct chain_group {
+    std::size_t from;
+    std::size_t to;
+    bool shared;
+  };
+
+  std::vector<chain_group> groups() {
+    std::vector<chain_group> all;
+    for (std::size_t from = 0; from < contenders_.size();) {
+      const auto& c = grid_.chains[contenders_[from].chain];
+      std::size_t to = from;
+      std::size_t served = 0;
+      while (to < contenders_.size() &&
+             contenders_[to].chain == contenders_[from].chain) {
+        served +=
+            chains_.serves(definition(contenders_[to++]), c.width) ? 1 : 0;
+      }
+      if (served > 1) chains_.prepare(c.width);
+      all.push_back({from, to, served > 1});
+      from = to;
+    }
     return all;
   }
-  const recipe chain_alone{acc,        0, promotion::add,  per_tensor,
-                           per_tensor, 1, epilogue::store, fp32};
-  for (std::ptrdiff_t t = 0; t < count; ++t) {
-    const auto columns = std::min(width, k - t * width);
-    engine::gemm(
-        chain_alone,
-        {e.a.f, view_of(e.a.codes).block(row, t * width, rows, columns)}, {},
-        {e.b.f, view_of(e.b.codes).block(0, t * width, n, columns)}, {}, {},
-        {all.data() + t, rows, n, n * count, count});
-  }
-  return all;
-}
 
-/// Holds the plans of a chain against a few outputs. Drops those with more than
-/// `bound` differences.
-std::vector<candidate> probe(const gemm_evidence& e, const gemm_grid& grid,
-                             const gemm_chain& c,
-                             const std::vector<position>& probes,
-                             std::atomic<std::uint64_t>& bound) {
-  auto alive = candidates_of(e, grid, c);
-  std::vector<std::uint32_t> partials(
-      static_cast<std::size_t>(ceil_div(e.a.codes.cols, c.width)));
-  for (const position at : probes) {
-    if (alive.empty()) break;
-    partials_at(e, grid.accumulators[c.acc].value, c.width, at,
-                partials.data());
-    for (auto& x : alive) {
-      add_to(x.results, judge(e, x, partials.data(), c.width, at.i, at.j));
+  using results = std::array<tally, end_count>;
+
+  /// What the contenders of a group make of a block.
+  void judge_group(const chain_group& g, const output_block& at,
+                   std::span<results> found) const {
+    const auto& c = grid_.chains[contenders_[g.from].chain];
+    const auto& acc = grid_.accumulators[c.acc].value;
+    std::vector<std::vector<float>> partials;
+    if (g.shared) partials = chains_.partials(acc, c.width, at);
+    for (std::size_t i = g.from; i < g.to; ++i) {
+      const auto how = definition(contenders_[i]);
+      const bool joined = g.shared && chains_.serves(how, c.width);
+      auto sums = joined ? chains_.sums(how, c.width, at, partials)
+                         : blocks_.sums(how, at);
+      blocks_.add_infinite(how, at, sums);
+      found[i] = judge(e_, blocks_, at, sums);
+      meter_.add(cost_of(contenders_[i]) * static_cast<double>(at.size()));
     }
-    std::erase_if(alive,
-                  [&bound](const auto& x) { return x.fewest() > bound; });
   }
-  for (const auto& x : alive) lower(bound, x.fewest());
-  return alive;
-}
 
-/// Holds candidates against all of D. Drops those with more than `bound`
-/// differences.
-void judge_all(const gemm_evidence& e, const accumulator& acc,
-               std::ptrdiff_t width, std::vector<candidate>& alive,
-               std::atomic<std::uint64_t>& bound) {
-  constexpr std::ptrdiff_t most = 1 << 24;  // partial sums at a time
-  const std::ptrdiff_t n = e.d.cols;
-  const std::ptrdiff_t count = ceil_div(e.a.codes.cols, width);
-  const auto limit = std::max<std::ptrdiff_t>(1, most / (n * count));
-  std::ptrdiff_t at_once = 1;  // doubled: most candidates fail early
-  for (auto& x : alive) x.results = {};
-  for (std::ptrdiff_t row = 0; row < e.d.rows && !alive.empty();) {
-    const auto rows = std::min(at_once, e.d.rows - row);
-    const auto partials = partials_of(e, acc, width, row, rows);
-    std::mutex guard;
-    for_each_index(static_cast<std::size_t>(rows), [&](std::size_t at) {
-      const auto i = static_cast<std::ptrdiff_t>(at);
-      std::vector<std::array<tally, end_count>> results(alive.size());
-      for (std::size_t x = 0; x < alive.size(); ++x) {
-        for (std::ptrdiff_t j = 0; j < n; ++j) {
-          add_to(results[x],
-                 judge(e, alive[x], partials.data() + (i * n + j) * count,
-                       width, row + i, j));
-        }
-      }
-      const std::lock_guard lock(guard);
-      for (std::size_t x = 0; x < alive.size(); ++x) {
-        add_to(alive[x].results, results[x]);
-      }
+  /// What each output costs.
+  double cost_of_all() const {
+    double cost = 0;
+    for (const auto& x : contenders_) cost += cost_of(x);
+    return cost;
+  }
+
+  /// Returns true iff too much is still to be done for too many.
+  bool is_long() const {
+    constexpr std::size_t few = 64;
+    const auto outputs =
+        static_cast<double>(blocks_.all()[next_].size() * at_once_);
+    return next_ > 0 && contenders_.size() > few &&
+           products_ + outputs * cost_of_all() > most_products_;
+  }
+
+  /// The next blocks, each time twice as many.
+  void run_blocks() {
+    const auto count = std::min(at_once_, blocks_.all().size() - next_);
+    const auto cost = cost_of_all();
+    meter_.expect(cost * static_cast<double>(e_.d.words.size() - outputs_));
+
+    const auto some = groups();
+    const std::size_t size = contenders_.size();
+    std::vector<results> found(size * count);
+    for_each_index(some.size() * count, [&](std::size_t n) {
+      const auto block = n / some.size();
+      judge_group(some[n % some.size()], blocks_.all()[next_ + block],
+                  std::span(found).subspan(block * size, size));
     });
-    std::erase_if(alive,
-                  [&bound](const auto& x) { return x.fewest() > bound; });
-    row += rows;
-    at_once = std::min(2 * at_once, limit);
+    for (std::size_t n = 0; n < found.size(); ++n) {
+      for (std::size_t end = 0; end < end_count; ++end) {
+        contenders_[n % size].on_d[end].merge(found[n][end]);
+      }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto outputs = blocks_.all()[next_ + i].size();
+      outputs_ += outputs;
+      products_ += cost * static_cast<double>(outputs);
+    }
+    next_ += count;
+    at_once_ *= 2;
+    most_ = std::max<std::size_t>(8, most_ / 2);
+    prune(contenders_, most_);
   }
-  for (const auto& x : alive) lower(bound, x.fewest());
-}
 
-constexpr std::uint64_t no_bound = std::numeric_limits<std::uint64_t>::max();
+  /// Returns true iff everything has failed on some output so far, and nothing
+  /// is far above chance.
+  bool is_settled(const gemm_control& control) const {
+    constexpr std::size_t enough = 4096;
+    if (outputs_ < enough || fewest_on_d() == 0) return false;
+    return std::none_of(
+        contenders_.begin(), contenders_.end(), [&](const auto& x) {
+          const auto& acc = grid_.accumulators[grid_.chains[x.chain].acc].value;
+          const auto wrong = std::min(x.on_d[0].differ, x.on_d[1].differ);
+          return control.is_finding({outputs_ - wrong, outputs_}, acc,
+                                    grid_.size());
+        });
+  }
+
+  std::uint64_t fewest_on_d() const {
+    std::uint64_t fewest = std::numeric_limits<std::uint64_t>::max();
+    for (const auto& x : contenders_) {
+      for (const auto& t : x.on_d) fewest = std::min(fewest, t.differ);
+    }
+    return fewest;
+  }
+
+  std::vector<judged_plan> best() const {
+    const std::uint64_t fewest = fewest_on_d();
+    std::vector<judged_plan> found;
+    for (const auto& x : contenders_) {
+      for (std::size_t end = 0; end < end_count; ++end) {
+        if (x.on_d[end].differ != fewest) continue;
+        found.push_back({x.chain, x.plan, end, x.on_d[end]});
+      }
+    }
+    return found;
+  }
+
+  const gemm_evidence& e_;
+  work_meter& meter_;
+  double most_products_;
+  double products_ = 0;
+  gemm_grid grid_;
+  gemm_blocks blocks_;
+  gemm_chains chains_;
+  std::vector<gemm_contender> contenders_;
+  std::size_t next_ = 0;     // block
+  std::size_t at_once_ = 1;  // blocks: most contenders fail early
+  std::size_t most_ = stages[std::size(stages) - 1].most;
+  std::uint64_t outputs_ = 0;
+};
 
 }  // namespace
 
-gemm_search search_gemms(const gemm_evidence& e) {
-  gemm_search found{make_gemm_grid(e), {}};
-  const auto& chains = found.grid.chains;
-  const auto probes = probes_of(e);
-  std::vector<std::vector<candidate>> alive(chains.size());
-  std::atomic<std::uint64_t> on_probes = no_bound;
-  for_each_index(chains.size(), [&](std::size_t c) {
-    alive[c] = probe(e, found.grid, chains[c], probes, on_probes);
-  });
-  // Where no probe agrees with anything, nothing is near: judging all would
-  // take long and say no more than judging one.
-  const bool hopeless =
-      on_probes == probes.size() && probes.size() < e.d.words.size();
-  std::atomic<std::uint64_t> bound = no_bound;
-  for (std::size_t c = 0; c < chains.size(); ++c) {
-    std::erase_if(alive[c], [&](const auto& x) {
-      return x.fewest() > on_probes || (hopeless && c > 0);
-    });
-    if (alive[c].empty()) continue;
-    judge_all(e, found.grid.accumulators[chains[c].acc].value, chains[c].width,
-              alive[c], bound);
-  }
-  for (std::size_t c = 0; c < chains.size(); ++c) {
-    for (const auto& x : alive[c]) {
-      for (std::size_t end = 0; end < end_count; ++end) {
-        if (x.results[end].differ == bound) {
-          found.best.push_back({c, x.plan, end, x.results[end]});
-        }
-      }
-    }
-  }
-  return found;
+gemm_search search_gemms(const gemm_evidence& e, const identify_progress& tell,
+                         double most_products) {
+  work_meter meter(tell);
+  return gemm_race(e, meter, most_products).run();
 }
 
 }  // namespace zeroulp::fuzz

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "fuzz/identify_quantizer_search.hpp"
+#include <algorithm>
+
+#include "fuzz/identify_quantizer_control.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::fuzz {
@@ -10,6 +12,17 @@ namespace {
 
 constexpr const char* storage_texts[] = {"s", "fl(1/s)", "q = fl(max/amax)",
                                          "ue8m0 byte of s"};
+
+/// The layouts of the readings, each once.
+std::vector<std::string> layouts_of(const quantizer_grid& grid) {
+  std::vector<std::string> all;
+  for (const auto& r : grid.readings) {
+    if (std::find(all.begin(), all.end(), r.place.layout) == all.end()) {
+      all.push_back(r.place.layout);
+    }
+  }
+  return all;
+}
 
 /// Every field with all values tried. Members are added in this order.
 std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
@@ -33,14 +46,10 @@ std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
     all[1].values.push_back(g.shape == group_shape{1, 0} ? "a whole row (1xK)"
                                                          : name_of(g.shape));
   }
-  for (const bool transposed : {false, true}) {
-    for (const char* text : storage_texts) {
-      all[2].values.push_back(std::string(text) +
-                              (transposed ? ", transposed" : ""));
-    }
-  }
+  for (const char* text : storage_texts) all[2].values.emplace_back(text);
   for (const auto& k : named_scale_kinds) all[4].values.push_back(k.name);
   for (const auto& p : named_policies) all[10].values.push_back(p.name);
+  all.push_back({"layout of scales", layouts_of(grid)});
   return all;
 }
 
@@ -103,45 +112,51 @@ member first_member(const quantizer_search& s) {
 }
 
 /// Fills in what the first wrong words were made from.
-void explain(const quantizer_search& s, const member& m, const tally& scales,
-             const tally& codes, quantizer_answer& a) {
-  if (scales.differ > 0) {
-    auto row = scales.first.i;
-    auto col = scales.first.j;
-    if (a.reading.transposed) std::swap(row, col);
-    const matrix_view<const std::uint32_t> x(s.grid.x.words.data(),
-                                             s.grid.x.rows, s.grid.x.cols);
-    for (const auto& b : s.grid.groupings[m.scales->choice.grouping].groups) {
-      if (b.gi != row || b.gj != col) continue;
-      a.first_scale = {scales.first,
-                       group_amax(a.how, x.block(b.i, b.j, b.rows, b.cols))};
-    }
+void explain(const quantizer_evidence& e, const quantizer_search& s,
+             const member& m, quantizer_answer& a) {
+  const tally& scales = m.scales->result;
+  const tally& codes = s.codes[m.scales->scaling][m.element][m.policy];
+  const auto& boxes = s.grid.groupings[m.scales->choice.grouping].groups;
+  quantizer of_fp32 = a.how;
+  of_fp32.from = fp32;  // as the grid's elements are
+  const matrix_view<const std::uint32_t> x(s.grid.x.words.data(), s.grid.x.rows,
+                                           s.grid.x.cols);
+  for (std::size_t g = 0; scales.differ > 0 && g < boxes.size(); ++g) {
+    const auto& b = boxes[g];
+    const auto at = a.reading.position(b.gi, b.gj);
+    const bool is_first =
+        at.row == scales.first.i && at.col == scales.first.j &&
+        word_at(e.scales, a.reading.place, at) == scales.first.given &&
+        stored_word(a.reading.holds, scale_of(s.grid, m.scales->choice, g)) ==
+            scales.first.expected;
+    if (!is_first) continue;
+    a.first_scale = {scales.first, at.byte,
+                     group_amax(of_fp32, x.block(b.i, b.j, b.rows, b.cols))};
+    break;
   }
   if (codes.differ > 0) {
     a.first_code = {codes.first, s.grid.x(codes.first.i, codes.first.j)};
   }
 }
 
-}  // namespace
-
-quantizer_answer identify_quantizer(const quantizer_evidence& e) {
-  const auto s = search_quantizers(e);
-  member best = first_member(s);
+/// Fills in the class of those that give the same bits as `best`.
+void describe(const quantizer_evidence& e, const quantizer_search& s,
+              member best, quantizer_answer& a) {
   const tally scales = best.scales->result;
   const tally codes = s.codes[best.scales->scaling][best.element][best.policy];
-
-  const auto fields = all_fields(s.grid);
-  class_builder builder(fields);
+  const auto layouts = layouts_of(s.grid);
+  class_builder builder(a.grid);
   std::vector<bool> named(std::size(named_conventions), false);
   bool best_is_named = false;
   for_each_member(s, scales.digest, codes.digest, [&](const member& m) {
     const auto& c = m.scales->choice;
     const auto& reading = s.grid.readings[m.scales->reading];
-    const std::size_t holds =
-        static_cast<std::size_t>(reading.holds) +
-        (reading.transposed ? std::size(storage_texts) : 0);
-    builder.add({c.format, c.grouping, holds, c.rule, c.kind, m.element,
-                 m.amax.rule, m.amax.floor, c.edges, m.amax.bf16, m.policy});
+    const auto layout = static_cast<std::size_t>(
+        std::find(layouts.begin(), layouts.end(), reading.place.layout) -
+        layouts.begin());
+    builder.add({c.format, c.grouping, static_cast<std::size_t>(reading.holds),
+                 c.rule, c.kind, m.element, m.amax.rule, m.amax.floor, c.edges,
+                 m.amax.bf16, m.policy, layout});
     for (std::size_t n = 0; n < named.size(); ++n) {
       if (!is_named(m.value(), named_conventions[n].value)) continue;
       named[n] = true;
@@ -149,14 +164,6 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
       best_is_named = true;
     }
   });
-
-  quantizer_answer a;
-  a.scales_differ = scales.differ;
-  a.codes_differ = codes.differ;
-  a.exact = scales.differ == 0 && codes.differ == 0;
-  // A grouping is read in its own ways only.
-  a.tried = builder.combinations() / fields[1].values.size() /
-            fields[2].values.size() * s.grid.readings.size();
   a.found = builder.result();
   for (std::size_t n = 0; n < named.size(); ++n) {
     if (named[n]) a.found.names.emplace_back(named_conventions[n].name);
@@ -165,7 +172,39 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
   a.reading = s.grid.readings[best.scales->reading];
   a.how = {s.grid.from, s.grid.formats[c.format], best.value(),
            named_scale_kinds[c.kind].value, a.reading.group};
-  explain(s, best, scales, codes, a);
+  explain(e, s, best, a);
+}
+
+}  // namespace
+
+quantizer_answer identify_quantizer(const quantizer_evidence& e) {
+  const stopwatch watch;
+  const auto s = search_quantizers(e);
+  const member best = first_member(s);
+  const auto& choice = best.scales->choice;
+  const tally& codes = s.codes[best.scales->scaling][best.element][best.policy];
+
+  quantizer_answer a;
+  a.grid = all_fields(s.grid);
+  // A grouping is read in its own ways only.
+  a.tried = class_builder(a.grid).combinations() / a.grid[1].values.size() /
+            a.grid[2].values.size() / a.grid.back().values.size() *
+            s.grid.readings.size();
+  const auto groups = s.grid.groupings[choice.grouping].groups.size();
+  a.scales = {groups - best.scales->result.differ, groups};
+  a.codes = {e.codes.words.size() - codes.differ, e.codes.words.size()};
+  a.chance_of_scales = chance_of_scales(e, s.grid, *best.scales);
+  a.chance_of_codes =
+      chance_of_codes(e, s.grid, *best.scales, grid_element_rules[best.element],
+                      named_policies[best.policy].value);
+  a.exact = a.scales.differ() == 0 && a.codes.differ() == 0;
+  a.scales_tell = is_far_above(a.scales, a.chance_of_scales, a.tried);
+  a.codes_tell = is_far_above(a.codes, a.chance_of_codes, a.tried);
+  // Scales are few and alike: that they are not below is enough.
+  a.is_near =
+      a.exact || (is_above(a.scales, a.chance_of_scales) && a.codes_tell);
+  if (a.is_near) describe(e, s, best, a);
+  a.seconds = watch.seconds();
   return a;
 }
 

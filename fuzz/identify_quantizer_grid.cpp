@@ -61,43 +61,6 @@ std::vector<format> formats_of(const quantizer_evidence& e) {
   return found;
 }
 
-/// Ways in which SCALES may be read.
-std::vector<scale_reading> readings_of(const quantizer_evidence& e) {
-  constexpr group_shape shapes[] = {
-      {1, 128}, {128, 1}, {128, 128}, {1, 0}, {0, 0}};
-  const auto tried =
-      e.group ? std::vector<group_shape>{*e.group}
-              : std::vector<group_shape>(std::begin(shapes), std::end(shapes));
-  using enum scale_storage;
-  const auto stored =
-      e.exponents ? std::vector<scale_storage>{exponent}
-                  : std::vector<scale_storage>{scale, reciprocal, inverse};
-  const std::ptrdiff_t m = e.x.rows;
-  const std::ptrdiff_t n = e.x.cols;
-  std::vector<scale_reading> found;
-  std::string needed;
-  for (const group_shape g : tried) {
-    const auto rows = ceil_div(m, g.height(m));
-    const auto cols = ceil_div(n, g.width(n));
-    needed += fmt::format("{}{} has {} x {}", needed.empty() ? "" : ", ",
-                          name_of(g), rows, cols);
-    for (const bool transposed : {false, true}) {
-      const bool same = transposed && rows == 1 && cols == 1;
-      const bool fits = e.scales.rows == (transposed ? cols : rows) &&
-                        e.scales.cols == (transposed ? rows : cols);
-      if (same || !fits) continue;
-      for (const auto s : stored) found.push_back({g, transposed, s});
-    }
-  }
-  if (found.empty()) {
-    throw input_error(fmt::format(
-        "{}: {} x {} scales for {} x {} elements: no group fits ({}); give "
-        "--group, or cut padding off",
-        e.scales_name, e.scales.rows, e.scales.cols, m, n, needed));
-  }
-  return found;
-}
-
 /// All amaxes of the grid, those that are equal once.
 std::vector<amax_vector> amaxes_of(const grouping& g, const oracle::grid& x) {
   constexpr std::size_t rules = std::size(grid_amax_rules);

@@ -8,35 +8,6 @@ namespace {
 
 constexpr std::uint64_t no_bound = std::numeric_limits<std::uint64_t>::max();
 
-group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
-                     std::size_t group) {
-  quantizer q{grid.from, grid.formats[c.format],
-              zeroulp_convention,  // its floor is 0
-              named_scale_kinds[c.kind].value};
-  q.how.scale = grid_scale_rules[c.rule];
-  q.how.edges = grid_edges[c.edges];
-  return make_scale(q, grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
-}
-
-/// What stands in SCALES for a scale.
-std::uint32_t stored_word(scale_storage holds, group_scale s) {
-  switch (holds) {
-    case scale_storage::scale:
-      return s.scale;
-    case scale_storage::reciprocal:
-      return detail::fl_divide(fp32_one, s.scale);
-    case scale_storage::inverse:
-      return s.inverse;
-    case scale_storage::exponent:
-      break;
-  }
-  std::uint32_t word = 0;
-  lay_out_scales(scale_layout::packed_ue8m0,
-                 matrix_view<const std::uint32_t>(&s.scale, 1, 1),
-                 matrix_view<std::uint32_t>(&word, 1, 1));
-  return word & 0xff;
-}
-
 std::vector<scale_choice> all_choices(const quantizer_grid& grid) {
   std::vector<scale_choice> all;
   for (std::size_t g = 0; g < grid.groupings.size(); ++g) {
@@ -69,11 +40,9 @@ std::vector<judged_scales> judge(const quantizer_evidence& e,
     const group_scale s = scale_of(grid, c, i);
     for (auto& a : alive) {
       const auto& reading = grid.readings[a.reading];
-      std::ptrdiff_t row = g.groups[i].gi;
-      std::ptrdiff_t col = g.groups[i].gj;
-      if (reading.transposed) std::swap(row, col);
-      a.result.add(
-          {row, col, e.scales(row, col), stored_word(reading.holds, s)});
+      const auto at = reading.position(g.groups[i].gi, g.groups[i].gj);
+      a.result.add({at.row, at.col, word_at(e.scales, reading.place, at),
+                    stored_word(reading.holds, s)});
     }
     std::erase_if(alive, [&bound](const judged_scales& a) {
       return a.result.differ > bound;
@@ -181,6 +150,35 @@ judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
 }
 
 }  // namespace
+
+group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
+                     std::size_t group) {
+  quantizer q{grid.from, grid.formats[c.format],
+              zeroulp_convention,  // its floor is 0
+              named_scale_kinds[c.kind].value};
+  q.how.scale = grid_scale_rules[c.rule];
+  q.how.edges = grid_edges[c.edges];
+  return make_scale(q, grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
+}
+
+/// What stands in SCALES for a scale.
+std::uint32_t stored_word(scale_storage holds, group_scale s) {
+  switch (holds) {
+    case scale_storage::scale:
+      return s.scale;
+    case scale_storage::reciprocal:
+      return detail::fl_divide(fp32_one, s.scale);
+    case scale_storage::inverse:
+      return s.inverse;
+    case scale_storage::exponent:
+      break;
+  }
+  std::uint32_t word = 0;
+  lay_out_scales(scale_layout::packed_ue8m0,
+                 matrix_view<const std::uint32_t>(&s.scale, 1, 1),
+                 matrix_view<std::uint32_t>(&word, 1, 1));
+  return word & 0xff;
+}
 
 quantizer_search search_quantizers(const quantizer_evidence& e) {
   quantizer_search found{make_quantizer_grid(e), {}, {}, 0};

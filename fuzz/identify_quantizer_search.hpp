@@ -95,7 +95,15 @@ struct quantizer_search {
   std::uint64_t fewest_codes;
 };
 
+/// Ways in which SCALES may be read. Throws input_error if there is none.
+std::vector<scale_reading> readings_of(const quantizer_evidence& e);
 quantizer_grid make_quantizer_grid(const quantizer_evidence& e);
+
+/// Returns the scale of a group, and what stands for it in SCALES.
+group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
+                     std::size_t group);
+std::uint32_t stored_word(scale_storage holds, group_scale s);
+
 quantizer_search search_quantizers(const quantizer_evidence& e);
 
 }  // namespace zeroulp::fuzz

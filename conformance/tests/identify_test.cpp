@@ -167,7 +167,7 @@ TEST(IdentifyQuantizer, StoredInversesAndExponentsAreRead) {
       finite,
       {fp32, e4m3, named_conventions[8].value, scale_kind::pow2, {1, 128}});
   for (auto& s : e.scales.words) s = s >> 23;
-  e.exponents = true;
+  e.words = scale_words::exponents;
   a = identify_quantizer(e);
   EXPECT_TRUE(a.exact);
   EXPECT_TRUE(has(a.found.names, "transformer_engine"));
@@ -188,8 +188,8 @@ TEST(IdentifyQuantizer, AWrongCodeIsTheFirstDifferenceOfTheNearest) {
       e.codes(i, j) = right;
       EXPECT_FALSE(a.exact);
       EXPECT_EQ(a.found.names, std::vector<std::string>{named.name});
-      EXPECT_EQ(a.scales_differ, 0u);
-      EXPECT_EQ(a.codes_differ, 1u);
+      EXPECT_EQ(a.scales.differ(), 0u);
+      EXPECT_EQ(a.codes.differ(), 1u);
       ASSERT_TRUE(a.first_code);
       EXPECT_EQ(a.first_code->at.i, i);
       EXPECT_EQ(a.first_code->at.j, j);
@@ -210,14 +210,24 @@ TEST(IdentifyQuantizer, AWrongScaleIsTheFirstDifferenceOfTheNearest) {
     const auto a = identify_quantizer(e);
     EXPECT_FALSE(a.exact);
     EXPECT_EQ(a.found.names, std::vector<std::string>{named.name});
-    EXPECT_EQ(a.scales_differ, 1u);
-    EXPECT_EQ(a.codes_differ, 0u);
+    EXPECT_EQ(a.scales.differ(), 1u);
+    EXPECT_EQ(a.codes.differ(), 0u);
     ASSERT_TRUE(a.first_scale);
     EXPECT_EQ(a.first_scale->at.i, 3);
     EXPECT_EQ(a.first_scale->at.j, 2);
     EXPECT_EQ(a.first_scale->at.expected, right);
     EXPECT_LE(a.first_scale->amax, 0x7f800000u);
   }
+}
+
+TEST(IdentifyQuantizer, AWrongScaleOfBf16IsShownWithItsAmax) {
+  const grid x = directed_matrix(bf16);
+  const quantizer q{bf16, e4m3, vllm_convention, scale_kind::float32, {1, 128}};
+  auto e = quantized(x, q);
+  e.scales(3, 2) ^= 1u;
+  const auto a = identify_quantizer(e);
+  ASSERT_TRUE(a.first_scale);
+  EXPECT_EQ(a.first_scale->amax, group_amax(q, in(x).block(3, 256, 1, 128)));
 }
 
 TEST(IdentifyQuantizer, ZerosDoNotTellTheElementRule) {
@@ -269,7 +279,7 @@ TEST(IdentifyQuantizer, WhatDoesNotFitIsRefused) {
   e.codes = grid(48, 383);
   EXPECT_THROW(identify_quantizer(e), input_error);
   e = right;
-  e.scales = grid(48, 4);
+  e.scales = grid(48, 5);
   EXPECT_THROW(identify_quantizer(e), input_error);
   e = right;
   e.group = group_shape{1, 64};

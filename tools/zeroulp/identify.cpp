@@ -7,6 +7,7 @@
 #include "program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "identify_report.hpp"
+#include "progress.hpp"
 #include "tensor_dir.hpp"
 #endif
 
@@ -19,6 +20,7 @@ struct quantizer_request {
   std::string scales;
   std::string format;
   std::string group;
+  std::string layout;
   std::string dtype;
   bool as_json = false;
 };
@@ -74,16 +76,25 @@ void check_width(format f, const std::string& file, int bits) {
                                 file, bits, name_of(f), f.bits()));
 }
 
-/// FP32 numbers (or, where `exponents` is asked for, uint8 ue8m0 codes); a
-/// vector is a column, a number a 1 x 1 matrix.
-grid read_scales(const std::string& file, bool* exponents = nullptr) {
+/// FP32 numbers or codes of ue8m0; a vector is a column, a number a 1 x 1
+/// matrix.
+grid read_scales(const std::string& file, fuzz::scale_words* words) {
   auto a = read_npy(file);
-  if (exponents != nullptr) *exponents = a.type == dtype::u8;
-  if (a.type != dtype::f32 && (exponents == nullptr || a.type != dtype::u8)) {
-    refuse(file, a,
-           exponents == nullptr
-               ? "scales are float32"
-               : "scales are float32, or uint8 with the exponents of ue8m0");
+  using enum fuzz::scale_words;
+  switch (a.type) {
+    case dtype::f32:
+      *words = numbers;
+      break;
+    case dtype::u8:
+      *words = exponents;
+      break;
+    case dtype::u32:
+      *words = packed;
+      break;
+    default:
+      refuse(file, a,
+             "scales are float32, uint8 with the exponents of ue8m0, or uint32 "
+             "with four of these");
   }
   while (a.shape.size() < 2) a.shape.push_back(1);
   const auto [m, n] = matrix_shape(a, file);
@@ -104,7 +115,7 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
   fuzz::quantizer_evidence e;
   e.x = read_numbers(q.x, q.dtype, &e.from);
   e.codes = read_codes(q.codes, &e.code_bits);
-  e.scales = read_scales(q.scales, &e.exponents);
+  e.scales = read_scales(q.scales, &e.words);
   e.x_name = q.x;
   e.codes_name = q.codes;
   e.scales_name = q.scales;
@@ -114,6 +125,7 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
     check_width(*e.to, q.codes, e.code_bits);
   }
   if (!q.group.empty()) e.group = parse_group(q.group);
+  if (!q.layout.empty()) e.layout = parse_scale_layout(q.layout);
   const auto a = fuzz::identify_quantizer(e);
   out.status = a.exact ? 0 : 1;
   q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
@@ -124,9 +136,9 @@ void run_gemm(const gemm_request& q, outcome& out) {
                           const std::string& scales) {
     int bits = 0;
     fuzz::operand_evidence x{
-        parse_format(f), read_codes(codes, &bits), {}, codes, scales};
+        parse_format(f), read_codes(codes, &bits), {}, codes, scales, {}};
     check_width(x.f, codes, bits);
-    if (!scales.empty()) x.scales = read_scales(scales);
+    if (!scales.empty()) x.scales = read_scales(scales, &x.words);
     return x;
   };
   fuzz::gemm_evidence e;
@@ -143,7 +155,10 @@ void run_gemm(const gemm_request& q, outcome& out) {
   if (e.output == fp16) {
     throw input_error(q.d + ": D must be float32, or uint16 with --dtype bf16");
   }
-  const auto a = fuzz::identify_gemm(e);
+  const auto a = fuzz::identify_gemm(
+      e, [tell = make_progress()](double done, double total) {
+        tell(done, total, "");
+      });
   out.status = a.exact ? 0 : 1;
   q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
 }
@@ -183,13 +198,15 @@ void add_identify(CLI::App& app, outcome& out) {
       ->required();
   quantizer
       ->add_option("--scales", z->scales,
-                   "float32 scales or inverses, or uint8 exponents; may be "
-                   "transposed")
+                   "float32 scales or inverses, uint8 exponents or uint32 "
+                   "words of four; padded or transposed as SPEC Q11 has them")
       ->required();
   quantizer->add_option("--format", z->format,
                         "of the codes; any that fits if absent");
   quantizer->add_option("--group", z->group,
                         "RxC or tensor; any that fits if absent");
+  quantizer->add_option("--layout", z->layout,
+                        "of the scales; any that fits if absent");
   quantizer->add_option("--dtype", z->dtype, "bf16: X holds BF16 as uint16");
   quantizer->add_flag("--json", z->as_json);
   quantizer->callback([z, &out] { run_quantizer(*z, out); });
@@ -201,8 +218,11 @@ void add_identify(CLI::App& app, outcome& out) {
   gemm->add_option("--a", g->a, "codes, m x k")->required();
   gemm->add_option("--b", g->b, "codes, n x k")->required();
   gemm->add_option("--d", g->d, "float32 or uint16 .npy, m x n")->required();
-  gemm->add_option("--a-scales", g->a_scales, "float32; may be transposed");
-  gemm->add_option("--b-scales", g->b_scales, "float32; may be transposed");
+  gemm->add_option(
+      "--a-scales", g->a_scales,
+      "float32, uint8 exponents or uint32 words of four; padded or "
+      "transposed as SPEC Q11 has them");
+  gemm->add_option("--b-scales", g->b_scales, "likewise");
   gemm->add_option("--c", g->c, "float32, m x n: fl(acc + C)");
   gemm->add_option("--format-a", g->format_a, "of the codes of A")
       ->capture_default_str();

@@ -36,19 +36,77 @@ npy write itb.npy '<u2' 2x2 0x3f80 0x4000 0xc080 0x3f00
 shows identify_takes_bf16 '4 of 4 codes' \
   identify quantizer itb.npy --dtype bf16 --codes itc.npy --scales itv.npy
 
-# One bit of one code: x 0.5 by 2^-6 is 32, code 60.
-npy write itc.npy '|u1' 2x2 0x68 0x70 0xf8 0x61
-run 1 identify quantizer it.npy --codes itc.npy --scales itv.npy --format e4m3
+# One bit of one code of 256: x 0.5 by 2^-6 is 32, code 60.
+npy write iw.npy '<f4' 4x64 1 2 -4 0.5
+# shellcheck disable=SC2046
+npy write iwc.npy '|u1' 4x64 $(printf '0x68 0x70 0xf8 0x60 %.0s' {1..63}) \
+  0x68 0x70 0xf8 0x61
+npy write iws.npy '<f4' 4 0.015625
+run 1 identify quantizer iw.npy --codes iwc.npy --scales iws.npy --format e4m3
 is identify_finds_no_definition '' "$reason"
 holds identify_says_where_the_nearest_fails grep -qF \
-  'first code at (1, 1), x 3f000000 (0.5): given 61 (36), expected 60 (32), 1 ulps' \
+  'first code at (3, 63), x 3f000000 (0.5): given 61 (36), expected 60 (32), 1 ulps' \
   .out
-run 1 identify quantizer it.npy --codes itc.npy --scales itv.npy --format e4m3 \
+holds identify_says_what_chance_gives grep -qE \
+  '^chance: 4 of 4 \(100 %\) scales in any order, 0 of 256 \(0 %\) codes' .out
+run 1 identify quantizer iw.npy --codes iwc.npy --scales iws.npy --format e4m3 \
   --json
 holds identify_json_has_the_first_code python3 -c \
   'import json; r = json.load(open(".out")); assert not r["exact"]
-assert r["first_code"] == {"row": 1, "col": 1, "given": "61",
+assert r["found"] and r["seconds"] >= 0 and r["codes"]["differ"] == 1
+assert r["first_code"] == {"row": 3, "col": 63, "given": "61",
                            "expected": "60", "x": "3f000000"}'
+
+# Codes of other numbers agree now and then: chance, and no finding.
+npy normal other.npy 130x256 7
+run 0 quantize other.npy --convention vllm --out io
+run 1 identify quantizer x.npy --codes io/codes.npy --scales io/scales.npy
+is identify_of_other_codes_finds_nothing '' "$reason"
+holds identify_of_other_codes_names_nothing grep -qx 'named: none' .out
+holds identify_of_other_codes_says_so \
+  grep -q 'gives every bit, and none comes much nearer than chance$' .out
+holds identify_says_what_was_tried grep -qE \
+  '^tried in [0-9.]+ s, values of each: format \([0-9]+\), group \(' .out
+run 1 identify quantizer x.npy --codes io/codes.npy --scales io/scales.npy --json
+holds identify_of_other_codes_says_so_in_json python3 -c \
+  'import json; r = json.load(open(".out")); assert not r["found"]
+assert r["names"] == [] and r["fields"] == {} and r["codes"]["share"] < 0.2
+assert r["codes"]["chance"]["count"] > 0 and "1x128" in r["grid"]["group"]'
+
+# Q11: the layouts, unsaid, said and said wrongly; groups of 32 unasked.
+npy normal ragged.npy 130x320 3
+while read -r layout scale group; do
+  run 0 quantize ragged.npy --layout "$layout" --scale "$scale" \
+    --group "$group" --convention deepep --out il
+  files='--codes il/codes.npy --scales il/scales.npy'
+  # shellcheck disable=SC2086
+  shows "identify_reads_${layout}_of_$group" '41600 of 41600 codes agree' \
+    identify quantizer ragged.npy $files
+  holds "identify_names_${layout}_of_$group" grep -q '^named: .*deepep' .out
+  holds "identify_tells_the_group_of_${layout}_of_$group" \
+    grep -qE "^group +$group$" .out
+  holds "identify_tells_${layout}_of_$group" \
+    grep -qE "^layout of scales +$layout$" .out
+  # shellcheck disable=SC2086
+  shows "identify_takes_${layout}_of_$group" '41600 of 41600 codes agree' \
+    identify quantizer ragged.npy $files --layout "$layout"
+done <<'EOT'
+row_major fp32 1x128
+mn_major fp32 1x128
+blk128 fp32 1x128
+ue8m0 pow2 1x128
+mn_major fp32 128x1
+ue8m0 pow2 128x1
+blk128 fp32 128x128
+row_major fp32 1x32
+mn_major fp32 1x32
+ue8m0 pow2 1x32
+row_major fp32 32x1
+EOT
+refuses identify_refuses_another_layout 'no group fits' identify quantizer \
+  ragged.npy --codes il/codes.npy --scales il/scales.npy --layout ue8m0
+refuses identify_refuses_an_unknown_layout 'unknown' identify quantizer \
+  ragged.npy --codes il/codes.npy --scales il/scales.npy --layout x
 
 while read -r name pattern arguments; do
   # shellcheck disable=SC2086
@@ -92,12 +150,79 @@ npy write ia.npy '|u1' 1x32 0x38
 npy write one.npy '<f4' 1x1 32
 shows identify_gemm_example_of_its_help_works '1 of 1 outputs agree' \
   identify gemm --a ia.npy --b ia.npy --d one.npy
+# One bit of one output of 16900.
+python3 - <<'EOT'
+data = bytearray(open("id.npy", "rb").read())
+data[-4] ^= 1
+open("idw.npy", "wb").write(data)
+EOT
+# shellcheck disable=SC2086
+run 1 identify gemm $operands --d idw.npy
+holds identify_gemm_says_where_the_nearest_fails \
+  grep -qE '^first at \(129, 129\): given .*, 1 ulps$' .out
+holds identify_gemm_names_the_nearest grep -q '^named: .*deepgemm.1d2d' .out
+holds identify_gemm_says_what_chance_gives \
+  grep -qE '^chance: [0-9]+ of 16900 \(.* %\) in sums of another kind$' .out
+# shellcheck disable=SC2086
+run 1 identify gemm $operands --d idw.npy --json
+holds identify_gemm_json_has_the_first python3 -c \
+  'import json; r = json.load(open(".out")); assert r["found"]
+assert r["first"]["row"] == 129 and r["outputs"]["differ"] == 1
+assert r["outputs"]["chance"]["share"] < 0.1 and r["fp32_sum"] is None'
+
+# Scales as Q11 has them.
+run 0 quantize x.npy --convention deepep --scale pow2 --layout ue8m0 --out ixp
+run 0 quantize w.npy --group 128x128 --layout blk128 --out iwp
+run 0 gemm ixp iwp --recipe deepgemm.1d2d --out idp.npy
+shows identify_gemm_takes_packed_and_padded_scales '16900 of 16900 outputs' \
+  identify gemm --a ixp/codes.npy --b iwp/codes.npy --a-scales ixp/scales.npy \
+  --b-scales iwp/scales.npy --d idp.npy --dtype bf16
+holds identify_gemm_tells_packed_scales \
+  grep -qE '^scales of A +1x128, ue8m0$' .out
+
+# An FP32 sum of dequantized products, which no tensor core makes: 4 lanes.
+npy write ia.npy '|u1' 24x512 $(seq 1 2 125)
+npy write ib.npy '|u1' 32x512 $(seq 254 -3 131) $(seq 2 3 120)
+python3 - <<'EOT'
+import struct
+def codes(name):
+    data = open(name, "rb").read()
+    return data[10 + struct.unpack("<H", data[8:10])[0]:]
+def value(c):
+    e, m = c >> 3 & 15, c & 7
+    v = (m / 8 if e == 0 else 1 + m / 8) * 2.0 ** (max(e, 1) - 7)
+    return -v if c & 128 else v
+def fl(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+a, b = [value(c) for c in codes("ia.npy")], [value(c) for c in codes("ib.npy")]
+sums = []
+for i in range(24):
+    for j in range(32):
+        lanes = [0.0] * 4
+        for k in range(512):
+            p = fl(fl(a[i * 512 + k] * 0.3) * fl(b[j * 512 + k] * 0.7))
+            lanes[k % 4] = fl(lanes[k % 4] + p)
+        sums.append(fl(fl(lanes[0] + lanes[1]) + fl(lanes[2] + lanes[3])))
+open("isum.txt", "w").write(" ".join(map(repr, sums)))
+EOT
+# shellcheck disable=SC2046
+npy write isum.npy '<f4' 24x32 $(cat isum.txt)
+npy write isa.npy '<f4' 1x1 0.3
+npy write isb.npy '<f4' 1x1 0.7
+run 1 identify gemm --a ia.npy --b ib.npy --a-scales isa.npy --b-scales isb.npy \
+  --d isum.npy
+is identify_gemm_finds_no_name_for_an_fp32_sum '' "$reason"
+holds identify_gemm_names_none grep -qx 'named: none' .out
+holds identify_gemm_says_what_it_is \
+  grep -q '^an FP32-accurate sum, no Hopper FP8 tensor core: ' .out
+run 1 identify gemm --a ia.npy --b ib.npy --a-scales isa.npy --b-scales isb.npy \
+  --d isum.npy --json
+holds identify_gemm_says_what_it_is_in_json python3 -c \
+  'import json; r = json.load(open(".out")); assert not r["found"]
+assert r["fp32_sum"]["says"].startswith("an FP32-accurate sum, no Hopper")
+assert r["fp32_sum"]["hopper"]["share"] < 0.1'
+npy write ia.npy '|u1' 1x32 0x38
 npy write one.npy '<f4' 1x1 33
-run 1 identify gemm --a ia.npy --b ia.npy --d one.npy
-holds identify_gemm_says_where_the_nearest_fails grep -qF \
-  'first at (0, 0): given 42040000 (33), expected 42000000 (32)' .out
-run 1 identify gemm --a ia.npy --b ia.npy --d one.npy --json
-holds identify_gemm_json_has_the_first grep -q '"expected": "42000000"' .out
 npy write ic.npy '<f4' 1x1 1
 shows identify_gemm_takes_c '1 of 1 outputs agree' \
   identify gemm --a ia.npy --b ia.npy --d one.npy --c ic.npy
