@@ -278,14 +278,14 @@ compiles() {
 }
 must_not_compile() { ! compiles "$1"; }
 
-# readme_block LANGUAGE: what README.md shows first in it.
+# readme_block FOLDER LANGUAGE: what the README.md of a folder shows first in it.
 readme_block() {
-  sed -n '/^```'"$1"'$/,/^```$/p' README.md | sed '1d;/^```$/,$d'
+  sed -n '/^```'"$2"'$/,/^```$/p' "$1/README.md" | sed '1d;/^```$/,$d'
 }
 
-# The C++ that README.md shows.
+# The C++ that include/zeroulp/README.md shows.
 readme_compiles() {
-  readme_block cpp >"$build/readme.cpp"
+  readme_block include/zeroulp cpp >"$build/readme.cpp"
   [[ -s $build/readme.cpp ]] &&
     g++ -std=c++20 -Wall -Wextra -Werror -fsyntax-only -Iinclude \
       -isystem /usr/include/eigen3 "$build/readme.cpp"
@@ -414,9 +414,11 @@ python_with_numpy() {
   done
 }
 
-# The Python that README.md shows, on what the example's kernel read and wrote.
+# The Python that tools/examples/README.md shows, on what the example's kernel
+# read and wrote.
 readme_python_runs() {
-  readme_block python >"$build/examples/readme.py"
+  readme_block tools/examples python >"$build/examples/readme.py"
+  [[ -s $build/examples/readme.py ]] || return 1
   local lib
   lib=$(lib_of shared)
   (cd "$build/examples" && LD_LIBRARY_PATH=$lib "$1" readme.py) |
@@ -429,19 +431,20 @@ readme_python_runs() {
 # tools/examples.
 plugin_conforms() { "$build/bin/zeroulp" conform --plugin "$1" --level 0; }
 
-# The plug-in that README.md shows, built as it says, and that of plugin.h.
+# The plug-in that conformance/plugin/README.md shows, built as it says, and that
+# of plugin.h.
 readme_plugin_conforms() {
   local folder=$PWD/$build/examples/readme
   mkdir -p "$folder" && cp conformance/tests/plugins/my_kernel.c "$folder"
   case $1 in
-    README) readme_block c ;;
+    README) readme_block conformance/plugin c ;;
     plugin.h) sed -n '/^\/\/   #include/,/^\/\/   const/s,^//,,p' \
       include/zeroulp/plugin.h ;;
   esac >"$folder/mine.c"
   cat "$folder/mine.c"
   # The commands as they stand, where `include` is; of the rest only conform.
   local command
-  command=$(grep -m 1 -E '^cc ' README.md)
+  command=$(grep -m 1 -E '^cc ' conformance/plugin/README.md)
   ln -sfn "$PWD/include" "$folder/include"
   (cd "$folder" && rm -f mine.so && sh -c "$command" &&
     gcc -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only \
@@ -585,7 +588,7 @@ stage_records() {
   local name="records: fresh or stale" log
   tap "records: what makes them stale" \
     python3 conformance/records/check_edits.py
-  check "README's table of proofs is that of the records" \
+  check "READMEs' tables of proofs are those of the records" \
     python3 conformance/records/table.py --check || true
   check "$name" sh conformance/records/check.sh || return 0
   log=$(log_of "$name")

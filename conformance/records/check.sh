@@ -9,7 +9,8 @@
 #
 # A record depends on the tokens of the sources that its results follow from:
 # neither on comments and layout nor on what files are called or include
-# (token_digest.cpp). TOKEN_DIGEST names that program where it is built already.
+# (token_digest.cpp), nor on a folder's README.md. TOKEN_DIGEST names that
+# program where it is built already.
 # Exit status: 0, stale records or not; 2 for bad requests.
 set -eu
 export LC_ALL=C
@@ -47,7 +48,7 @@ hashes() (
   patterns=$(sources_of "$1")
   cd "$here/../.."
   # shellcheck disable=SC2012,SC2086
-  ls -d $patterns 2>/dev/null | sort | digest
+  ls -d $patterns 2>/dev/null | grep -v '/README\.md$' | sort | digest
 )
 
 cpp() {

@@ -165,6 +165,10 @@ def try_records(tree):
         file.rename(renamed)
         expect("another_name_of_%s_leaves_records_fresh" % file.stem, set())
         renamed.rename(file)
+    for folder in ("checks", "device"):
+        readme = tree.root / "conformance" / folder / "README.md"
+        readme.write_text("Another text.\n")
+        expect("a_readme_in_%s_leaves_records_fresh" % folder, set())
     vectors = next((tree.root / "conformance/vectors").iterdir())
     vectors.write_bytes(vectors.read_bytes() + b"x")
     expect("a_byte_of_vectors_makes_the_cpus_record_stale", {"cpu"})

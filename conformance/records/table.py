@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes README.md's table of proofs from the records beside this file.
+"""Writes the tables of proofs from the records beside this file.
 
-  table.py            rewrites what stands between the two marker comments
+  table.py            rewrites what stands between the two marker comments of
+                      README.md and of the README.md beside this file
   table.py --check    changes nothing; exit status 1 if it would
 
-A row is a section of SPEC.md, a pair of columns a record of all checks of a
-level. A check counts in each row whose clauses it cites. Below stands a line
-for each record, also of those of some checks (--only).
+README.md: a row is a section of SPEC.md, a pair of columns a record of all
+checks of a level. A check counts in each row whose clauses it cites. Beside
+this file: a row is a record, also those of some checks (--only); below stand
+the machines.
 """
 
 import json
@@ -15,7 +17,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-README = HERE.parent.parent / "README.md"
+ROOT = HERE.parent.parent
 SPEC = HERE.parent / "SPEC.md"
 BEGIN = "<!-- Made by conformance/records/table.py -->\n"
 END = "<!-- End of what it made -->\n"
@@ -68,8 +70,8 @@ def row(texts):
     return "| " + " | ".join(texts) + " |\n"
 
 
-def table(records):
-    whole = [r for r in records if is_whole(r)]
+def table_of_proofs(records):
+    whole = [r for r in records.values() if is_whole(r)]
     heads = ["of the SPEC"]
     for r in whole:
         heads += [f"checks, {title(r)}", "against"]
@@ -81,34 +83,43 @@ def table(records):
         ]
         if any(columns):
             text += row([f"{letter}. {name}"] + columns)
-    text += "\n"
-    said = set()
-    for r in whole + [r for r in records if not is_whole(r)]:
+    return text
+
+
+def table_of_records(records):
+    heads = ["record", "command", "on", "of the SPEC", "checks", "against"]
+    text = row(heads) + "|" + "---|" * len(heads) + "\n"
+    machines = {}
+    for name, r in records.items():
+        of = ", ".join(sorted(set().union(*map(letters_of, r["checks"]))))
+        count, against = cells(r["checks"])
+        text += row([name, f"`{r['command']}`", title(r), of,
+                     count or "all skipped", against])
         on = ", ".join(f"{k} {v}" for k, v in r["platform"].items())
-        what = ""
-        if not is_whole(r):
-            count, against = cells(r["checks"])
-            of = ", ".join(sorted(set().union(*map(letters_of, r["checks"]))))
-            what = f": checks of {of}: {count or 'all skipped'}"
-            what += f", against {against}" if against else ""
-        text += f"- {title(r)}: `{r['command']}`{what}"
-        text += ".\n" if on in said else f"; {on}.\n"
-        said.add(on)
+        machines.setdefault(on, []).append(name)
+    text += "\n" + row(["records", "made on"]) + "|---|---|\n"
+    for on, names in machines.items():
+        text += row([", ".join(names), on])
     return text
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    records = [json.loads(p.read_text()) for p in sorted(HERE.glob("*.json"))]
-    records = [r for r in records if "checks" in r]
-    old = README.read_text()
-    begin = old.index(BEGIN) + len(BEGIN)
-    new = old[:begin] + "\n" + table(records) + "\n" + old[old.index(END):]
-    if not sys.argv[1:]:
-        README.write_text(new)
-    elif new != old:
-        sys.exit("README.md: run conformance/records/table.py")
+    records = {p.stem: json.loads(p.read_text())
+               for p in sorted(HERE.glob("*.json"))}
+    records = {name: r for name, r in records.items() if "checks" in r}
+    for readme, table in ((ROOT / "README.md", table_of_proofs),
+                          (HERE / "README.md", table_of_records)):
+        old = readme.read_text()
+        begin = old.index(BEGIN) + len(BEGIN)
+        new = (old[:begin] + "\n" + table(records) + "\n" +
+               old[old.index(END):])
+        if not sys.argv[1:]:
+            readme.write_text(new)
+        elif new != old:
+            sys.exit(f"{readme.relative_to(ROOT)}: "
+                     "run conformance/records/table.py")
 
 
 main()

@@ -5,7 +5,7 @@
 
 LIBRARY is libzeroulp.so; without it $ZEROULP_LIBRARY, else the one that the
 system finds. --save keeps what the kernel read and wrote, x.npy and codes.npy,
-for the twelve lines of the README. The kernel under test stands in for yours:
+for the twelve lines of README.md. The kernel under test stands in for yours:
 it rounds to FP16 on the way from FP32 to E4M3. Exit status: 0 the same bits,
 1 others, 2 an error.
 """

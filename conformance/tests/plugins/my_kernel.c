@@ -1,5 +1,5 @@
-// What README.md calls your kernel: BF16 to E4M3 in tiles of 1x128 as vLLM
-// does, by nothing but C.
+// What conformance/plugin/README.md calls your kernel: BF16 to E4M3 in tiles of
+// 1x128 as vLLM does, by nothing but C.
 
 #include <math.h>
 #include <stdint.h>

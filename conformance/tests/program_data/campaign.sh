@@ -1,5 +1,5 @@
 # fuzz campaigns: shards, journals that survive kill -9, their merge, MPI. No
-# clause of SPEC: the promises of README.md.
+# clause of SPEC: the promises of fuzz/README.md.
 
 campaign="fuzz arith --cases 6001 --seed 3"
 digest_in() {

@@ -1,4 +1,4 @@
-# fuzz: SPEC has no clause for it; issue-level promises of README.md.
+# fuzz: SPEC has no clause for it; issue-level promises of fuzz/README.md.
 
 run 0 fuzz encode --cases 200
 is fuzz_holds_core_against_oracle '' "$reason"
