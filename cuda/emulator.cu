@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(emulator::threads, 2) multiply_tile(job j) {
     std::uint32_t sum = total[y][x];
     if (r.update == promotion::add && scaled && k > 0) {
       const uint2 s = scales(row, col, 0);
-      sum = multiply(sum, multiply(s.x, s.y));
+      sum = fma(sum, multiply(s.x, s.y), 0);
     }
     j.put(row, col, to_output(r, sum, j.addend(row, col)));
   });

@@ -258,7 +258,7 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
   const float both = __fmul_rn(sa, sb);
 #pragma unroll
   for (int i = 0; i < Shape::n / 2; ++i) {
-    acc[i] = __fmul_rn(acc[i], both);
+    acc[i] = __fmaf_rn(acc[i], both, 0);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "fuzz/identify_gemm_chains.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace zeroulp::fuzz {
 namespace {
@@ -79,7 +80,9 @@ std::vector<std::uint32_t> gemm_chains::sums(
   const bool scaled = blocks_.a().scales || blocks_.b().scales;
   std::vector<std::uint32_t> words;
   for (std::size_t n = 0; n < total.size(); ++n) {
-    if (scaled) total[n] *= scale_at_end(how, at, n);
+    if (scaled) {
+      total[n] = std::fma(total[n], scale_at_end(how, at, n), 0.0f);
+    }
     words.push_back(total[n] != total[n] ? fp32_nan
                                          : bit_cast<std::uint32_t>(total[n]));
   }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "multiplication.hpp"
 #include "zeroulp/io.hpp"
@@ -86,7 +87,7 @@ struct promoted {
     }
     load_scales(t, 0);
     for_each_output(t, [&](int i, int j, int at) {
-      m.total[at] *= m.scale_a[i] * m.scale_b[j];
+      m.total[at] = std::fma(m.total[at], m.scale_a[i] * m.scale_b[j], 0.0f);
     });
   }
 

@@ -123,7 +123,7 @@ void scaled_twice(const recipe& r, const operand& a, const operand& b,
     for (std::ptrdiff_t j = 0; j < d.cols; ++j) {
       const auto sa = scales_of_row(a.scales, r.a, i).at(0);
       const auto sb = scales_of_row(b.scales, r.b, j).at(0);
-      const auto acc = fl_multiply(fl_multiply(d(i, j), sa), sb);
+      const auto acc = fl_fma(fl_multiply(d(i, j), sa), sb, 0);
       d(i, j) = finish(r, acc, c.data == nullptr ? 0 : c(i, j));
     }
   }

@@ -125,7 +125,7 @@ struct output {
     }
     const bool scaled = a.scales.data != nullptr || b.scales.data != nullptr;
     if (r.update != promotion::add || !scaled) return total;
-    return multiply(total, multiply(sa(0), sb(0)));
+    return multiply_add(total, multiply(sa(0), sb(0)), 0);
   }
 };
 

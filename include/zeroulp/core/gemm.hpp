@@ -138,7 +138,8 @@ ZEROULP_HD constexpr std::uint32_t promoted_sum(const recipe& r,
   }
   const bool unscaled = sa.data == nullptr && sb.data == nullptr;
   if (r.update != promotion::add || unscaled) return total;
-  return detail::fl_multiply(total, detail::fl_multiply(sa.at(0), sb.at(0)));
+  // As cuBLASLt does: a product that is exactly zero is +0.
+  return detail::fl_fma(total, detail::fl_multiply(sa.at(0), sb.at(0)), 0);
 }
 
 /// Returns D for the FP32 sum `acc`; `c` is FP32, used by accumulate.
