@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 
+#include "fuzz/grow.hpp"
 #include "src/threads.hpp"
 
 namespace zeroulp::fuzz {
@@ -135,7 +136,7 @@ void count_bins(const campaign& c, std::uint64_t index, const problem& p,
 
 /// One case.
 void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
-  const problem p = generate(c.what, c.profile, c.seed, index, c.pinned);
+  const problem p = case_of(c, index);
   const outputs left = run(c.left, p);
   const request_log log;
   const outputs right = run(c.right, p);
@@ -246,6 +247,14 @@ class schedule {
 };
 
 }  // namespace
+
+problem case_of(const campaign& c, std::uint64_t index) {
+  constexpr std::uint64_t large = 500;
+  problem p = generate(c.what, c.profile, c.seed, index, c.pinned);
+  if (!c.right.may_refuse || index % large != large - 1) return p;
+  counter_rng rng(c.seed, index);
+  return grown(p, rng);
+}
 
 kind_set kinds_seen(const campaign_result& r, const difference_set& ignored) {
   kind_set seen;

@@ -33,6 +33,10 @@ struct campaign {
   opponent right;
 };
 
+/// Returns case number `index`. For who may answer small ones alone, now and
+/// then one has some ten thousand elements.
+problem case_of(const campaign& c, std::uint64_t index);
+
 /// Where one kind of difference was seen.
 struct sighting {
   std::uint64_t cases = 0;

@@ -12,11 +12,13 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// How long a case that fails so may be made smaller, if to see it fail takes
-/// `once`: each try may take as long. Of one that hangs, one try may.
-double shrinking_seconds(conformance::fault f, double once) {
-  if (f == conformance::fault::hung) return once / 2;
-  if (f == conformance::fault::altered) return 2 + once;
+/// How long a case may be made smaller, if to see it fail takes `once`: each
+/// try may take as long. Of one that hangs, one try may.
+double shrinking_seconds(const std::optional<conformance::call_failure>& f,
+                         double once) {
+  if (!f) return 10;  // a large case of a slow kernel: what is small is sooner
+  if (f->kind == conformance::fault::hung) return once / 2;
+  if (f->kind == conformance::fault::altered) return 2 + once;
   return std::min(60.0, 2 + 10 * once);
 }
 
@@ -49,14 +51,14 @@ seen_case shrink_seen(const campaign& c, const problem& p, mismatch_kind k) {
     return first_difference(run(c.left, q), made, only(k)).has_value();
   };
   if (!shows(p, best)) return {p, std::move(best)};
-  const double most = failure ? shrinking_seconds(failure->kind, seconds()) : 0;
+  const double most = shrinking_seconds(failure, seconds());
   // What comes and goes would be looked for in vain.
   if (c.right.may_refuse && !failure && is_stateful(p, c.right)) {
     return {p, std::move(best)};
   }
   start = clock::now();
   const auto differs = [&](const problem& q) {
-    if (failure && seconds() >= most) return false;
+    if (seconds() >= most) return false;
     if (c.pinned) {  // what a user fixed stays
       settings fixed = q.with;
       c.pinned(fixed);
@@ -82,7 +84,7 @@ finding investigate(const campaign& c, const campaign_result& r,
   finding f;
   f.kind = k;
   f.index = at(r.seen, k).first.value();
-  f.found = generate(c.what, c.profile, c.seed, f.index, c.pinned);
+  f.found = case_of(c, f.index);
   seen_case seen = shrink_seen(c, f.found, k);
   f.shrunk = std::move(seen.p);
   f.token = to_token(f.shrunk);

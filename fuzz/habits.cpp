@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "fuzz/causes.hpp"
+#include "fuzz/grow.hpp"
 #include "zeroulp/core/convert.hpp"
 
 namespace zeroulp::fuzz {
@@ -31,14 +32,17 @@ sample sample_of(const problem& p, const opponent& right) {
   return s;
 }
 
-/// The case, and others with its settings.
+/// The case, and others with its settings, some of them large.
 samples take_samples(const problem& p, const opponent& right, int more) {
   samples all{sample_of(p, right)};
   const pins settled = [&p](settings& s) { s = p.with; };
+  counter_rng rng(1, 0);
   for (int i = 0; i < more; ++i) {
-    all.push_back(sample_of(
-        generate(p.what, -1, 1, static_cast<std::uint64_t>(i), settled),
-        right));
+    problem next =
+        generate(p.what, -1, 1, static_cast<std::uint64_t>(i), settled);
+    constexpr int large = 8;
+    if (i % large == large - 1) next = grown(next, rng);
+    all.push_back(sample_of(next, right));
   }
   std::erase_if(all, [](const sample& s) {
     return std::all_of(s.right.begin(), s.right.end(),

@@ -155,7 +155,7 @@ block_record run_block(const campaign& c, const case_range& range,
   for (const mismatch_kind k : all_mismatch_kinds) {
     if (!contains(kinds, k)) continue;
     const auto index = *at(r.result.seen, k).first;
-    const auto first = generate(c.what, c.profile, c.seed, index, c.pinned);
+    const auto first = case_of(c, index);
     // Who broke off is asked again by the report alone.
     at(r.tokens, k) =
         to_token(r.result.broke_off ? first : shrink_case(c, first, k));

@@ -120,7 +120,8 @@ static int32_t answer(const void* r, const parts* p, maker make) {
   if (does("once")) return once(r, p, make);
   const int32_t status = make(r);
   if (status != ZEROULP_PLUGIN_DONE) return status;
-  if (does("zeros") || (does("tiny") && elements_of(p) > 200)) fill(p, 0);
+  const int64_t most = does("tiny") ? 200 : does("large") ? 5000 : INT64_MAX;
+  if (does("zeros") || elements_of(p) > most) fill(p, 0);
   if (does("constant")) fill(p, 0x38);
   if (does("copy")) copy(p);
   return status;
