@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "zeroulp/io.hpp"
+
 namespace zeroulp::conformance {
 
 enum class fault : std::uint8_t {
@@ -28,6 +30,12 @@ class call_failure : public std::runtime_error {
   call_failure(fault f, const std::string& text)
       : std::runtime_error(text), kind(f) {}
   fault kind;
+};
+
+/// Thrown where such code gets no process to run in: that says nothing of it.
+class no_process : public input_error {
+ public:
+  using input_error::input_error;
 };
 
 }  // namespace zeroulp::conformance

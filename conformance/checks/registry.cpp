@@ -2,6 +2,9 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
+
+#include "conformance/checks/call_failure.hpp"
 
 namespace zeroulp::conformance {
 
@@ -29,6 +32,10 @@ verdict run_check(const check& c, const implementation& i, const effort& e) {
     }
   } catch (const std::bad_alloc&) {
     throw;  // nothing was found, right or wrong
+  } catch (const std::system_error&) {
+    throw;
+  } catch (const no_process&) {
+    throw;
   } catch (const std::exception& error) {
     fail(std::string("threw: ") + error.what());
   }

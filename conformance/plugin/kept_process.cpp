@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "conformance/checks/call_failure.hpp"
 #include "conformance/plugin/environment.hpp"
 #include "conformance/plugin/keeper.hpp"
 #include "src/whole_number.hpp"
@@ -68,7 +69,7 @@ pid_t start_keeper(const command_line& command, bool sealed,
 }  // namespace
 
 void fail_process(const std::string& what) {
-  throw input_error(
+  throw no_process(
       fmt::format("a plug-in's process: {}: {}", what, std::strerror(errno)));
 }
 
@@ -116,10 +117,10 @@ void kept_process::read_start() {
   control_->receive(line, -1);
   const auto words = words_of(line);
   if (words.size() == 2 && words[0] == "bad") {
-    throw input_error(one_line(from_word(words[1])));
+    throw no_process(one_line(from_word(words[1])));
   }
   if (words.size() != 3 || words[0] != "started") {
-    throw input_error("a plug-in's process: its keeper has ended");
+    throw no_process("a plug-in's process: its keeper has ended");
   }
   id_ = whole_number<pid_t>(words[1]).value_or(0);
   if (words[2] != "-") missing_ = from_word(words[2]);

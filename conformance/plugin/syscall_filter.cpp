@@ -119,6 +119,14 @@ void add_processes(program& p, bool supervised) {
 #endif
   // Limits of its own, which it can but lower.
   p.rule_unless(SYS_prlimit64, 0, whole, 0, refuse);
+  // How its own threads are scheduled, not those of others.
+  for (const long call : {SYS_sched_setaffinity, SYS_sched_setscheduler,
+                          SYS_sched_setparam, SYS_sched_setattr}) {
+    p.rule_unless(call, 0, whole, 0, refuse);
+  }
+  for (const long call : {SYS_setpriority, SYS_ioprio_set}) {
+    p.rule_unless(call, 1, whole, 0, refuse);
+  }
 }
 
 /// A file that is opened for reading can be emptied, by a kernel whose Landlock

@@ -141,7 +141,7 @@ call_end worker::call(const std::string& line) {
   }
   throw call_failure(fault::failed, words.size() == 2 && words[0] == "bad"
                                         ? one_line(from_word(words[1]))
-                                        : "its process said something else");
+                                        : "gave an answer that is none");
 }
 
 void worker::look_at_threads() {

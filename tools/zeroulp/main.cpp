@@ -37,12 +37,14 @@ int fail_by(const std::exception_ptr& thrown) noexcept {
     return fail(
         "not enough memory: use smaller matrices, or allow more (ulimit -v)");
   } catch (const std::system_error& e) {
+    const std::string what = e.what();
     if (e.code() != std::errc::resource_unavailable_try_again) {
-      return fail(e.what());
+      return fail(what);
     }
+    // std::thread says no more than the code.
     return fail(
-        "a thread cannot be started: allow more of them (ulimit -u) or more "
-        "memory (ulimit -v)");
+        (what == e.code().message() ? "a thread cannot be started" : what) +
+        ": allow more of them (ulimit -u) or more memory (ulimit -v)");
   } catch (const std::exception& e) {
     return fail(e.what());
   } catch (...) {

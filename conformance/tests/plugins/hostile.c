@@ -159,6 +159,19 @@ static int limit_parent(void) {
   struct rlimit now;
   return prlimit(getppid(), RLIMIT_NOFILE, NULL, &now);
 }
+static int slow_parent(void) {
+  return setpriority(PRIO_PROCESS, (id_t)getppid(), 19);
+}
+static int move_parent(void) {
+  cpu_set_t first;
+  CPU_ZERO(&first);
+  CPU_SET(0, &first);
+  return sched_setaffinity(getppid(), sizeof first, &first);
+}
+static int idle_parent(void) {
+  const struct sched_param none = {0};
+  return sched_setscheduler(getppid(), SCHED_IDLE, &none);
+}
 static int shared_segment(void) {
   return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600);
 }
@@ -253,6 +266,9 @@ static const struct {
              {"trace_parent", trace_parent},
              {"write_parent", write_parent},
              {"limit_parent", limit_parent},
+             {"slow_parent", slow_parent},
+             {"move_parent", move_parent},
+             {"idle_parent", idle_parent},
              {"shared_segment", shared_segment},
              {"new_user", new_user},
              {"ring", ring},

@@ -64,6 +64,7 @@ done
 for name in inet inet6 local local_pair service \
             signal_parent stop_parent signal_all signal_by_file \
             trace_parent write_parent limit_parent \
+            slow_parent move_parent idle_parent \
             shared_segment new_user ring; do
   prevented $name seccomp 'Operation not permitted'
 done

@@ -321,6 +321,11 @@ else
   is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
   holds gemm_with_one_process_gives_the_same_bits \
     cmp many.npy open/alone/many.npy
+  # A plug-in that gets no process is not wrong.
+  for command in conform\ --plugin 'fuzz quantize --against'; do
+    alone $command "$plugins/plugin_engine.so" >.out 2>.err
+    is "${command%% *}_of_a_plugin_with_one_process" '2 1' "$? $(wc -l <.err)"
+  done
 fi
 
 # Where memory runs out, at whatever moment: the result, or one line.
