@@ -135,6 +135,7 @@ pair_of_arrays read_pair(const compare_request& q) {
 
 /// What is accepted of the differences, and what was found.
 struct comparison {
+  std::optional<format> of;  ///< what the elements are codes of
   std::optional<std::uint64_t> ulps;
   difference_set ignored;
   ulp_histogram all;
@@ -144,9 +145,14 @@ struct comparison {
 
   bool holds() const { return !first; }
 
+  bool is_infinite(std::uint64_t code) const {
+    return of && decode(*of, code).is_infinite();
+  }
+
   void add(std::uint64_t a, std::uint64_t b, const code_order& order) {
     const auto [kind, distance] = difference_of(a, b, order);
-    const bool near = ulps && distance && *distance <= *ulps;
+    const bool near = ulps && distance && *distance <= *ulps &&
+                      (a == b || !(is_infinite(a) || is_infinite(b)));
     if (near || !kind) ++within;
     if (kind) ++by_class[static_cast<std::size_t>(*kind)];
     if (kind && !near && !contains(ignored, *kind) && !first) first = all.count;
@@ -236,8 +242,8 @@ std::string to_text(const pair_of_arrays& p, const comparison& c) {
 }
 
 void run_compare(const compare_request& q, outcome& out) {
-  comparison c{q.ulps, parse_ignored(q.ignored), {}, 0, {}, {}};
   const pair_of_arrays p = read_pair(q);
+  comparison c{p.f, q.ulps, parse_ignored(q.ignored), {}, 0, {}, {}};
   const code_order order = p.order();
   for (std::size_t i = 0; i < p.x.size(); ++i) c.add(p.x[i], p.y[i], order);
   out.status = c.holds() ? 0 : 1;
@@ -260,7 +266,7 @@ void add_compare(CLI::App& app, outcome& out) {
   sub->add_option("--dtype", q->dtype, "bf16: uint16 elements hold BF16");
   sub->add_option("--ulps", q->ulps,
                   "accept numbers up to so many ulps apart (SPEC M5): never "
-                  "NaN against a number")
+                  "NaN or infinity against a number")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63));
   add_ignore(sub, q->ignored);
   sub->add_flag("--json", q->as_json);

@@ -183,6 +183,12 @@ holds compare_json_says_what_is_within python3 -c 'import json
 r = json.load(open(".out"))
 assert r["held"] and not r["equal"] and r["ulps"] == r["max_ulps"] == 3, r
 assert r["within"] == 4 and "first" not in r, r'
+npy write huge.npy '<u4' 1 0x7f7fffff
+npy write infinite.npy '<u4' 1 0x7f800000
+run 1 compare huge.npy infinite.npy --format fp32 --ulps 1
+is compare_has_no_ulps_between_infinity_and_a_number '' "$reason"
+shows compare_takes_infinity_for_itself '^equal: 1 elements' \
+  compare infinite.npy infinite.npy --format fp32 --ulps 1
 refuses compare_refuses_negative_ulps 'ulps' compare near.npy far.npy --ulps -1
 npy write nan.npy '<u4' 3 0x7fc00000 0x7fffffff 0x3f800000
 npy write nan2.npy '<u4' 3 0xffc00001 0x7fffffff 0x3f800000

@@ -64,7 +64,7 @@ run 1 identify quantizer x.npy --codes io/codes.npy --scales io/scales.npy
 is identify_of_other_codes_finds_nothing '' "$reason"
 holds identify_of_other_codes_names_nothing grep -qx 'named: none' .out
 holds identify_of_other_codes_says_so \
-  grep -q 'gives every bit, and none comes much nearer than chance$' .out
+  grep -q 'gives every bit, and none comes near enough to be named$' .out
 holds identify_says_what_was_tried grep -qE \
   '^tried in [0-9.]+ s, values of each: format \([0-9]+\), group \(' .out
 run 1 identify quantizer x.npy --codes io/codes.npy --scales io/scales.npy --json
