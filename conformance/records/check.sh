@@ -47,9 +47,14 @@ sets='cpu gpu'
 hashes() (
   patterns=$(sources_of "$1")
   cd "$here/../.."
-  # shellcheck disable=SC2012,SC2086
+  # shellcheck disable=SC2010,SC2012,SC2086
   ls -d $patterns 2>/dev/null | grep -v '/README\.md$' | sort | digest
 )
+
+commit() {
+  git -C "$here" describe --always --abbrev=40 --exclude='*' --dirty \
+    2>/dev/null || echo unknown
+}
 
 cpp() {
   echo '// Made by conformance/records/check.sh.'
@@ -63,6 +68,9 @@ cpp() {
     echo '  }'
   done
   echo '  return "";'
+  echo '}'
+  echo 'const char* zeroulp::program::commit_of_sources() {'
+  echo "  return \"$(commit)\";"
   echo '}'
 }
 

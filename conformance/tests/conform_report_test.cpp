@@ -11,6 +11,7 @@ namespace zeroulp::program {
 const char* sources_of(std::string_view set) {
   return set == "gpu" ? "01 a/b\n23 c/d\n" : "";
 }
+const char* commit_of_sources() { return "0123abc"; }
 
 namespace {
 
@@ -112,6 +113,8 @@ TEST(ConformReport, RecordsHoldVerdictsAndSourcesButNoTimes) {
   EXPECT_EQ(record["command"], "zeroulp conform --gpu --level 1 --seed 7");
   EXPECT_EQ(record["depends_on"], "gpu");
   EXPECT_EQ(record["platform"]["device"], "<H & 200>");
+  EXPECT_EQ(record["commit"], "0123abc");
+  EXPECT_EQ(record["program"].get<std::string>().size(), 64u);
   EXPECT_EQ(record["checks"][0]["verdict"], "FAILED");
   EXPECT_EQ(record["checks"][0]["failures"], 2);
   EXPECT_EQ(record["checks"][1]["verdict"], "proved");

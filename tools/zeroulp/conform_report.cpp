@@ -5,8 +5,13 @@
 #include <algorithm>
 #include <sstream>
 
+#include "sha256.hpp"
+#include "zeroulp/io.hpp"
+
 namespace zeroulp::program {
 namespace {
+
+constexpr const char* this_program = "/proc/self/exe";
 
 std::string status_of(const checked& c) {
   if (c.skipped()) return "skipped";
@@ -229,6 +234,8 @@ std::string to_record(const conform_run& r) {
   const json record{{"command", command(r, r.only)},
                     {"depends_on", set},
                     {"platform", platform_json(r)},
+                    {"commit", commit_of_sources()},
+                    {"program", sha256_hex(as_text(read_file(this_program)))},
                     {"level", r.effort.level},
                     {"checks", checks},
                     {"sources", sources}};

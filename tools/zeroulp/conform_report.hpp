@@ -66,13 +66,17 @@ std::string to_junit(const conform_run& r);
 /// One self-contained page.
 std::string to_html(const conform_run& r);
 
-/// What conformance/records/ keeps: nothing in it depends on when it was made,
-/// nor on how long that took.
+/// What conformance/records/ keeps, with the commit and the SHA-256 of this
+/// program: nothing in it depends on when it was made, nor on how long that
+/// took.
 std::string to_record(const conform_run& r);
 
 /// The sources that results of `set` follow from, as they were when this was
 /// built: `hash path` lines. Made by conformance/records/check.sh.
 const char* sources_of(std::string_view set);
+/// The commit that this was built from, with "-dirty" where files differ from
+/// it; "unknown" outside a clone. Made there, too.
+const char* commit_of_sources();
 
 }  // namespace zeroulp::program
 
