@@ -15,7 +15,7 @@ static float to_float(uint16_t bf16) {
 /// Saturates; the least quantum is 2^-9.
 static uint8_t to_e4m3(float x) {
   const uint8_t sign = signbit(x) ? 0x80 : 0;
-  if (isnan(x)) return 0x7f;  // as NVIDIA's conversion
+  if (isnan(x)) return 0xfe;  // as fminf(fmaxf(x, -448), 448)
   const float magnitude = fminf(fabsf(x), 448.0f);
   int exponent;
   frexpf(magnitude, &exponent);
