@@ -6,7 +6,7 @@
 //   every thread -> codes -> stores; octets of columns into shared memory ->
 //   barrier -> stores
 //
-// Source: SPEC clauses Q1 to Q13, Q11.
+// Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_BLOCK_CUH_
 #define ZEROULP_CUDA_QUANTIZE_BLOCK_CUH_

@@ -6,7 +6,7 @@
 //   thread a row or a column: scale and factors -> codes of rows -> stores,
 //   barrier -> codes of columns into shared memory -> barrier -> stores, scales
 //
-// Source: SPEC clauses Q1 to Q13, Q11.
+// Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_BOTH_CUH_
 #define ZEROULP_CUDA_QUANTIZE_BOTH_CUH_

@@ -5,7 +5,7 @@
 //   load 8 x 8 elements a thread -> amax of rows, columns, tile -> barrier ->
 //   a thread a group: scale and factors -> barrier -> codes -> stores
 //
-// Source: SPEC clauses Q1 to Q13, Q11. Faster, for fewer: quantize_rows.cuh,
+// Source: SPEC clauses Q1 to Q13. Faster, for fewer: quantize_rows.cuh,
 // quantize_block.cuh, quantize_both.cuh.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_TILE_CUH_

@@ -139,9 +139,7 @@ class octet_writer {
 
  private:
   /// Else each row's address is found from the first's.
-  __device__ void forget() {
-    asm("" : "+l"(at_), "+l"(stride_));
-  }
+  __device__ void forget() { asm("" : "+l"(at_), "+l"(stride_)); }
 
   char* at_;
   std::ptrdiff_t stride_;

@@ -22,6 +22,7 @@ if [[ ${1-} == test ]]; then
   packages+=(
     clang-14 libclang-rt-14-dev libomp-dev libgtest-dev libgmock-dev
     librapidcheck-dev python3 python3-numpy pkg-config
+    clang-format-14 shellcheck
   )
 fi
 [[ ${1-} != mpi ]] || packages+=(libopenmpi-dev openmpi-bin)

@@ -6,7 +6,7 @@
 #   tools/test.sh             every stage
 #   tools/test.sh STAGE...    some of: gcc program clang threads fuzz digest
 #                             headers compile_errors consumers examples mutants gpu
-#                             records
+#                             records lint
 #
 # ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
 # exhaustive; ZEROULP_LEVEL=3 tools/test.sh gcc takes hours.
@@ -596,8 +596,28 @@ stage_records() {
   notices=$((notices + $(grep -c '^stale' "$log" || true)))
 }
 
+# Nothing is rewritten: what differs from clang-format's layout is named.
+is_formatted() {
+  find include src cuda conformance fuzz tools -type f \
+    '(' -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.cu' -o -name '*.cuh' ')' \
+    -print0 | xargs -0 clang-format-14 --dry-run --Werror
+}
+
+# The parts of program.sh share its variables: it is checked, they are not.
+scripts_are_clean() {
+  find .ci/run conformance fuzz tools -type f \
+    '(' -name '*.sh' -o -name run ')' -not -path '*/program_data/*' \
+    -print0 | xargs -0 shellcheck --severity=warning
+}
+
+stage_lint() {
+  check "READMEs: sentences, links" python3 tools/lint_text.py || true
+  check "clang-format" is_formatted || true
+  check "shellcheck" scripts_are_clean || true
+}
+
 stages=(gcc program clang threads fuzz digest headers compile_errors consumers examples
-        mutants gpu records)
+        mutants gpu records lint)
 [[ $# -eq 0 ]] || stages=("$@")
 for stage in "${stages[@]}"; do
   if ! declare -F "stage_$stage" >/dev/null; then

@@ -38,14 +38,14 @@ struct wgmma;
 #define ZEROULP_SHARED_16BIT ", 0, 0"
 #define ZEROULP_REGISTER_16BIT ", 0"
 
-#define ZEROULP_BEGIN(ADD)                     \
+#define ZEROULP_BEGIN(ADD)                    \
   "{\n.reg .pred add;\nsetp.ne.b32 add, " ADD \
   ", 0;\nwgmma.fence.sync.aligned;\n"
-#define ZEROULP_END                            \
-  ";\nwgmma.commit_group.sync.aligned;\n"      \
+#define ZEROULP_END                       \
+  ";\nwgmma.commit_group.sync.aligned;\n" \
   "wgmma.wait_group.sync.aligned 0;\n}"
 
-#define ZEROULP_SHARED(N, REGS, K, D, TYPES, LAYOUT, REGISTER)                 \
+#define ZEROULP_SHARED(N, REGS, K, D, TYPES, LAYOUT, REGISTER) \
   asm volatile(                                                                \
       ZEROULP_BEGIN(ZEROULP_OPERAND(REGS, 2))                                  \
       "wgmma.mma_async.sync.aligned.m64n" BOOST_PP_STRINGIZE(N) K D TYPES " "  \
@@ -56,7 +56,7 @@ struct wgmma;
       : "l"(a), "l"(b), "r"(add), "n"(SignA), "n"(SignB)                       \
       : "memory")
 
-#define ZEROULP_FROM_REGISTERS(N, REGS, K, D, TYPES, LAYOUT, REGISTER)         \
+#define ZEROULP_FROM_REGISTERS(N, REGS, K, D, TYPES, LAYOUT, REGISTER) \
   asm volatile(                                                                \
       ZEROULP_BEGIN(ZEROULP_OPERAND(REGS, 5))                                  \
       "wgmma.mma_async.sync.aligned.m64n" BOOST_PP_STRINGIZE(N) K D TYPES " "  \
@@ -71,57 +71,59 @@ struct wgmma;
       : "memory")
 
 // One instruction for each pair of types. FP16 results exist for FP8 and FP16.
-#define ZEROULP_FP8_TYPES(ASM, N, REGS, D, REGISTER)                          \
-  if constexpr (A == type::e4m3 && B == type::e4m3) {                         \
-    ASM(N, REGS, "k32", D, ".e4m3.e4m3", "", REGISTER);                       \
-  } else if constexpr (A == type::e4m3 && B == type::e5m2) {                  \
-    ASM(N, REGS, "k32", D, ".e4m3.e5m2", "", REGISTER);                       \
-  } else if constexpr (A == type::e5m2 && B == type::e4m3) {                  \
-    ASM(N, REGS, "k32", D, ".e5m2.e4m3", "", REGISTER);                       \
-  } else if constexpr (A == type::e5m2 && B == type::e5m2) {                  \
-    ASM(N, REGS, "k32", D, ".e5m2.e5m2", "", REGISTER);                       \
+#define ZEROULP_FP8_TYPES(ASM, N, REGS, D, REGISTER)         \
+  if constexpr (A == type::e4m3 && B == type::e4m3) {        \
+    ASM(N, REGS, "k32", D, ".e4m3.e4m3", "", REGISTER);      \
+  } else if constexpr (A == type::e4m3 && B == type::e5m2) { \
+    ASM(N, REGS, "k32", D, ".e4m3.e5m2", "", REGISTER);      \
+  } else if constexpr (A == type::e5m2 && B == type::e4m3) { \
+    ASM(N, REGS, "k32", D, ".e5m2.e4m3", "", REGISTER);      \
+  } else if constexpr (A == type::e5m2 && B == type::e5m2) { \
+    ASM(N, REGS, "k32", D, ".e5m2.e5m2", "", REGISTER);      \
   }
-#define ZEROULP_F32_TYPES(ASM, N, REGS, LAYOUT)                               \
-  ZEROULP_FP8_TYPES(ASM, N, REGS, ".f32", ZEROULP_F32)                        \
-  else if constexpr (A == type::bf16) {                                       \
-    ASM(N, REGS, "k16", ".f32", ".bf16.bf16", LAYOUT, ZEROULP_F32);           \
-  } else if constexpr (A == type::fp16) {                                     \
-    ASM(N, REGS, "k16", ".f32", ".f16.f16", LAYOUT, ZEROULP_F32);             \
-  } else {                                                                    \
-    ASM(N, REGS, "k8", ".f32", ".tf32.tf32", "", ZEROULP_F32);                \
+#define ZEROULP_F32_TYPES(ASM, N, REGS, LAYOUT)                     \
+  ZEROULP_FP8_TYPES(ASM, N, REGS, ".f32", ZEROULP_F32)              \
+  else if constexpr (A == type::bf16) {                             \
+    ASM(N, REGS, "k16", ".f32", ".bf16.bf16", LAYOUT, ZEROULP_F32); \
+  }                                                                 \
+  else if constexpr (A == type::fp16) {                             \
+    ASM(N, REGS, "k16", ".f32", ".f16.f16", LAYOUT, ZEROULP_F32);   \
+  }                                                                 \
+  else {                                                            \
+    ASM(N, REGS, "k8", ".f32", ".tf32.tf32", "", ZEROULP_F32);      \
   }
-#define ZEROULP_F16_TYPES(ASM, N, REGS, LAYOUT)                               \
-  ZEROULP_FP8_TYPES(ASM, N, REGS, ".f16", ZEROULP_F16)                        \
-  else {                                                                      \
-    ASM(N, REGS, "k16", ".f16", ".f16.f16", LAYOUT, ZEROULP_F16);             \
+#define ZEROULP_F16_TYPES(ASM, N, REGS, LAYOUT)                   \
+  ZEROULP_FP8_TYPES(ASM, N, REGS, ".f16", ZEROULP_F16)            \
+  else {                                                          \
+    ASM(N, REGS, "k16", ".f16", ".f16.f16", LAYOUT, ZEROULP_F16); \
   }
 
-#define ZEROULP_WGMMA(N, REGS, HALVES)                                         \
-  template <>                                                                  \
-  struct wgmma<N> {                                                            \
-    template <type A, type B, int SignA = 1, int SignB = 1>                    \
-    __device__ static void run(float (&d)[REGS], std::uint64_t a,              \
-                               std::uint64_t b, int add) {                     \
-      ZEROULP_F32_TYPES(ZEROULP_SHARED, N, REGS, ZEROULP_SHARED_16BIT)         \
-    }                                                                          \
-    template <type A, type B, int SignA = 1, int SignB = 1>                    \
-    __device__ static void run(float (&d)[REGS], const fragment_a& a,          \
-                               std::uint64_t b, int add) {                     \
-      ZEROULP_F32_TYPES(ZEROULP_FROM_REGISTERS, N, REGS,                       \
-                        ZEROULP_REGISTER_16BIT)                                \
-    }                                                                          \
-    template <type A, type B, int SignA = 1, int SignB = 1>                    \
-    __device__ static void run(std::uint32_t (&d)[HALVES], std::uint64_t a,    \
-                               std::uint64_t b, int add) {                     \
-      ZEROULP_F16_TYPES(ZEROULP_SHARED, N, HALVES, ZEROULP_SHARED_16BIT)       \
-    }                                                                          \
-    template <type A, type B, int SignA = 1, int SignB = 1>                    \
-    __device__ static void run(std::uint32_t (&d)[HALVES],                     \
-                               const fragment_a& a, std::uint64_t b,           \
-                               int add) {                                      \
-      ZEROULP_F16_TYPES(ZEROULP_FROM_REGISTERS, N, HALVES,                     \
-                        ZEROULP_REGISTER_16BIT)                                \
-    }                                                                          \
+#define ZEROULP_WGMMA(N, REGS, HALVES)                                      \
+  template <>                                                               \
+  struct wgmma<N> {                                                         \
+    template <type A, type B, int SignA = 1, int SignB = 1>                 \
+    __device__ static void run(float (&d)[REGS], std::uint64_t a,           \
+                               std::uint64_t b, int add) {                  \
+      ZEROULP_F32_TYPES(ZEROULP_SHARED, N, REGS, ZEROULP_SHARED_16BIT)      \
+    }                                                                       \
+    template <type A, type B, int SignA = 1, int SignB = 1>                 \
+    __device__ static void run(float (&d)[REGS], const fragment_a& a,       \
+                               std::uint64_t b, int add) {                  \
+      ZEROULP_F32_TYPES(ZEROULP_FROM_REGISTERS, N, REGS,                    \
+                        ZEROULP_REGISTER_16BIT)                             \
+    }                                                                       \
+    template <type A, type B, int SignA = 1, int SignB = 1>                 \
+    __device__ static void run(std::uint32_t (&d)[HALVES], std::uint64_t a, \
+                               std::uint64_t b, int add) {                  \
+      ZEROULP_F16_TYPES(ZEROULP_SHARED, N, HALVES, ZEROULP_SHARED_16BIT)    \
+    }                                                                       \
+    template <type A, type B, int SignA = 1, int SignB = 1>                 \
+    __device__ static void run(std::uint32_t (&d)[HALVES],                  \
+                               const fragment_a& a, std::uint64_t b,        \
+                               int add) {                                   \
+      ZEROULP_F16_TYPES(ZEROULP_FROM_REGISTERS, N, HALVES,                  \
+                        ZEROULP_REGISTER_16BIT)                             \
+    }                                                                       \
   };
 
 ZEROULP_WGMMA(8, 4, 2)

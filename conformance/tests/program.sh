@@ -11,6 +11,7 @@ if [ $# -ne 1 ] || [ ! -x "$1" ]; then
 fi
 program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2034  # its parts read it
 plugins=$(cd "$(dirname "$1")/../plugins" && pwd)
 npy() { python3 "$here/program_data/make_npy.py" "$@"; }
 # Leaks are the unit tests' to find: among hundreds of short processes the leak
@@ -122,6 +123,7 @@ for i in "${!chains[@]}"; do
     mkdir "$work" && cd "$work" || exit 2
     for part in $chain; do
       start=$SECONDS
+      # shellcheck disable=SC1090
       . "$here/program_data/$part.sh"
       echo "# $part: $((SECONDS - start)) s"
     done

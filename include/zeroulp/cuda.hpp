@@ -86,7 +86,7 @@ struct quantized {
 /// 1x128 the groups of yt are 128x1 of x), in one pass over x: either may have
 /// no codes. q.from is fp32, bf16 or fp16, q.to e4m3, e5m2 or e5m6; q.group is
 /// 1x128, 128x1 or 128x128. The layout ue8m0 needs powers of two from 2^-127
-/// to 2^127. SPEC: Q1 to Q13, Q11.
+/// to 2^127. SPEC: Q1 to Q13.
 void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
               const quantized& yt = {}, CUstream_st* stream = nullptr);
 

@@ -238,7 +238,8 @@ void add_fuzz_conventions(CLI::App& fuzz, outcome&) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
   add_seed(sub, q->seed);
   sub->add_option("--format", q->format, "of the codes")->capture_default_str();
-  sub->add_option("--group", q->group, "RxC, or tensor; 0 and tensor: 64 elements")
+  sub->add_option("--group", q->group,
+                  "RxC, or tensor; 0 and tensor: 64 elements")
       ->capture_default_str();
   sub->add_option("--scale", q->scale,
                   "fp32, pow2, pow2_down or pow2_nearest; each convention's "

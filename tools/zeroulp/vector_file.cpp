@@ -132,9 +132,8 @@ void check_vectors(const std::string& file, const line_source& lines,
         const auto header = parse_header(line);
         if (!header) continue;
         if (current && !any) {
-          throw input_error(
-              fmt::format("the section of {} above it holds no records",
-                          current->name));
+          throw input_error(fmt::format(
+              "the section of {} above it holds no records", current->name));
         }
         current = header;
         any = false;
