@@ -36,7 +36,7 @@ __global__ void quantize_tiles(const __nv_bfloat16* x, __nv_fp8_e4m3* codes,
   if (lane == 0) scales[warp] = scale;
   for (int j = begin + lane; j < end; j += 32) {
     const float v = __bfloat162float(x[row * cols + j]) / scale;
-    codes[row * cols + j] = __nv_fp8_e4m3(v);
+    codes[row * cols + j] = __nv_fp8_e4m3(fminf(fmaxf(v, -448), 448));
   }
 }
 
