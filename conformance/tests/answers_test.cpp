@@ -115,7 +115,7 @@ TEST(Campaign, CountsWhatBothComputed) {
   std::uint64_t elements = 0;
   std::uint64_t answered = 0;
   for (std::uint64_t n = 0; n < c.cases; ++n) {
-    const auto p = generate(c.what, -1, c.seed, n);
+    const auto p = case_of(c, n);
     const auto& x = p.in[0].words;
     if (x.empty() || x[0] % 2 == 0) continue;
     ++answered;

@@ -330,12 +330,13 @@ fi
 
 # Where memory runs out, at whatever moment: the result, or one line.
 if ! grep -q __asan_init "$program"; then
+  least=$(($(stat -c %s "$program") / 1024 + 5600))  # it is mapped itself
   for command in 'encode e4m3 1' 'fuzz gemm --cases 50' \
     'conform --level 0 --only RecordedSteps' \
     'gemm many many --recipe deepgemm.1d1d --out small.npy' \
     'measure --question interval --with m=32 n=32 --out small'; do
     answers=
-    for ((size = 15000; size < 40000; size += 1900)); do
+    for ((size = least; size < least + 25000; size += 1900)); do
       # shellcheck disable=SC2086
       (ulimit -v $size && exec "$program" $command) >.out 2>.err
       case "$? $(wc -l <.err)" in
