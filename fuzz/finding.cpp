@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 
 #include "conformance/mutants/mutant.hpp"
 #include "fuzz/options.hpp"
@@ -12,14 +13,20 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// How long a case may be made smaller, if to see it fail takes `once`: each
-/// try may take as long. Of one that hangs, one try may.
-double shrinking_seconds(const std::optional<conformance::call_failure>& f,
-                         double once) {
-  if (!f) return 10;  // a large case of a slow kernel: what is small is sooner
-  if (f->kind == conformance::fault::hung) return once / 2;
-  if (f->kind == conformance::fault::altered) return 2 + once;
+/// How long a case that fails so may be made smaller, if to see it fail takes
+/// `once`: each try may take as long. Of one that hangs, one try may.
+double shrinking_seconds(conformance::fault f, double once) {
+  if (f == conformance::fault::hung) return once / 2;
+  if (f == conformance::fault::altered) return 2 + once;
   return std::min(60.0, 2 + 10 * once);
+}
+
+/// How long a case with wrong bits may, in seconds of this process's own: only
+/// large ones take so long, however much else the machine does.
+constexpr double most_shrinking = 10;
+
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 /// A case and what `right` makes of it.
@@ -51,14 +58,19 @@ seen_case shrink_seen(const campaign& c, const problem& p, mismatch_kind k) {
     return first_difference(run(c.left, q), made, only(k)).has_value();
   };
   if (!shows(p, best)) return {p, std::move(best)};
-  const double most = shrinking_seconds(failure, seconds());
+  const double most = failure ? shrinking_seconds(failure->kind, seconds()) : 0;
   // What comes and goes would be looked for in vain.
   if (c.right.may_refuse && !failure && is_stateful(p, c.right)) {
     return {p, std::move(best)};
   }
   start = clock::now();
+  const double begin = processor_seconds();
+  const auto is_over = [&] {
+    return failure ? seconds() >= most
+                   : processor_seconds() - begin >= most_shrinking;
+  };
   const auto differs = [&](const problem& q) {
-    if (seconds() >= most) return false;
+    if (is_over()) return false;
     if (c.pinned) {  // what a user fixed stays
       settings fixed = q.with;
       c.pinned(fixed);
