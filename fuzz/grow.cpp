@@ -16,11 +16,10 @@ problem repeated(const problem& p, std::ptrdiff_t m, std::ptrdiff_t n) {
                     });
 }
 
-problem grown(const problem& p, counter_rng& rng) {
+problem grown(const problem& p, counter_rng& rng, int elements) {
   constexpr int widths[] = {128, 136, 256, 264, 384, 520, 1024, 1030, 2048};
-  constexpr int elements = 40000;
   const int n = widths[rng.below(std::size(widths))];
-  return repeated(p, rng.between(1, elements / n), n);
+  return repeated(p, rng.between(1, std::max(1, elements / n)), n);
 }
 
 }  // namespace zeroulp::fuzz

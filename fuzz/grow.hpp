@@ -12,9 +12,9 @@ namespace zeroulp::fuzz {
 /// that the group of its first element had.
 problem repeated(const problem& p, std::ptrdiff_t m, std::ptrdiff_t n);
 
-/// Returns `p` repeated up to some ten thousand elements: several tiles of
-/// 128x128, whole octets and aligned rows mostly, tall or wide.
-problem grown(const problem& p, counter_rng& rng);
+/// Returns `p` repeated up to so many elements: several tiles of 128x128, rows
+/// that are aligned mostly, tall or wide.
+problem grown(const problem& p, counter_rng& rng, int elements = 40000);
 
 }  // namespace zeroulp::fuzz
 
