@@ -252,11 +252,8 @@ problem case_of(const campaign& c, std::uint64_t index) {
   constexpr std::uint64_t large = 500;
   problem p = generate(c.what, c.profile, c.seed, index, c.pinned);
   if (!c.right.may_refuse || index % large != large - 1) return p;
-  // A product takes the core long.
-  constexpr std::ptrdiff_t most = 40000, products = 300000;
-  const auto k = std::max<std::ptrdiff_t>(1, length_of(p, 'k'));
   counter_rng rng(c.seed, index);
-  return grown(p, rng, static_cast<int>(std::min(most, products / k)));
+  return grown_in_time(p, rng);
 }
 
 kind_set kinds_seen(const campaign_result& r, const difference_set& ignored) {

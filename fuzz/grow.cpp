@@ -22,4 +22,10 @@ problem grown(const problem& p, counter_rng& rng, int elements) {
   return repeated(p, rng.between(1, std::max(1, elements / n)), n);
 }
 
+problem grown_in_time(const problem& p, counter_rng& rng) {
+  constexpr std::ptrdiff_t most = 40000, products = 300000;
+  const auto k = std::max<std::ptrdiff_t>(1, length_of(p, 'k'));
+  return grown(p, rng, static_cast<int>(std::min(most, products / k)));
+}
+
 }  // namespace zeroulp::fuzz

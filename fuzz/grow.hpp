@@ -16,6 +16,9 @@ problem repeated(const problem& p, std::ptrdiff_t m, std::ptrdiff_t n);
 /// that are aligned mostly, tall or wide.
 problem grown(const problem& p, counter_rng& rng, int elements = 40000);
 
+/// The same, but that products are no more than the core does in no time.
+problem grown_in_time(const problem& p, counter_rng& rng);
+
 }  // namespace zeroulp::fuzz
 
 #endif  // ZEROULP_FUZZ_GROW_HPP_

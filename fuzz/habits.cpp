@@ -41,7 +41,7 @@ samples take_samples(const problem& p, const opponent& right, int more) {
     problem next =
         generate(p.what, -1, 1, static_cast<std::uint64_t>(i), settled);
     constexpr int large = 8;
-    if (i % large == large - 1) next = grown(next, rng);
+    if (i % large == large - 1) next = grown_in_time(next, rng);
     all.push_back(sample_of(next, right));
   }
   std::erase_if(all, [](const sample& s) {

@@ -39,7 +39,7 @@ verdict() {  # verdict NAME REASON: an empty reason is a pass
 run() {
   local wanted=$1 status
   shift
-  timeout 120 "$program" "$@" >"$work/.out" 2>"$work/.err"
+  timeout 300 "$program" "$@" >"$work/.out" 2>"$work/.err"
   status=$?
   out=$(tr -d '\0' <"$work/.out")
   err=$(tr -d '\0' <"$work/.err")

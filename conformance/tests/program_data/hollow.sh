@@ -45,10 +45,11 @@ conforms_not copy "$copy"
 conforms_not late "$late"
 conforms_not later "$later"
 conforms_not tiny "$tiny"
-conforms_not large "$tiny"
+level=${ZEROULP_LEVEL:-1}  # 0, the quick part: sanitizers
+[ "$level" = 0 ] || conforms_not large "$tiny"
 conforms_not refuse 'VACUOUS: .*([0-9]+) of \1 requests refused'
 targets='quantize retile gemm swiglu combine'
-[ "${ZEROULP_LEVEL:-1}" != 0 ] || targets='quantize retile'  # the quick part
+[ "$level" != 0 ] || targets='quantize retile'
 for target in $targets; do
   export ZEROULP_CLAIM=$target
   does nothing
@@ -62,8 +63,8 @@ for target in $targets; do
 done
 target=gemm
 export ZEROULP_CLAIM=gemm
-fails copy "$copy"
-fails tiny "$tiny"
+[ "$level" = 0 ] || fails copy "$copy"
+[ "$level" = 0 ] || fails tiny "$tiny"
 unset ZEROULP_CLAIM
 target=quantize
 
