@@ -23,7 +23,7 @@ problem grown(const problem& p, counter_rng& rng, int elements) {
 }
 
 problem grown_in_time(const problem& p, counter_rng& rng) {
-  constexpr std::ptrdiff_t most = 40000, products = 300000;
+  constexpr std::ptrdiff_t most = grown_elements, products = 300000;
   const auto k = std::max<std::ptrdiff_t>(1, length_of(p, 'k'));
   return grown(p, rng, static_cast<int>(std::min(most, products / k)));
 }

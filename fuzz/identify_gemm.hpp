@@ -62,8 +62,6 @@ struct gemm_answer {
   bool tells = false;    ///< far above chance
   bool is_near = false;  ///< every bit looked at, or far above chance: else
                          ///< none is found
-  /// Returns true iff a definition gives every bit, and chance would not.
-  bool is_found() const { return exact && tells; }
   std::uint64_t tried = 0;
   std::vector<fitting_field> grid;        ///< every field with all values tried
   agreement best;                         ///< of D, as far as it was looked at

@@ -79,8 +79,7 @@ struct quantizer_answer {
   bool scales_tell = false;  ///< they are far above chance
   bool codes_tell = false;
   bool is_near = false;  ///< exact, or both are: else none is found
-  /// Returns true iff a definition gives every bit, and chance would not.
-  bool is_found() const { return exact && (scales_tell || codes_tell); }
+  bool tells() const { return scales_tell || codes_tell; }
   std::uint64_t tried = 0;
   std::vector<fitting_field> grid;  ///< every field with all values tried
   agreement scales;                 ///< of the nearest

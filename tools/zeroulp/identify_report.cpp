@@ -174,7 +174,7 @@ std::string answer_text(const fuzz::quantizer_evidence& e,
     text += fmt::format("first code at ({}, {}), x {}: {}\n", w.at.i, w.at.j,
                         describe(fp32, w.x), word_text(w.at, a.how.to));
   }
-  return text + named_text(a.found, !a.is_found()) + tail_text(a);
+  return text + named_text(a.found, !a.tells()) + tail_text(a);
 }
 
 json answer_json(const fuzz::gemm_evidence& e, const fuzz::gemm_answer& a) {
@@ -219,7 +219,7 @@ std::string answer_text(const fuzz::gemm_evidence& e,
     text += fmt::format("first at ({}, {}): {}\n", a.first->i, a.first->j,
                         word_text(*a.first, e.output));
   }
-  return text + named_text(a.found, !a.is_found()) + tail_text(a);
+  return text + named_text(a.found, !a.tells) + tail_text(a);
 }
 
 }  // namespace zeroulp::program

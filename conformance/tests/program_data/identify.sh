@@ -27,6 +27,8 @@ npy write its.npy '|u1' 1x1 0x79
 shows identify_reads_exponents '1 of 1 scales and 4 of 4 codes agree' \
   identify quantizer it.npy --codes itc.npy --scales its.npy
 holds identify_names_the_group grep -qE 'group: .*128x128 \| tensor' .out
+holds identify_names_nothing_that_chance_may_fit \
+  grep -q '^named: none (these fit, as chance may: ' .out
 npy write itv.npy '<f4' 1 0.015625
 shows identify_takes_a_vector_of_scales '4 of 4 codes' \
   identify quantizer it.npy --codes itc.npy --scales itv.npy
@@ -44,6 +46,7 @@ npy write iwc.npy '|u1' 4x64 $(printf '0x68 0x70 0xf8 0x60 %.0s' {1..63}) \
 npy write iws.npy '<f4' 4 0.015625
 run 1 identify quantizer iw.npy --codes iwc.npy --scales iws.npy --format e4m3
 is identify_finds_no_definition '' "$reason"
+holds identify_names_the_nearest grep -q '^named: [^(]*vllm' .out
 holds identify_says_where_the_nearest_fails grep -qF \
   'first code at (3, 63), x 3f000000 (0.5): given 61 (36), expected 60 (32), 1 ulps' \
   .out
@@ -160,7 +163,7 @@ EOT
 run 1 identify gemm $operands --d idw.npy
 holds identify_gemm_says_where_the_nearest_fails \
   grep -qE '^first at \(129, 129\): given .*, 1 ulps$' .out
-holds identify_gemm_names_the_nearest grep -q '^named: .*deepgemm.1d2d' .out
+holds identify_gemm_names_the_nearest grep -q '^named: [^n].*deepgemm.1d2d' .out
 holds identify_gemm_says_what_chance_gives \
   grep -qE '^chance: [0-9]+ of 16900 \(.* %\) in sums of another kind$' .out
 # shellcheck disable=SC2086
