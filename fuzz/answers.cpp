@@ -145,14 +145,21 @@ void join(all_answers& all, const all_answers& part) {
 }
 
 std::string why_vacuous(const claim_answers& a,
-                        const std::vector<std::string>& bins) {
+                        const std::vector<std::string>& bins,
+                        std::uint64_t cases, std::uint64_t standard) {
+  if (a.answered + a.refused == 0) return "";
   std::vector<std::string> reasons;
   const auto add = [&reasons](std::string why) {
     if (!why.empty()) reasons.push_back(std::move(why));
   };
   add(small_sizes(a));
   add(missed_bins(a, bins));
-  if (a.answered < a.refused || !reasons.empty()) {
+  if (cases < standard) {
+    add(fmt::format(
+        "{} of the {} cases of a standard run, which reach all bins", cases,
+        standard));
+  }
+  if (a.answered < a.refused || (a.refused > 0 && !reasons.empty())) {
     reasons.insert(reasons.begin(),
                    fmt::format("{} of {} requests refused", a.refused,
                                a.answered + a.refused));

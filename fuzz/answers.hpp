@@ -87,10 +87,12 @@ using all_answers = std::vector<claim_answers>;
 void join(all_answers& all, const all_answers& part);
 
 /// Returns why what holds under a claim says too little: less than half of its
-/// requests answered, bins that its cases have and no answered one does, none
-/// but small sizes. "" if it says enough, or nothing was asked.
+/// requests answered, none but small sizes, bins that its cases have and no
+/// answered one does, and fewer cases than the `standard` run, of which the
+/// bins are. "" if it says enough, or nothing was asked.
 std::string why_vacuous(const claim_answers& a,
-                        const std::vector<std::string>& bins);
+                        const std::vector<std::string>& bins,
+                        std::uint64_t cases, std::uint64_t standard);
 
 }  // namespace zeroulp::fuzz
 

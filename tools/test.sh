@@ -171,7 +171,10 @@ stage_clang() {
     'Mutants.*' 'TrainingChecks.*' 'Recording.Kills*' '*CasesThatKillMutants*'
     '*AStandardRunLeavesNoBinEmpty*' 'Study.Frobenius*' 'LossGap.*'
     'LossStudy.BitsDoNot*' 'LossStudy.GoesOn*' 'LossStudy.HasEvery*'
-    'LossTraining.*')
+    'LossTraining.*' 'LossStudy.SaysWhich*' 'LossStudy.RefusesDamaged*'
+    'IdentifyForeignGemm.TensorCores*' 'IdentifyForeignGemm.AnFp32*'
+    'IdentifyGemm.EveryNamed*' 'IdentifyGemm.Cublaslt*' 'IdentifyGemm.Splits*'
+    'IdentifyGemm.WhereEverything*' 'IdentifyQuantizer.EveryNamedConventionIs*')
   clang_build || return 0
   GTEST_FILTER="-$(IFS=:; echo "${slow[*]}")" ZEROULP_LEVEL=0 \
     googletest "sanitizers: zeroulp_tests" "$clang_build/bin/zeroulp_tests"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/tests/any_case.hpp"
+#include "fuzz/campaign.hpp"
 #include "fuzz/finding.hpp"
 #include "zeroulp/io.hpp"
 
@@ -29,6 +30,12 @@ claim_answers answers_of(const std::vector<request>& requests) {
 
 const std::vector<std::string> bins = {"zero", "one", "nan"};
 
+/// Of a standard run.
+std::string why_vacuous(const claim_answers& a,
+                        const std::vector<std::string>& of) {
+  return fuzz::why_vacuous(a, of, covered, covered);
+}
+
 TEST(WhyVacuous, HalfOfTheRequestsAreEnough) {
   EXPECT_EQ(why_vacuous({}, bins), "");
   EXPECT_EQ(why_vacuous(answers_of({of_size(1)}), bins), "");
@@ -45,10 +52,18 @@ TEST(WhyVacuous, EveryBinThatWasAskedIsReached) {
   claim_answers a = answers_of({of_size(8), of_size(8)});
   a.cover(std::vector<std::uint64_t>{3, 0, 1}, false);
   a.cover(std::vector<std::uint64_t>{1, 0, 0}, true);
-  EXPECT_EQ(why_vacuous(a, bins),
-            "0 of 2 requests refused; 1 of 2 bins not reached: nan");
+  EXPECT_EQ(why_vacuous(a, bins), "1 of 2 bins not reached: nan");
   a.cover(std::vector<std::uint64_t>{0, 0, 1}, true);
   EXPECT_EQ(why_vacuous(a, bins), "");
+}
+
+TEST(WhyVacuous, FewerCasesThanAStandardRunReachNotEveryBin) {
+  const auto a = answers_of({of_size(8), of_size(8)});
+  EXPECT_EQ(fuzz::why_vacuous(a, bins, 19, 20),
+            "19 of the 20 cases of a standard run, which reach all bins");
+  EXPECT_EQ(fuzz::why_vacuous(a, bins, 20, 20), "");
+  EXPECT_EQ(fuzz::why_vacuous(a, bins, 21, 20), "");
+  EXPECT_EQ(fuzz::why_vacuous({}, bins, 1, 20), "");  // nothing was asked
 }
 
 TEST(WhyVacuous, SizeDoesNotDecideWhatIsAnswered) {

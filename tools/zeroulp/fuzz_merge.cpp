@@ -157,7 +157,9 @@ void run_merge(const merge_request& q, outcome& out) {
     throw input_error(
         "--replicated: no case is in two files: nothing was compared");
   }
-  const auto report = report_of(files[0].header, records);
+  json whole = files[0].header;
+  whole["shard"] = {{"index", 0}, {"count", 1}};
+  const auto report = report_of(whole, records);
   out.status = apart.empty() ? status_of(report) : 1;
   if (q.as_json) {
     json j = to_json(report);

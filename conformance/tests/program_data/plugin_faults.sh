@@ -30,10 +30,10 @@ found handler 'replaced the handler of SIGSEGV'
 found thread 'left [0-9]+ threads? running'
 found threads 'left [0-9]+ threads behind'
 found late 'left a thread running that (wrote|reached) memory after the call'
-shows plugin_may_keep_a_pool '^held' \
+few plugin_may_keep_a_pool 'answered' \
   fuzz swiglu --against "$plugins/pool.so" --cases 1000
-OMP_WAIT_POLICY=active shows plugin_may_keep_a_pool_that_waits_actively \
-  '^held' fuzz swiglu --against "$plugins/pool.so" --cases 1000
+OMP_WAIT_POLICY=active few plugin_may_keep_a_pool_that_waits_actively \
+  'answered' fuzz swiglu --against "$plugins/pool.so" --cases 1000
 
 # Processes are ended, and this is said, whoever their parents are by now.
 found fork 'left 1 process running'
@@ -56,7 +56,7 @@ is plugin_daemon_is_ended '' \
 
 # The memory that is shared keeps its size.
 export ZEROULP_LIE=truncate
-shows plugin_cannot_cut_the_memory '^held' fuzz quantize --against "$liar" \
+few plugin_cannot_cut_the_memory 'answered' fuzz quantize --against "$liar" \
   --cases 500
 
 # A worker that is stopped ends with a zeroulp that is killed.
@@ -84,7 +84,7 @@ is plugin_worker_that_is_stopped_ends_with_zeroulp '' "$(running)"
 milliseconds() { echo $(($(date +%s%N) / 1000000)); }
 began=$(milliseconds)
 export ZEROULP_LIE=none
-run 0 fuzz quantize --against "$liar" --cases 1
+run_few fuzz quantize --against "$liar" --cases 1
 one_start=$(($(milliseconds) - began))
 hangs() {
   local name=$1 times=$2 status=$3 began took
@@ -177,7 +177,7 @@ zeroulp_plugin.serve("faults")
 END
   for lie in pool helper; do
     export ZEROULP_LIE=$lie
-    run 0 fuzz quantize --against python:faults.py --cases 20
+    run_few fuzz quantize --against python:faults.py --cases 20
     verdict "plugin_in_python_may_have_a_$lie" \
       "$(grep -E 'left|changed|Error' .out .err)"
   done
