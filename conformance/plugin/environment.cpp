@@ -53,7 +53,7 @@ std::vector<std::string> environment_with(std::vector<std::string> ours,
   ours.emplace_back("KMP_BLOCKTIME=0");
   if (sealed) {
     keep_user_packages(ours);
-    // See openmp_mark in keeper.cpp: what lies there is no other library.
+    // See openmp_mark in plugin_start.cpp: what lies there is no other library.
     ours.emplace_back("KMP_DUPLICATE_LIB_OK=TRUE");
   }
   const auto count = static_cast<std::ptrdiff_t>(ours.size());

@@ -83,9 +83,12 @@ std::string openmp_mark(pid_t process) {
 }
 
 /// The file that LLVM's OpenMP makes for itself or ends the process: it is made
-/// here, so that nothing else of /dev/shm need be written.
+/// here, so that nothing else of /dev/shm need be written. A file that is there
+/// is of a killed process that had this number; the library, sealed, would try
+/// to remove it for ever.
 std::string make_openmp_mark() {
   const auto path = openmp_mark(::getpid());
+  ::unlink(path.c_str());
   const int file = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_EXCL,
                           S_IRUSR | S_IWUSR);
   constexpr off_t room = 1024;  // that the library maps

@@ -22,9 +22,9 @@ deed() {
   echo "the user's" >target
   chmod 600 target
   touch -d 2001-01-01 target
-  run "$status" fuzz swiglu --against "$hostile" --cases 20 "$@"
+  $asks fuzz swiglu --against "$hostile" --cases 20 "$@"
 }
-status=0
+asks=run_few
 
 # prevented NAME NEEDS [WHY]: by default it is, and the file is as it was.
 prevented() {
@@ -106,14 +106,14 @@ if [ $seccomp != supervised ]; then
   skipped plugin_is_limited_in_processes 'no supervisor for seccomp here'
   skipped plugin_that_is_a_fork_bomb_ends 'no supervisor for seccomp here'
 else
-  status=1
+  asks='run 1'
   deed processes
   got=$(sed -n 's/^forked \([0-9]*\) left .*/\1/p' .out)
   holds plugin_is_limited_in_processes \
     test "${got:-9999}" -le $((256 + 16 * $(nproc)))
   deed bomb
   verdict plugin_that_is_a_fork_bomb_ends "$reason"
-  status=0
+  asks=run_few
 fi
 
 # What is its own it may signal, and name; and what CUDA needs it may do.
@@ -137,10 +137,23 @@ whole=whole
 export ZEROULP_DEED=nothing
 shows plugin_seal_is_told "^seal: $whole" \
   conform --plugin "$hostile" --only Claim
-shows plugin_seal_is_told_in_json "\"seal\": \"$whole" \
+few plugin_seal_is_told_in_json "\"seal\": \"$whole" \
   fuzz swiglu --against "$hostile" --cases 20 --json
 shows plugin_that_is_trusted_is_told '^seal: none: --trust$' \
   conform --plugin "$hostile" --only Claim --trust
+
+# Killed processes leave marks of LLVM's OpenMP behind, and numbers come again.
+last=$(cut -d ' ' -f 5 /proc/loadavg)
+marks=$(seq -f "/dev/shm/__KMP_REGISTERED_LIB_%.0f_$(id -u)" $((last + 1)) \
+  $((last + 200)))
+for mark in $marks; do
+  [ -e "$mark" ] || printf '0x10-cafe0000-libomp.so\0' >"$mark"
+done
+few plugin_is_not_stopped_by_marks_of_others 'answered [0-9]+ requests' \
+  fuzz swiglu --against "$hostile" --cases 20 --limit 5
+for mark in $marks; do
+  ! grep -q '^0x10-cafe0000-' "$mark" 2>/dev/null || rm -f "$mark"
+done
 
 # Nothing is left: no process, no folder, no mark of OpenMP's.
 deed tell_process
