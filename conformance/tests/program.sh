@@ -13,7 +13,10 @@ program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck disable=SC2034  # its parts read it
 plugins=$(cd "$(dirname "$1")/../plugins" && pwd)
-npy() { python3 "$here/program_data/make_npy.py" "$@"; }
+# Hundreds of short runs: without what a version manager puts in front of it.
+interpreter=$(python3 -c 'import sys; print(sys.executable)')
+python3() { "$interpreter" "$@"; }
+npy() { python3 -S -E "$here/program_data/make_npy.py" "$@"; }
 # Leaks are the unit tests' to find: among hundreds of short processes the leak
 # detector itself crashes now and then.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_leaks=0}

@@ -6,7 +6,6 @@ make_npy.py header FILE TEXT [HEX]            any header text, then bytes
 make_npy.py bits FILE                         descr, shape, elements in hex
 """
 
-import random
 import struct
 import sys
 
@@ -41,6 +40,7 @@ def main(kind, path, *rest):
     if kind == "write":
         write(path, rest[0], rest[1], list(rest[2:]))
     elif kind == "normal":
+        import random  # half of the start
         source = random.Random(int(rest[1]))
         rows, cols = map(int, rest[0].split("x"))
         write(path, "<f4", rest[0],
