@@ -5,7 +5,7 @@
 #ifndef ZEROULP_CUDA_C_CUDA_HPP_
 #define ZEROULP_CUDA_C_CUDA_HPP_
 
-#include "src/c_abi.hpp"
+#include "src/c_abi/c_abi.hpp"
 #include "zeroulp/cuda_training.hpp"
 #include "zeroulp/zeroulp_cuda.h"
 

@@ -190,7 +190,7 @@ build_for_threads() {
     cmake --build "$build/threads" -j "$jobs" --target zeroulp &&
     "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude \
       -isystem /usr/include/eigen3 -o "$build/threads/watched" \
-      conformance/build/threads.cpp "$build/threads/src/libzeroulp.a" -lz
+      conformance/compile/threads.cpp "$build/threads/src/libzeroulp.a" -lz
 }
 
 watch_threads() {
@@ -223,7 +223,7 @@ stage_fuzz() {
 
 # digest COMPILER FLAGS...: must print what g++ -O0 printed.
 digest() {
-  "$@" -std=c++20 -Iinclude -o "$build/digest" conformance/build/digest.cpp &&
+  "$@" -std=c++20 -Iinclude -o "$build/digest" conformance/compile/digest.cpp &&
     "$build/digest" >"$build/digest.txt" && cat "$build/digest.txt" &&
     { [[ -f $build/digest.first ]] || cp "$build/digest."{txt,first}; } &&
     cmp "$build/digest.first" "$build/digest.txt"
@@ -277,7 +277,7 @@ stage_headers() {
 # Case 0 of the file compiles, the others do not.
 compiles() {
   g++ -std=c++20 -fsyntax-only -Iinclude -DZEROULP_CASE="$1" \
-    conformance/build/must_not_compile.cpp
+    conformance/compile/must_not_compile.cpp
 }
 must_not_compile() { ! compiles "$1"; }
 
@@ -296,7 +296,7 @@ readme_compiles() {
 
 stage_compile_errors() {
   local number last
-  last=$(grep -c 'elif ZEROULP_CASE' conformance/build/must_not_compile.cpp)
+  last=$(grep -c 'elif ZEROULP_CASE' conformance/compile/must_not_compile.cpp)
   check "compiles: case 0" compiles 0 || true
   check "compiles: README's example" readme_compiles || true
   for ((number = 1; number <= last; ++number)); do
@@ -615,6 +615,7 @@ scripts_are_clean() {
 
 stage_lint() {
   check "READMEs: sentences, links" python3 tools/lint_text.py || true
+  check "rooms: includes, guards, sizes" python3 tools/lint_rooms.py || true
   check "clang-format" is_formatted || true
   check "shellcheck" scripts_are_clean || true
 }

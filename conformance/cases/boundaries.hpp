@@ -5,8 +5,8 @@
 // Source: SPEC clauses R and C. The values come from the oracle, never from the
 // core.
 
-#ifndef ZEROULP_CONFORMANCE_BOUNDARIES_HPP_
-#define ZEROULP_CONFORMANCE_BOUNDARIES_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_BOUNDARIES_HPP_
+#define ZEROULP_CONFORMANCE_CASES_BOUNDARIES_HPP_
 
 #include <cstdint>
 #include <vector>
@@ -41,4 +41,4 @@ std::uint64_t random_code(format f, counter_rng& rng);
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_BOUNDARIES_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_BOUNDARIES_HPP_

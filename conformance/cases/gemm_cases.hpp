@@ -1,8 +1,8 @@
 // Defines the inputs of a GEMM: recipes written out from SPEC G10, valid random
 // recipes, and operands, scales and shapes that try each clause.
 
-#ifndef ZEROULP_CONFORMANCE_GEMM_CASES_HPP_
-#define ZEROULP_CONFORMANCE_GEMM_CASES_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_GEMM_CASES_HPP_
+#define ZEROULP_CONFORMANCE_CASES_GEMM_CASES_HPP_
 
 #include <string>
 #include <vector>
@@ -90,4 +90,4 @@ gemm_shape make_shape(counter_rng& rng);
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_GEMM_CASES_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_GEMM_CASES_HPP_

@@ -1,8 +1,8 @@
 // Defines operands on which a wrong rounding, alignment or sticky bit shows: by
 // chance they never come up.
 
-#ifndef ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_
-#define ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_HARD_OPERANDS_HPP_
+#define ZEROULP_CONFORMANCE_CASES_HARD_OPERANDS_HPP_
 
 #include <cstdint>
 #include <vector>
@@ -31,4 +31,4 @@ std::vector<std::uint64_t> hard_roots(format f, int count);
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_HARD_OPERANDS_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_HARD_OPERANDS_HPP_

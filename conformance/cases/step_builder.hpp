@@ -1,8 +1,8 @@
 // Defines `builder`: a step case written as integers times powers of two. A
 // case that a path has no numbers or no room for is left out.
 
-#ifndef ZEROULP_CONFORMANCE_STEP_BUILDER_HPP_
-#define ZEROULP_CONFORMANCE_STEP_BUILDER_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_STEP_BUILDER_HPP_
+#define ZEROULP_CONFORMANCE_CASES_STEP_BUILDER_HPP_
 
 #include <algorithm>
 #include <vector>
@@ -132,4 +132,4 @@ void edge_step_cases(const path& p, const step_visitor& visit);
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_STEP_BUILDER_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_STEP_BUILDER_HPP_

@@ -1,8 +1,8 @@
 // Defines the inputs of one step: random families, and directed cases on which
 // the neighbours of each parameter give another result.
 
-#ifndef ZEROULP_CONFORMANCE_STEP_CASES_HPP_
-#define ZEROULP_CONFORMANCE_STEP_CASES_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_STEP_CASES_HPP_
+#define ZEROULP_CONFORMANCE_CASES_STEP_CASES_HPP_
 
 #include <functional>
 #include <optional>
@@ -55,4 +55,4 @@ void directed_step_cases(const path& p, int level, const step_visitor& visit);
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_STEP_CASES_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_STEP_CASES_HPP_

@@ -1,8 +1,8 @@
 // Defines the paths that the step is checked on, written out from SPEC clauses
 // T10 to T14 a second time, so that a wrong row of the core's table shows.
 
-#ifndef ZEROULP_CONFORMANCE_STEP_PATHS_HPP_
-#define ZEROULP_CONFORMANCE_STEP_PATHS_HPP_
+#ifndef ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
+#define ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
 
 #include <string>
 #include <vector>
@@ -39,4 +39,4 @@ std::vector<named_path> what_if_paths();
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_STEP_PATHS_HPP_
+#endif  // ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_

@@ -1,14 +1,14 @@
 // What the checks of arithmetic share: one operation held against the exact
 // oracle, and its description.
 
-#ifndef ZEROULP_CONFORMANCE_OPERATION_CASES_HPP_
-#define ZEROULP_CONFORMANCE_OPERATION_CASES_HPP_
+#ifndef ZEROULP_CONFORMANCE_CHECKS_OPERATION_CASES_HPP_
+#define ZEROULP_CONFORMANCE_CHECKS_OPERATION_CASES_HPP_
 
 #include <string>
 
 #include "conformance/cases/boundaries.hpp"
 #include "conformance/cases/hard_operands.hpp"
-#include "conformance/checks/conversion.hpp"
+#include "conformance/checks/conversion/conversion.hpp"
 
 namespace zeroulp::conformance {
 
@@ -29,4 +29,4 @@ check_list arithmetic_property_checks();
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_OPERATION_CASES_HPP_
+#endif  // ZEROULP_CONFORMANCE_CHECKS_OPERATION_CASES_HPP_

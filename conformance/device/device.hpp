@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "conformance/cases/step_cases.hpp"
-#include "conformance/checks/registry.hpp"
-#include "fuzz/finding.hpp"
+#include "conformance/contract/registry.hpp"
+#include "fuzz/engine/finding.hpp"
 
 namespace zeroulp::conformance::device {
 

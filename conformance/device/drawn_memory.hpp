@@ -5,7 +5,7 @@
 #ifndef ZEROULP_CONFORMANCE_DEVICE_DRAWN_MEMORY_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_DRAWN_MEMORY_HPP_
 
-#include "conformance/checks/training_functions.hpp"
+#include "conformance/checks/training/training_functions.hpp"
 #include "conformance/device/guarded_scales.hpp"
 #include "zeroulp/cuda_training.hpp"
 #include "zeroulp/random.hpp"

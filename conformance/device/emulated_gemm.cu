@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "conformance/device/test.hpp"
-#include "fuzz/problem.hpp"
-#include "fuzz/token.hpp"
+#include "fuzz/cases/problem.hpp"
+#include "fuzz/cases/token.hpp"
 #include "zeroulp/cuda.hpp"
 #include "zeroulp/names.hpp"
 

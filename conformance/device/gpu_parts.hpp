@@ -4,7 +4,7 @@
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 
 namespace zeroulp::conformance::device {
 

@@ -5,7 +5,7 @@
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GPU_TRAINING_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GPU_TRAINING_HPP_
 
-#include "conformance/checks/training_functions.hpp"
+#include "conformance/checks/training/training_functions.hpp"
 
 namespace zeroulp::conformance::device {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <vector>
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 #include "conformance/device/test.hpp"
 #include "zeroulp/cuda.hpp"
 

@@ -5,9 +5,9 @@
 
 #include "conformance/device/device.hpp"
 #include "conformance/device/test.hpp"
-#include "fuzz/grow.hpp"
-#include "fuzz/shrink.hpp"
-#include "fuzz/token.hpp"
+#include "fuzz/cases/token.hpp"
+#include "fuzz/engine/enlarge.hpp"
+#include "fuzz/engine/shrink.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance::device {

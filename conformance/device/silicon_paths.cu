@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "conformance/device/batch.hpp"
-#include "fuzz/token.hpp"
+#include "fuzz/cases/token.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {

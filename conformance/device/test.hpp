@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "conformance/checks/registry.hpp"
+#include "conformance/contract/registry.hpp"
 
 namespace zeroulp::conformance::device {
 

@@ -1,7 +1,7 @@
 // The parts of gemm_mutants().
 
-#ifndef ZEROULP_CONFORMANCE_GEMM_PARTS_HPP_
-#define ZEROULP_CONFORMANCE_GEMM_PARTS_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_GEMM_PARTS_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_GEMM_PARTS_HPP_
 
 #include <vector>
 
@@ -26,4 +26,4 @@ mutant_list operand_mutants();
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_GEMM_PARTS_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_GEMM_PARTS_HPP_

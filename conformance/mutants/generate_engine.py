@@ -21,13 +21,14 @@ import sys
 import generate
 
 FILES = [
-    "tile_panel-inl.hpp", "tile_steps.cpp", "tile_sums.cpp", "chain_plan.cpp",
-    "multiplication.hpp", "multiplication.cpp", "multiply.cpp", "gemm.cpp",
-    "operand.cpp", "exact_products.cpp", "array_formats.hpp",
-    "array_kernels.hpp", "array_lanes.hpp", "array_lines.hpp",
-    "array_lines.cpp", "array_scale.hpp", "array_dequantize.cpp",
-    "array_encode.cpp", "array_numbers.cpp", "array_pack.cpp",
-    "array_quantize.cpp", "array_recode.cpp", "array_retile.cpp",
+    "gemm/tile_panel-inl.hpp", "gemm/tile_steps.cpp", "gemm/tile_sums.cpp",
+    "gemm/chain_plan.cpp", "gemm/multiplication.hpp",
+    "gemm/multiplication.cpp", "gemm/multiply.cpp", "gemm/gemm.cpp",
+    "gemm/operand.cpp", "gemm/exact_products.cpp", "arrays/formats.hpp",
+    "arrays/kernels.hpp", "arrays/lanes.hpp", "arrays/lines.hpp",
+    "arrays/lines.cpp", "arrays/scale.hpp", "arrays/dequantize.cpp",
+    "arrays/encode.cpp", "arrays/decode_and_scale.cpp", "arrays/pack.cpp",
+    "arrays/quantize.cpp", "arrays/recode.cpp", "arrays/retile.cpp",
 ]
 # Of each, the change; both have the same parameters.
 CALLS = {
@@ -253,9 +254,9 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     runner = pathlib.Path(__file__).parent / "runner"
     sites = {}
-    others = [p.name for p in sorted(src.glob("*.hpp"))
-              if p.name not in FILES]
-    for name in FILES + others + ["simd.cpp"]:
+    headers = [str(p.relative_to(src)) for p in sorted(src.glob("*/*.hpp"))]
+    others = [name for name in headers if name not in FILES]
+    for name in FILES + others + ["base/simd.cpp"]:
         text = (src / name).read_text()
         if name in FILES:
             f = File(name, text, sites)
@@ -267,7 +268,8 @@ def main():
             text = re.sub(r"^(HWY_BEFORE_NAMESPACE|namespace zeroulp)",
                           lambda m: support + m.group(), text, count=1,
                           flags=re.M)
-        (out / name).write_text(text)
+        (out / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / "src" / name).write_text(text)
     generate.write_sites(out, sites)
 
 

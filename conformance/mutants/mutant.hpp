@@ -2,13 +2,13 @@
 // function replaced. The suite must kill each of them; later the same mutants
 // serve the fuzzer as fingerprints of faults that have been shipped.
 
-#ifndef ZEROULP_CONFORMANCE_MUTANT_HPP_
-#define ZEROULP_CONFORMANCE_MUTANT_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_MUTANT_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_MUTANT_HPP_
 
 #include <string>
 #include <vector>
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 
 namespace zeroulp::conformance {
 
@@ -46,4 +46,4 @@ mutant core_but(const char* name, const char* what,
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_MUTANT_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_MUTANT_HPP_

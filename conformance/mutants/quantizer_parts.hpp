@@ -1,8 +1,8 @@
 // The parts of quantizer_mutants(): a quantizer whose amax, scale or element is
 // replaced, and the lists that make up the whole.
 
-#ifndef ZEROULP_CONFORMANCE_QUANTIZER_PARTS_HPP_
-#define ZEROULP_CONFORMANCE_QUANTIZER_PARTS_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_QUANTIZER_PARTS_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_QUANTIZER_PARTS_HPP_
 
 #include "conformance/mutants/mutant.hpp"
 
@@ -70,4 +70,4 @@ mutant_list retile_mutants();   // retile_mutants.cpp
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_QUANTIZER_PARTS_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_QUANTIZER_PARTS_HPP_

@@ -1,8 +1,8 @@
 // The parts of step_mutants(): the core's step on changed operands or a changed
 // accumulator.
 
-#ifndef ZEROULP_CONFORMANCE_STEP_PARTS_HPP_
-#define ZEROULP_CONFORMANCE_STEP_PARTS_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_STEP_PARTS_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_STEP_PARTS_HPP_
 
 #include "conformance/mutants/mutant.hpp"
 
@@ -66,4 +66,4 @@ mutant_list own_step_mutants();
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_STEP_PARTS_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_STEP_PARTS_HPP_

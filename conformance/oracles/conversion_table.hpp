@@ -4,8 +4,8 @@
 // Rounding is monotone on either side of zero (R), hence few runs. The oracle
 // finds both ends of each: no result in the table is interpolated.
 
-#ifndef ZEROULP_CONFORMANCE_CONVERSION_TABLE_HPP_
-#define ZEROULP_CONFORMANCE_CONVERSION_TABLE_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_CONVERSION_TABLE_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_CONVERSION_TABLE_HPP_
 
 #include <cstdint>
 #include <vector>
@@ -29,4 +29,4 @@ conversion_table make_conversion_table(format to, rounder r, policy p);
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_CONVERSION_TABLE_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_CONVERSION_TABLE_HPP_

@@ -1,7 +1,7 @@
 // What the oracle's own files share.
 
-#ifndef ZEROULP_CONFORMANCE_EXACT_INTEGERS_HPP_
-#define ZEROULP_CONFORMANCE_EXACT_INTEGERS_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_EXACT_INTEGERS_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_EXACT_INTEGERS_HPP_
 
 #include <gmpxx.h>
 
@@ -24,4 +24,4 @@ inline mpz_class shifted_left(const mpz_class& x, long count) {
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_EXACT_INTEGERS_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_EXACT_INTEGERS_HPP_

@@ -3,8 +3,8 @@
 // operation or std::fma each, so this must not be compiled with -ffast-math.
 // Nothing of the core is called.
 
-#ifndef ZEROULP_CONFORMANCE_GEMM_ORACLE_HPP_
-#define ZEROULP_CONFORMANCE_GEMM_ORACLE_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_GEMM_ORACLE_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_GEMM_ORACLE_HPP_
 
 #include <cstdint>
 
@@ -30,4 +30,4 @@ void exact_e4m3_product(gemm_codes a, gemm_codes b,
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_GEMM_ORACLE_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_GEMM_ORACLE_HPP_

@@ -4,7 +4,7 @@
 #ifndef ZEROULP_CONFORMANCE_ORACLES_LAYOUT_ORACLE_HPP_
 #define ZEROULP_CONFORMANCE_ORACLES_LAYOUT_ORACLE_HPP_
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 #include "conformance/oracles/grid.hpp"
 
 namespace zeroulp::oracle {

@@ -11,8 +11,8 @@
 //
 // Source: SPEC clauses F, R, C and A.
 
-#ifndef ZEROULP_CONFORMANCE_MPFR_ORACLE_HPP_
-#define ZEROULP_CONFORMANCE_MPFR_ORACLE_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_MPFR_ORACLE_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_MPFR_ORACLE_HPP_
 
 #include <gmpxx.h>
 
@@ -111,4 +111,4 @@ std::uint64_t mpfr_compute(function op, format f, std::uint64_t a,
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_MPFR_ORACLE_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_MPFR_ORACLE_HPP_

@@ -2,8 +2,8 @@
 // word for word, in integers of any size. It reads the fields of formats and
 // paths and calls nothing of the core.
 
-#ifndef ZEROULP_CONFORMANCE_RATIONAL_STEP_HPP_
-#define ZEROULP_CONFORMANCE_RATIONAL_STEP_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_RATIONAL_STEP_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_RATIONAL_STEP_HPP_
 
 #include <cstddef>
 #include <cstdint>
@@ -25,4 +25,4 @@ std::uint64_t rational_chain(const path& p, const std::uint64_t* a,
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_RATIONAL_STEP_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_RATIONAL_STEP_HPP_

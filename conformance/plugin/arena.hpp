@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "conformance/cases/placement.hpp"
-#include "conformance/checks/call_failure.hpp"
-#include "conformance/plugin/protocol.hpp"
+#include "conformance/contract/call_failure.hpp"
+#include "conformance/plugin/process/protocol.hpp"
 
 namespace zeroulp::conformance::plugin {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "conformance/plugin/plugin.hpp"
-#include "fuzz/options.hpp"
+#include "fuzz/cases/options.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "src/whole_number.hpp"
+#include "src/base/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance::plugin {

@@ -18,11 +18,11 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 #include "conformance/plugin/arena.hpp"
-#include "conformance/plugin/worker.hpp"
-#include "fuzz/answers.hpp"
-#include "fuzz/problem.hpp"
+#include "conformance/plugin/process/worker.hpp"
+#include "fuzz/cases/problem.hpp"
+#include "fuzz/engine/answers.hpp"
 
 namespace zeroulp::conformance::plugin {
 

@@ -21,8 +21,8 @@ trap 'rm -rf "$scratch"' EXIT
 digest() {
   if [ -z "${TOKEN_DIGEST-}" ]; then
     TOKEN_DIGEST=$scratch/token_digest
-    "${CXX:-g++}" -std=c++20 -O1 -DFMT_HEADER_ONLY -I"$here/../../src" \
-      -o "$TOKEN_DIGEST" "$here/token_digest.cpp" "$here/../../src/sha256.cpp"
+    "${CXX:-g++}" -std=c++20 -O1 -DFMT_HEADER_ONLY -I"$here/../.." \
+      -o "$TOKEN_DIGEST" "$here/token_digest.cpp" "$here/../../src/base/sha256.cpp"
   fi
   xargs "$TOKEN_DIGEST"
 }
@@ -31,13 +31,18 @@ digest() {
 sources_of() {
   echo 'include/zeroulp/core/*.hpp include/zeroulp/random.hpp'
   case $1 in
-    cpu) echo 'conformance/cases/* conformance/checks/* conformance/oracles/*
-               conformance/vectors/* fuzz/*.?pp fuzz/targets/*' ;;
+    cpu) echo 'conformance/cases/* conformance/contract/*
+               conformance/checks/*.hpp conformance/checks/*/*
+               conformance/oracles/*
+               conformance/vectors/* fuzz/cases/* fuzz/engine/* fuzz/identify/*
+               fuzz/targets/*.?pp fuzz/targets/step/*' ;;
     gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*
                conformance/peers/* cuda/*.cu* cuda/*.hpp
-               conformance/cases/* conformance/checks/implementation.*
-               conformance/checks/registry.hpp conformance/checks/training*
-               fuzz/*.?pp fuzz/targets/*' ;;
+               conformance/cases/* conformance/contract/implementation.*
+               conformance/contract/registry.hpp
+               conformance/checks/training/*
+               fuzz/cases/* fuzz/engine/* fuzz/identify/*
+               fuzz/targets/*.?pp fuzz/targets/step/*' ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
@@ -58,7 +63,7 @@ commit() {
 
 cpp() {
   echo '// Made by conformance/records/check.sh.'
-  echo '#include "tools/zeroulp/conform_report.hpp"'
+  echo '#include "tools/zeroulp/conform/report.hpp"'
   echo 'const char* zeroulp::program::sources_of(std::string_view set) {'
   for set in $sets; do
     echo "  if (set == \"$set\") {"

@@ -82,9 +82,9 @@ class Tree:
         digest = self.root / "token_digest"
         subprocess.run(
             ["g++", "-std=c++20", "-O1", "-DFMT_HEADER_ONLY", "-I",
-             self.root / "src", "-o", digest,
+             self.root, "-o", digest,
              self.root / "conformance/records/token_digest.cpp",
-             self.root / "src/sha256.cpp"], check=True)
+             self.root / "src/base/sha256.cpp"], check=True)
         self.env = dict(os.environ, TOKEN_DIGEST=str(digest))
         self.records = {}
         for name in ("cpu", "gpu"):
@@ -153,7 +153,7 @@ def try_records(tree):
     for path, stale in (("include/zeroulp/core/round.hpp", {"cpu", "gpu"}),
                         ("conformance/oracles/gemm_oracle.cpp", {"cpu"}),
                         ("cuda/plan.cuh", {"gpu"}),
-                        ("src/npy.cpp", set())):
+                        ("src/io/npy.cpp", set())):
         file = tree.root / path
         text = file.read_text()
         file.write_text("// Another comment.\n" + text)

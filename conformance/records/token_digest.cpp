@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sha256.hpp"
+#include "src/base/sha256.hpp"
 
 namespace {
 

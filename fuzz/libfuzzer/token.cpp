@@ -1,7 +1,7 @@
 // Fuzzes replay tokens: what parses prints and parses to the same problem, and
 // the core can run it.
 
-#include "fuzz/token.hpp"
+#include "fuzz/cases/token.hpp"
 
 #include <cstddef>
 #include <cstdint>

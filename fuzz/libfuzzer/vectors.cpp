@@ -9,7 +9,7 @@
 #include <string>
 
 #include "fuzz/libfuzzer/contract.hpp"
-#include "tools/zeroulp/vector_file.hpp"
+#include "tools/zeroulp/vectors/file.hpp"
 
 namespace zeroulp::fuzz {
 namespace {

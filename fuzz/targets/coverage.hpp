@@ -4,7 +4,7 @@
 #ifndef ZEROULP_FUZZ_TARGETS_COVERAGE_HPP_
 #define ZEROULP_FUZZ_TARGETS_COVERAGE_HPP_
 
-#include "fuzz/problem.hpp"
+#include "fuzz/cases/problem.hpp"
 
 namespace zeroulp::fuzz {
 

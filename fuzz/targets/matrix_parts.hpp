@@ -9,7 +9,7 @@
 #include <functional>
 #include <initializer_list>
 
-#include "fuzz/problem.hpp"
+#include "fuzz/cases/problem.hpp"
 
 namespace zeroulp::fuzz {
 

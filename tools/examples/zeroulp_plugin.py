@@ -37,7 +37,7 @@ import numpy as np
 
 PROTOCOL = 1
 SOCKET_FD, MEMORY_FD = 3, 4
-# As conformance/plugin/protocol.hpp has them.
+# As conformance/plugin/process/protocol.hpp has them.
 GUARD_BYTES, PAGE_BYTES = 1 << 10, mmap.PAGESIZE
 DONE, REFUSED = 0, 1
 # Fields that are texts; the others are whole numbers.

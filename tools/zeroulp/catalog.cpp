@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 namespace {

@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <optional>
 
-#include "ignored.hpp"
-#include "program.hpp"
-#include "tensor_dir.hpp"
+#include "tools/zeroulp/ignored.hpp"
+#include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 namespace {

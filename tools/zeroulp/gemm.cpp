@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "gemm_gpu.hpp"
-#include "program.hpp"
-#include "tensor_dir.hpp"
+#include "tools/zeroulp/gemm_gpu.hpp"
+#include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor_dir.hpp"
 #include "zeroulp/engine.hpp"
 
 namespace zeroulp::program {

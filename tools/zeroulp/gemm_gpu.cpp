@@ -1,9 +1,9 @@
-#include "gemm_gpu.hpp"
+#include "tools/zeroulp/gemm_gpu.hpp"
 
 #include <fmt/format.h>
 
-#include "program.hpp"
-#include "threads.hpp"
+#include "src/base/threads.hpp"
+#include "tools/zeroulp/program.hpp"
 #include "zeroulp/io.hpp"
 #ifdef ZEROULP_HAVE_CUDA
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-#include "ignored.hpp"
+#include "tools/zeroulp/ignored.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Defines --ignore of `compare` and `fuzz`: classes of differences that do not
 // count, by name.
 
-#ifndef ZEROULP_TOOLS_IGNORED_HPP_
-#define ZEROULP_TOOLS_IGNORED_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_IGNORED_HPP_
+#define ZEROULP_TOOLS_ZEROULP_IGNORED_HPP_
 
 #include <string>
 #include <vector>
@@ -29,4 +29,4 @@ std::string to_text(const difference_set& set);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_IGNORED_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_IGNORED_HPP_

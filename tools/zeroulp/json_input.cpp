@@ -1,4 +1,4 @@
-#include "json_input.hpp"
+#include "tools/zeroulp/json_input.hpp"
 
 #include <fmt/format.h>
 

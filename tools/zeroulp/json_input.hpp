@@ -1,13 +1,13 @@
 // Defines how JSON is read: by one function, which limits how deep values nest,
 // since copies, comparisons and texts of a value recurse.
 
-#ifndef ZEROULP_TOOLS_JSON_INPUT_HPP_
-#define ZEROULP_TOOLS_JSON_INPUT_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_JSON_INPUT_HPP_
+#define ZEROULP_TOOLS_ZEROULP_JSON_INPUT_HPP_
 
 #include <filesystem>
 #include <string_view>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 
@@ -22,4 +22,4 @@ json read_json(const std::filesystem::path& file, std::string_view remedy);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_JSON_INPUT_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_JSON_INPUT_HPP_

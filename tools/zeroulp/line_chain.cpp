@@ -1,9 +1,9 @@
-#include "line_chain.hpp"
+#include "tools/zeroulp/line_chain.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>
 
-#include "sha256.hpp"
+#include "src/base/sha256.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {

@@ -12,9 +12,9 @@
 #include <system_error>
 #include <vector>
 
-#include "plugin_worker.hpp"
-#include "program.hpp"
-#include "startup.hpp"
+#include "tools/zeroulp/plugin/worker.hpp"
+#include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/startup.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "program.hpp"
-#include "whole_number.hpp"
+#include "src/base/whole_number.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 namespace {

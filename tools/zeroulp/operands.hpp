@@ -1,8 +1,8 @@
 // Defines how operands of a step are read: raw bits in hexadecimal, k
 // ascending, no separators. Shared by `step` and by vector files.
 
-#ifndef ZEROULP_TOOLS_OPERANDS_HPP_
-#define ZEROULP_TOOLS_OPERANDS_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_OPERANDS_HPP_
+#define ZEROULP_TOOLS_ZEROULP_OPERANDS_HPP_
 
 #include <cstdint>
 #include <string_view>
@@ -22,4 +22,4 @@ std::vector<std::uint64_t> parse_operands(std::string_view text, format f,
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_OPERANDS_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_OPERANDS_HPP_

@@ -1,4 +1,4 @@
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

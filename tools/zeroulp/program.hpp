@@ -5,8 +5,8 @@
 // does the work, prints the result and sets the exit status: 0 held, 1 a
 // mismatch was found. What is wrong with the request throws input_error: 2.
 
-#ifndef ZEROULP_TOOLS_PROGRAM_HPP_
-#define ZEROULP_TOOLS_PROGRAM_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_PROGRAM_HPP_
+#define ZEROULP_TOOLS_ZEROULP_PROGRAM_HPP_
 
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report.hpp"
+#include "tools/study/report/report.hpp"
 #include "zeroulp/core/convert.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/metrics.hpp"
@@ -133,4 +133,4 @@ std::string describe(format f, std::uint64_t code);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_PROGRAM_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_PROGRAM_HPP_

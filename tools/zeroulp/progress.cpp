@@ -1,11 +1,11 @@
-#include "progress.hpp"
+#include "tools/zeroulp/progress.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 

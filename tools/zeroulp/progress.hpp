@@ -1,7 +1,7 @@
 // Defines progress on standard error, where that is a terminal.
 
-#ifndef ZEROULP_TOOLS_PROGRESS_HPP_
-#define ZEROULP_TOOLS_PROGRESS_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_PROGRESS_HPP_
+#define ZEROULP_TOOLS_ZEROULP_PROGRESS_HPP_
 
 #include <functional>
 #include <string>
@@ -18,4 +18,4 @@ progress make_progress();
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_PROGRESS_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_PROGRESS_HPP_

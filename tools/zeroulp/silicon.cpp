@@ -1,9 +1,9 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
-#include "silicon.hpp"
+#include "tools/zeroulp/silicon.hpp"
 
 #include <fmt/format.h>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 #ifdef ZEROULP_HAVE_DEVICE

@@ -1,12 +1,12 @@
 // Defines the opponents that only the program has: the tensor core itself and
 // the kernels. Plug-ins: plugins.hpp.
 
-#ifndef ZEROULP_TOOLS_SILICON_HPP_
-#define ZEROULP_TOOLS_SILICON_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_SILICON_HPP_
+#define ZEROULP_TOOLS_ZEROULP_SILICON_HPP_
 
 #include <string_view>
 
-#include "fuzz/opponent.hpp"
+#include "fuzz/engine/opponent.hpp"
 
 namespace zeroulp::program {
 
@@ -20,4 +20,4 @@ fuzz::pins limits_of(const fuzz::opponent& o, fuzz::target t);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_SILICON_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_SILICON_HPP_

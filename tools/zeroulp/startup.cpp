@@ -1,4 +1,4 @@
-#include "startup.hpp"
+#include "tools/zeroulp/startup.hpp"
 
 #ifdef _OPENMP
 #include <omp.h>

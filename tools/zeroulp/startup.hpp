@@ -6,8 +6,8 @@
 // the program's: only .preinit_array comes earlier. Clang's does when it is
 // first called.
 
-#ifndef ZEROULP_TOOLS_STARTUP_HPP_
-#define ZEROULP_TOOLS_STARTUP_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_STARTUP_HPP_
+#define ZEROULP_TOOLS_ZEROULP_STARTUP_HPP_
 
 #include <string>
 
@@ -26,4 +26,4 @@ bool is_refused_by_openmp() noexcept;
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_STARTUP_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_STARTUP_HPP_

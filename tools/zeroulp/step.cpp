@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "operands.hpp"
-#include "program.hpp"
+#include "tools/zeroulp/operands.hpp"
+#include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
 namespace {

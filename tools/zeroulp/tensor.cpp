@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "program.hpp"
-#include "tensor_dir.hpp"
+#include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"
 
 namespace zeroulp::program {

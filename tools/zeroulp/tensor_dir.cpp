@@ -1,4 +1,4 @@
-#include "tensor_dir.hpp"
+#include "tools/zeroulp/tensor_dir.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <iterator>
 #include <limits>
 
-#include "json_input.hpp"
+#include "tools/zeroulp/json_input.hpp"
 
 namespace zeroulp::program {
 namespace {

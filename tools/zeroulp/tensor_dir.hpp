@@ -1,15 +1,15 @@
 // Defines a quantized tensor on disk: a directory with codes.npy, scales.npy
 // (absent for a whole-tensor scale, which meta.json holds) and meta.json.
 
-#ifndef ZEROULP_TOOLS_TENSOR_DIR_HPP_
-#define ZEROULP_TOOLS_TENSOR_DIR_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_
+#define ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "program.hpp"
+#include "tools/zeroulp/program.hpp"
 #include "zeroulp/core/quantize.hpp"
 
 namespace zeroulp::program {
@@ -86,4 +86,4 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_TENSOR_DIR_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_

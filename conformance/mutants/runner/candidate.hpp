@@ -1,13 +1,13 @@
 // Defines `candidate`: a mutant as the runner sees it, wherever it comes from.
 
-#ifndef ZEROULP_CONFORMANCE_CANDIDATE_HPP_
-#define ZEROULP_CONFORMANCE_CANDIDATE_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_RUNNER_CANDIDATE_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_RUNNER_CANDIDATE_HPP_
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 
 namespace zeroulp::conformance {
 
@@ -43,4 +43,4 @@ candidate_list row_candidates();
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_CANDIDATE_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_RUNNER_CANDIDATE_HPP_

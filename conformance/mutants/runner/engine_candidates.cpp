@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "conformance/mutants/runner/trial.hpp"
-#include "conformance/tests/engine_calls.hpp"
-#include "fuzz/finding.hpp"
-#include "fuzz/token.hpp"
+#include "conformance/tests/engine/engine_calls.hpp"
+#include "fuzz/cases/token.hpp"
+#include "fuzz/engine/finding.hpp"
 
 extern "C" {
 void zeroulp_mutated_engine(zeroulp::conformance::engine_calls* calls);

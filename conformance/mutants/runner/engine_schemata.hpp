@@ -1,12 +1,12 @@
 // Defines what generate_engine.py writes into scalar code besides schemata.hpp.
 
-#ifndef ZEROULP_CONFORMANCE_ENGINE_SCHEMATA_HPP_
-#define ZEROULP_CONFORMANCE_ENGINE_SCHEMATA_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_RUNNER_ENGINE_SCHEMATA_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_RUNNER_ENGINE_SCHEMATA_HPP_
 
 #include <algorithm>
 #include <initializer_list>
 
-#include "schemata.hpp"
+#include "conformance/mutants/runner/schemata.hpp"
 
 namespace zm {
 
@@ -31,4 +31,4 @@ T min(site s, std::initializer_list<T> list) {
 
 }  // namespace zm
 
-#endif  // ZEROULP_CONFORMANCE_ENGINE_SCHEMATA_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_RUNNER_ENGINE_SCHEMATA_HPP_

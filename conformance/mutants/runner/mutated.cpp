@@ -3,7 +3,7 @@
 // a library that shows nothing else, so that its functions never mix with the
 // suite's own.
 
-#include "conformance/checks/implementation.hpp"
+#include "conformance/contract/implementation.hpp"
 
 #define ZEROULP_SHOWN extern "C" __attribute__((visibility("default")))
 

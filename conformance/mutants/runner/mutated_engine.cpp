@@ -1,7 +1,7 @@
 // The mutated fast paths behind tables of functions: as mutated.cpp has the
 // core.
 
-#include "conformance/tests/engine_calls.hpp"
+#include "conformance/tests/engine/engine_calls.hpp"
 
 #define ZEROULP_SHOWN extern "C" __attribute__((visibility("default")))
 

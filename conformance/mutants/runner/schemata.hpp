@@ -3,8 +3,8 @@
 //
 //   a < zm::site{17} < b     is (a < b), or (a <= b) under mutant 17
 
-#ifndef ZEROULP_CONFORMANCE_SCHEMATA_HPP_
-#define ZEROULP_CONFORMANCE_SCHEMATA_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SCHEMATA_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SCHEMATA_HPP_
 
 namespace zm {
 
@@ -72,4 +72,4 @@ ZEROULP_SCHEMATA(|, &)
 
 }  // namespace zm
 
-#endif  // ZEROULP_CONFORMANCE_SCHEMATA_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SCHEMATA_HPP_

@@ -5,12 +5,12 @@
 //   zm::Add(zm::site{17}, a, b)     is hn::Add(a, b), or hn::Sub(a, b)
 //   zm::ShiftLeft<8>(18, 19, x)     by 8, or by 9, or by 7
 
-#ifndef ZEROULP_CONFORMANCE_SIMD_SCHEMATA_HPP_
-#define ZEROULP_CONFORMANCE_SIMD_SCHEMATA_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SIMD_SCHEMATA_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SIMD_SCHEMATA_HPP_
 
 #include <hwy/highway.h>
 
-#include "engine_schemata.hpp"
+#include "conformance/mutants/runner/engine_schemata.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace zm {
@@ -88,4 +88,4 @@ HWY_INLINE V ShiftRight(int up, int down, V v) {
 }  // namespace zm
 HWY_AFTER_NAMESPACE();
 
-#endif  // ZEROULP_CONFORMANCE_SIMD_SCHEMATA_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_RUNNER_SIMD_SCHEMATA_HPP_

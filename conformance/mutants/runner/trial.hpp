@@ -1,15 +1,15 @@
 // Defines `run_trials`: each candidate against the checks, in a process of its
 // own, so that a mutant may crash, hang or trample on memory.
 
-#ifndef ZEROULP_CONFORMANCE_TRIAL_HPP_
-#define ZEROULP_CONFORMANCE_TRIAL_HPP_
+#ifndef ZEROULP_CONFORMANCE_MUTANTS_RUNNER_TRIAL_HPP_
+#define ZEROULP_CONFORMANCE_MUTANTS_RUNNER_TRIAL_HPP_
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "conformance/checks/registry.hpp"
+#include "conformance/contract/registry.hpp"
 #include "conformance/mutants/runner/candidate.hpp"
 
 namespace zeroulp::conformance {
@@ -71,4 +71,4 @@ void run_trials(const std::vector<timed_check>& checks,
 
 }  // namespace zeroulp::conformance
 
-#endif  // ZEROULP_CONFORMANCE_TRIAL_HPP_
+#endif  // ZEROULP_CONFORMANCE_MUTANTS_RUNNER_TRIAL_HPP_

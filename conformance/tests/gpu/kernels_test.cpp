@@ -9,8 +9,8 @@
 #include <iostream>
 
 #include "conformance/device/device.hpp"
-#include "conformance/tests/any_case.hpp"
-#include "fuzz/grow.hpp"
+#include "conformance/tests/fuzz/any_case.hpp"
+#include "fuzz/engine/enlarge.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::fuzz {

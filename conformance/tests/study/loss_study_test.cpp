@@ -1,0 +1,282 @@
+// The loss study as a whole: threads and interruptions change no bit, damaged
+// and foreign state is refused, verdicts can fail.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+
+#include "tools/study/loss/parts.hpp"
+#include "tools/study/loss/study.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder of its own, gone at the end.
+class temporary_folder {
+ public:
+  temporary_folder()
+      : path_(fs::temp_directory_path() /
+              ("zeroulp-loss-" + std::to_string(::getpid()))) {
+    fs::remove_all(path_);
+  }
+  ~temporary_folder() { fs::remove_all(path_); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Every part of a run, as small as can be.
+loss_options smoke() { return loss_sizes()[0].options; }
+
+/// All numbers of a result.
+std::vector<double> flat(const loss_result& r) {
+  std::vector<double> out{r.entropy};
+  for (const auto& c : r.checkpoints) {
+    out.insert(out.end(), {c.loss, c.ideal});
+  }
+  for (const auto& g : r.gaps) {
+    out.insert(out.end(), {g.loss, g.gradient_l2, g.gradient_cos, g.rerouted});
+  }
+  for (const auto& g : r.gradients) out.insert(out.end(), {g.l2, g.cos});
+  for (const auto* all : {&r.same_state, &r.forks, &r.stress}) {
+    for (const auto& s : *all) {
+      out.insert(out.end(), s.gaps.begin(), s.gaps.end());
+      out.insert(out.end(), {s.over.mean, s.over.low, s.over.high});
+    }
+  }
+  return out;
+}
+
+const loss_result& uninterrupted() {
+  static const loss_result r = run_loss_study(smoke());
+  return r;
+}
+
+const loss_verdict& verdict(const loss_result& r, const std::string& name) {
+  for (const auto& v : r.verdicts) {
+    if (v.name == name) return v;
+  }
+  throw std::out_of_range(name);
+}
+
+TEST(LossStudy, HasEveryArmInEveryPart) {
+  const loss_result& r = uninterrupted();
+  const std::set<std::string> arms{
+      "bf16_split_k", "full",   "per_tensor",      "per_tensor_unpromoted",
+      "delayed",      "hybrid", "block_gradients", "attention_e4m3"};
+  const auto names = [](const auto& rows) {
+    std::set<std::string> found;
+    for (const auto& row : rows) found.insert(row.arm);
+    return found;
+  };
+  EXPECT_EQ(names(r.gaps), arms);
+  EXPECT_EQ(names(r.gradients), arms);
+  EXPECT_EQ(names(r.forks), arms);
+  auto stressed = arms;
+  stressed.insert("bf16");
+  EXPECT_EQ(names(r.stress), stressed);
+  EXPECT_EQ(r.checkpoints.size(), 2u);
+  for (const auto& g : r.gaps) EXPECT_GT(g.gradient_l2, 0) << g.arm;
+}
+
+// Arms that differ in what the backward pass stores have one forward pass.
+TEST(LossStudy, SaysWhichLossesAtTheSameStateAreTheSameBits) {
+  std::set<std::pair<std::string, std::string>> same;
+  for (const auto& s : uninterrupted().same_state) {
+    if (!s.same_as.empty()) same.emplace(s.arm, s.same_as);
+  }
+  EXPECT_TRUE(same.count({"hybrid", "full"}));
+  EXPECT_TRUE(same.count({"block_gradients", "full"}));
+  EXPECT_TRUE(same.count({"per_tensor_unpromoted", "per_tensor"}));
+  EXPECT_EQ(same.size(), 4u);
+}
+
+TEST(LossStudy, SaysWhichVerdictCannotFail) {
+  for (const auto& v : uninterrupted().verdicts) {
+    EXPECT_EQ(v.can_fail, v.name != "full_recipe_within_under_stress");
+    EXPECT_EQ(v.can_fail, v.text.find("cannot fail") == std::string::npos);
+  }
+}
+
+TEST(LossStudy, BitsDoNotDependOnThreads) {
+  for (const int threads : {1, 3}) {
+    loss_options o = smoke();
+    o.threads = threads;
+    EXPECT_EQ(flat(run_loss_study(o)), flat(uninterrupted())) << threads;
+  }
+}
+
+struct ended : std::runtime_error {
+  ended() : std::runtime_error("ended") {}
+};
+
+TEST(LossStudy, GoesOnFromWhereItWasEnded) {
+  const temporary_folder folder;
+  loss_options o = smoke();
+  o.folder = folder.path();
+  o.threads = 2;
+  int runs = 0;
+  for (bool done = false; !done; ++runs) {
+    int calls = 0;
+    o.progress = [&calls](double, double) {
+      if (++calls > 12) throw ended();
+    };
+    try {
+      EXPECT_EQ(flat(run_loss_study(o)), flat(uninterrupted()));
+      done = true;
+    } catch (const ended&) {
+    }
+    ASSERT_LT(runs, 20);
+  }
+  EXPECT_GT(runs, 2);
+  o.progress = [](double, double) { throw ended(); };
+  EXPECT_EQ(flat(run_loss_study(o)), flat(uninterrupted()));
+}
+
+std::string refusal(const loss_options& o) {
+  try {
+    run_loss_study(o);
+  } catch (const input_error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+}
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(LossStudy, RefusesDamagedAndForeignState) {
+  const temporary_folder folder;
+  loss_options o = smoke();
+  o.folder = folder.path();
+  int calls = 0;
+  o.progress = [&calls](double, double) {
+    if (++calls > 12) throw ended();
+  };
+  EXPECT_THROW(run_loss_study(o), ended);
+  o.progress = nullptr;
+  // Parts of the first checkpoint, and the state that the next starts from.
+  ASSERT_TRUE(fs::exists(folder.path() / "trunk.0"));
+  for (const char* part : {"fork.0.bf16", "trunk.0"}) {
+    const fs::path file = folder.path() / part;
+    const std::string whole = read(file);
+    for (const std::size_t at : {std::size_t{3}, whole.size() - 1}) {
+      std::string damaged = whole;
+      damaged[at] ^= 1;
+      write(file, damaged);
+      EXPECT_NE(refusal(o).find("damaged"), std::string::npos) << part << at;
+      EXPECT_NE(refusal(o).find(part), std::string::npos);
+    }
+    write(file, whole.substr(0, whole.size() / 2));
+    EXPECT_NE(refusal(o).find("damaged"), std::string::npos) << part;
+    write(file, "");
+    EXPECT_NE(refusal(o).find("damaged"), std::string::npos) << part;
+    write(file, whole);
+  }
+  loss_options other = o;
+  other.seed = 2;
+  EXPECT_NE(refusal(other).find("other options"), std::string::npos);
+  EXPECT_EQ(refusal(o), "");
+}
+
+TEST(LossStudy, RefusesWhatCannotBe) {
+  const auto refused = [](auto change) {
+    loss_options o = smoke();
+    change(o);
+    return !refusal(o).empty();
+  };
+  EXPECT_TRUE(refused([](loss_options& o) { o.width = 100; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.width = 0; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.checkpoints = 1; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.stress_steps = 3; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.stress_exponents = {}; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.stress_exponents = {25}; }));
+}
+
+/// The losses of an arm under a name, changed by `relative`; +-spread of it
+/// from checkpoint to checkpoint.
+struct change {
+  std::string part;  ///< "fork" or "stress"
+  std::string arm;
+  double relative;
+  double spread = 0;
+};
+
+/// The verdicts of a run whose losses are all alike but for the change.
+loss_result imagined(const change& of) {
+  loss_options o = smoke();
+  o.checkpoints = 4;
+  loss::part_numbers numbers;
+  for (int c = 0; c < o.checkpoints; ++c) {
+    for (const auto& p : loss::parts_of(o, c)) {
+      std::vector<double> x(p.count, 2.0 - 0.1 * c);
+      const auto ends_in = "." + of.arm;
+      const bool hit = p.name.rfind(of.part, 0) == 0 &&
+                       p.name.size() > ends_in.size() &&
+                       p.name.substr(p.name.size() - ends_in.size()) == ends_in;
+      for (double& loss : x) {
+        if (!hit) break;
+        loss *= 1 + of.relative + (c % 2 == 0 ? of.spread : -of.spread);
+      }
+      numbers[p.name] = x;
+    }
+  }
+  return loss::assemble(o, numbers);
+}
+
+TEST(LossStudy, VerdictsCanFail) {
+  const auto held = [](const char* name, const change& of) {
+    return verdict(imagined(of), name).held;
+  };
+  EXPECT_TRUE(held("full_recipe_within", {"fork", "full", 0.002}));
+  EXPECT_TRUE(held("full_recipe_within", {"fork", "full", -0.002}));
+  EXPECT_FALSE(held("full_recipe_within", {"fork", "full", 0.003}));
+  EXPECT_FALSE(held("full_recipe_within", {"fork", "full", -0.003}));
+  // The interval counts, not the mean alone.
+  EXPECT_FALSE(held("full_recipe_within", {"fork", "full", 0, 0.004}));
+  EXPECT_FALSE(held("control_within", {"fork", "bf16_split_k", 0.003}));
+  const char* stressed = "full_recipe_within_under_stress";
+  EXPECT_TRUE(held(stressed, {"stress", "full", 0.002}));
+  EXPECT_FALSE(held(stressed, {"stress", "full", 0.003}));
+  const char* exact = "injection_changes_nothing_in_bf16";
+  EXPECT_TRUE(held(exact, {"stress", "full", 1}));
+  EXPECT_FALSE(held(exact, {"stress", "bf16", 1e-15}));
+  const char* parts = "stress_pushes_a_coarser_arm_beyond";
+  EXPECT_TRUE(held(parts, {"stress", "per_tensor", 0.01}));
+  EXPECT_TRUE(held(parts, {"stress", "per_tensor", -0.01}));
+  EXPECT_FALSE(held(parts, {"stress", "per_tensor", 0.002}));
+  EXPECT_FALSE(held(parts, {"stress", "per_tensor", 0.01, 0.01}));
+}
+
+/// What the study is for, on a model of one layer.
+TEST(LossStudy, FullRecipeHoldsAndOutliersPushTheTensorScaleBeyond) {
+  const char* level = std::getenv("ZEROULP_LEVEL");
+  if (level == nullptr || std::atoi(level) == 0) {
+    GTEST_SKIP() << "at level 1";
+  }
+  loss_options o;
+  o.layers = o.batches = 1;
+  o.length = 32;
+  o.checkpoints = 3;
+  o.every = 30;
+  o.fork_steps = o.stress_steps = 8;
+  for (const auto& v : run_loss_study(o).verdicts)
+    EXPECT_TRUE(v.held) << v.text;
+}
+
+}  // namespace
+}  // namespace zeroulp

@@ -1,0 +1,243 @@
+// Defines a case of the case engine: `problem`, settings and numbers, and what
+// a target is.
+//
+//   (target, profile, generator version, seed, index) -> problem
+//   (implementation, problem)                         -> outputs
+//
+// A problem is plain data: targets differ in the rows of one table
+// (`info_of`), so that comparing, shrinking, replaying and counting are written
+// once. Source: SPEC clauses, by target.
+
+#ifndef ZEROULP_FUZZ_CASES_PROBLEM_HPP_
+#define ZEROULP_FUZZ_CASES_PROBLEM_HPP_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/cases/placement.hpp"
+#include "conformance/contract/implementation.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::fuzz {
+
+using conformance::implementation;
+using conformance::operation;
+using conformance::pack_layout;
+using conformance::placement;
+
+/// Goes up when a generator gives other cases for the same seed and index.
+inline constexpr int generator_version = 1;
+
+enum class target : std::uint8_t {
+  encode,    ///< codes of one format to another
+  decode,    ///< codes to exact values
+  arith,     ///< add to square root, div.full
+  step,      ///< one instruction of a tensor core
+  quantize,  ///< quantize, dequantize, lay out scales, delayed amax
+  pack,      ///< 12-bit codes to bytes and back
+  retile,
+  gemm,
+  swiglu,  ///< forward and backward, with what is quantized around it
+  adamw,
+  dispatch,
+  combine,
+  rms_norm,  ///< with what is quantized of it
+};
+inline constexpr int target_count = 13;
+
+/// Everything about a case but its numbers. A target uses some of it: those of
+/// its `options` (options.hpp).
+struct settings {
+  format from = fp32;
+  format to = e4m3;
+  rounder round;
+  policy overflow = keep_specials;
+  operation op = operation::add;
+  bool approximate = false;  ///< of op divide, FP32: PTX div.full
+  path unit = hopper_wgmma_e4m3;
+  named_convention how = named_conventions[0];
+  scale_kind scale = scale_kind::float32;
+  group_shape group{1, 128};
+  scale_layout layout = scale_layout::row_major;
+  history_rule history = history_rule::maximum;
+  std::uint32_t decay = 0x3f666666;  // FP32 bits
+  pack_layout packing = pack_layout::bytes;
+  retile_rule rule = retile_rule::amax;
+  std::int32_t tile = 128;
+  /// Its accumulator is that of `unit`: see recipe_of.
+  recipe gemm = named_recipes[4].value;
+  format value = bf16;     ///< of what is computed, before it is quantized
+  format weight = bf16;    ///< of rms_norm's w
+  format gradient = bf16;  ///< of dh
+  format out_to = e4m3;    ///< of what swiglu quantizes of `value`
+  scale_kind out_scale = scale_kind::float32;
+  std::uint64_t random_seed = 0;  ///< of stochastic rounding, adamw's
+  std::uint64_t first_index = 0;  ///< of adamw's first element
+  combine_rule sum = combine_rule::fp32_slots;
+  placement place = placement::dense;  ///< of every matrix in its buffer
+};
+
+/// Returns the recipe of a GEMM problem.
+recipe recipe_of(const settings& s);
+
+/// What a row or a column of an operand stands for: `group` elements of the
+/// dimension called `name` (0: all of it). Name 0: there is one.
+struct axis {
+  char name;
+  std::int32_t group;
+};
+
+/// A format for words that are no codes: integers.
+inline constexpr format integer{0, 0, 0, specials::finite};
+
+/// A format for words that name a row: 0 none, w row (w - 1) mod the rows.
+inline constexpr format row_word{0, 8, 0, specials::scale};
+
+struct operand_spec {
+  const char* name;
+  format type;
+  axis rows;
+  axis cols;
+  bool optional = false;   ///< may be absent: 0 x 0
+  bool magnitude = false;  ///< without signs
+};
+
+/// A dense row-major matrix of codes.
+struct matrix {
+  const char* name = "";
+  format type = integer;
+  std::ptrdiff_t rows = 0;
+  std::ptrdiff_t cols = 0;
+  std::vector<std::uint64_t> words;
+
+  matrix() = default;
+  matrix(const char* n, format f, std::ptrdiff_t m, std::ptrdiff_t k,
+         std::uint64_t fill = 0)
+      : name(n),
+        type(f),
+        rows(m),
+        cols(k),
+        words(static_cast<std::size_t>(m * k), fill) {}
+  std::uint64_t& operator()(std::ptrdiff_t i, std::ptrdiff_t j) {
+    return words[static_cast<std::size_t>(i * cols + j)];
+  }
+  std::uint64_t operator()(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return words[static_cast<std::size_t>(i * cols + j)];
+  }
+  bool operator==(const matrix& m) const {
+    return rows == m.rows && cols == m.cols && words == m.words;
+  }
+};
+
+struct problem {
+  target what = target::encode;
+  settings with;
+  std::vector<matrix> in;  ///< by info_of(what).operands(with)
+};
+
+/// What an implementation makes of a problem, in the order in which one output
+/// follows from another.
+using outputs = std::vector<matrix>;
+
+/// Hits by bin: info_of(what).bins().
+using bin_counts = std::span<std::uint64_t>;
+
+/// A row of the table of targets.
+struct target_info {
+  target what;
+  const char* name;
+  const char* about;
+  std::vector<const char*> options;
+  /// Families of cases. Besides, there is `mixed`: one of them a case.
+  std::vector<const char*> profiles;
+  /// Draws settings, anything a user may meet.
+  void (*draw)(settings&, counter_rng&);
+  /// Returns why there is no case with these settings, or "".
+  std::string (*refuse)(const settings&);
+  std::vector<operand_spec> (*operands)(const settings&);
+  /// Makes the numbers, shapes first, by a profile's index. Settings are those
+  /// of the problem; they have been drawn, and some replaced by a user's.
+  void (*fill)(problem&, int profile, counter_rng&);
+  outputs (*run)(const implementation&, const problem&);
+  /// The clauses of SPEC.md that say what this output must be.
+  std::string (*clauses)(const problem&, std::string_view output);
+  /// Names of the bins, such as "kind=tie sign=- to=subnormal". Every one is
+  /// hit by a standard run: 20,000 mixed cases.
+  std::vector<std::string> (*bins)();
+  /// Counts what the problem hits; `right` is what the core makes of it.
+  void (*cover)(const problem&, const outputs& right, bin_counts);
+};
+
+/// Returns the row of a target, made once.
+const target_info& info_of(target t);
+
+/// Returns the target called `name`. Throws input_error.
+target parse_target(std::string_view name);
+
+/// Returns the index of a profile of `t`; -1 for mixed. Throws input_error.
+int parse_profile(target t, std::string_view name);
+
+/// Replaces settings, after they were drawn.
+using pins = std::function<void(settings&)>;
+
+/// Returns case `index`. Throws input_error if `pinned` settings have no case.
+problem generate(target t, int profile, std::uint64_t seed, std::uint64_t index,
+                 const pins& pinned = {});
+
+/// Returns the lengths of the problem's dimensions, by name, from those
+/// operands whose axes have groups of 1; 0 if no operand has it.
+std::ptrdiff_t length_of(const problem& p, char dimension);
+
+/// Returns a matrix of `spec` for dimensions of these lengths, filled with
+/// `fill`.
+matrix make_operand(const operand_spec& spec, std::ptrdiff_t m,
+                    std::ptrdiff_t n, std::ptrdiff_t k, std::uint64_t fill = 0);
+
+/// Returns `p` with dimensions of these lengths, in which element i is what
+/// source(dimension, i) was; for a group, what the group of that was, i being
+/// its first. Operands that are absent stay so.
+problem rearranged(
+    const problem& p, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
+    const std::function<std::ptrdiff_t(char, std::ptrdiff_t)>& source);
+
+/// Returns what is wrong with a problem's operands: number, shapes, codes out
+/// of range; "" if nothing.
+std::string refuse_operands(const problem& p);
+
+// The rows, each in its file under targets/.
+target_info encode_info();
+target_info decode_info();
+target_info arith_info();
+target_info step_info();
+target_info quantize_info();
+target_info pack_info();
+target_info retile_info();
+target_info gemm_info();
+target_info swiglu_info();
+target_info adamw_info();
+target_info dispatch_info();
+target_info combine_info();
+target_info rms_norm_info();
+
+// What implementations are asked, in run.cpp and run_training.cpp.
+outputs run_encode(const implementation&, const problem&);
+outputs run_decode(const implementation&, const problem&);
+outputs run_arith(const implementation&, const problem&);
+outputs run_step(const implementation&, const problem&);
+outputs run_quantize(const implementation&, const problem&);
+outputs run_pack(const implementation&, const problem&);
+outputs run_retile(const implementation&, const problem&);
+outputs run_gemm(const implementation&, const problem&);
+outputs run_swiglu(const implementation&, const problem&);
+outputs run_adamw(const implementation&, const problem&);
+outputs run_dispatch(const implementation&, const problem&);
+outputs run_combine(const implementation&, const problem&);
+outputs run_rms_norm(const implementation&, const problem&);
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_CASES_PROBLEM_HPP_

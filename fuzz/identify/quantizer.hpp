@@ -1,0 +1,104 @@
+// Defines `identify_quantizer`: which definition of the grid of conventions
+// turns these inputs into these codes and scales.
+//
+//   (X, CODES, SCALES) -> the class that gives every bit, or the nearest
+//
+// The grid: formats x groups x readings of SCALES x kinds of scale x every
+// combination of the fields of a convention, whose values are those of the
+// named ones. Scales are judged first: they depend neither on the element rule
+// nor on the policy. The nearest is the one with the fewest wrong scales and,
+// among those, the fewest wrong codes. It counts only if both are far above
+// chance (chance.hpp): what the same scales in another order, and the
+// same codes under other scales, would get right. Source: SPEC clauses Q1 to
+// Q13.
+
+#ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
+#define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "conformance/oracles/grid.hpp"
+#include "fuzz/identify/chance.hpp"
+#include "fuzz/identify/class.hpp"
+#include "fuzz/identify/scales.hpp"
+#include "zeroulp/core/quantize.hpp"
+
+namespace zeroulp::fuzz {
+
+/// What an unknown quantizer took and gave.
+struct quantizer_evidence {
+  oracle::grid x;  ///< codes of `from`
+  format from = fp32;
+  oracle::grid codes;
+  int code_bits = 8;  ///< of the type that stores them
+  oracle::grid scales;
+  scale_words words = scale_words::numbers;  ///< of the scales
+  std::optional<format> to;            ///< nothing: any that fits the codes
+  std::optional<group_shape> group;    ///< nothing: any that fits the shapes
+  std::optional<scale_layout> layout;  ///< of the scales; nothing: likewise
+  std::string x_name = "X";            ///< what errors call it: a file
+  std::string codes_name = "CODES";
+  std::string scales_name = "SCALES";
+};
+
+/// What stands in the matrix of scales.
+enum class scale_storage : std::uint8_t {
+  scale,       ///< s
+  reciprocal,  ///< fl(1 / s)
+  inverse,     ///< q = fl(max / amax)
+  exponent,    ///< the code of ue8m0 (scale_layout::packed_ue8m0)
+};
+
+struct scale_reading {
+  group_shape group;
+  scale_place place;
+  scale_storage holds;
+
+  /// Where the scale of group (i, j) stands.
+  scale_position position(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return has_k_in_rows(group) ? position_of(place, j, i)
+                                : position_of(place, i, j);
+  }
+};
+
+/// A word that differs, and what it was made from.
+struct wrong_scale {
+  wrong_word at;       ///< as SCALES has rows and columns
+  int byte;            ///< of a packed word
+  std::uint32_t amax;  ///< FP32 bits, before the floor
+};
+struct wrong_code {
+  wrong_word at;
+  std::uint32_t x;  ///< FP32 bits
+};
+
+struct quantizer_answer {
+  bool exact = false;        ///< every bit
+  bool scales_tell = false;  ///< they are far above chance
+  bool codes_tell = false;
+  bool is_near = false;  ///< exact, or both are: else none is found
+  bool tells() const { return scales_tell || codes_tell; }
+  std::uint64_t tried = 0;
+  std::vector<fitting_field> grid;  ///< every field with all values tried
+  agreement scales;                 ///< of the nearest
+  agreement codes;
+  agreement chance_of_scales;
+  agreement chance_of_codes;  ///< of some of them
+  double seconds = 0;         ///< that the search took
+  // The rest is set if `is_near`.
+  definition_class found;
+  quantizer how{};  ///< one of the class; from FP32
+  scale_reading reading{};
+  std::optional<wrong_scale> first_scale;
+  std::optional<wrong_code> first_code;
+};
+
+/// Throws input_error if shapes or codes do not fit each other, or there are no
+/// elements.
+quantizer_answer identify_quantizer(const quantizer_evidence& e);
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_

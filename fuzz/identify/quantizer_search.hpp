@@ -1,0 +1,111 @@
+// Defines the search of identify_quantizer: the grid it walks, and the
+// definitions that come nearest to the data.
+//
+//   grid -> amaxes (distinct) -> scales judged -> scales (distinct) -> codes
+//
+// Members of the grid that have given the same numbers so far are carried as
+// one. Internal.
+
+#ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_SEARCH_HPP_
+#define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_SEARCH_HPP_
+
+#include <array>
+#include <vector>
+
+#include "fuzz/identify/quantizer.hpp"
+
+namespace zeroulp::fuzz {
+
+// The values of each field of a convention: all that named ones have.
+inline constexpr std::uint32_t grid_floors[] = {0, floor_1e_4, floor_1e_10,
+                                                floor_1e_12};
+inline constexpr scale_rule grid_scale_rules[] = {
+    scale_rule::quotient, scale_rule::times_reciprocal,
+    scale_rule::reciprocal_inverse};
+inline constexpr element_rule grid_element_rules[] = {
+    element_rule::exact_quotient, element_rule::quotient,
+    element_rule::scale_reciprocal, element_rule::inverse,
+    element_rule::approximate_quotient};
+inline constexpr amax_rule grid_amax_rules[] = {
+    amax_rule::finite_only, amax_rule::skip_nan, amax_rule::keep_nan};
+inline constexpr scale_edges grid_edges[] = {
+    no_scale_edges, trt_llm_convention.edges, all_scale_edges};
+inline constexpr std::size_t policy_count = std::size(named_policies);
+inline constexpr std::size_t element_count = std::size(grid_element_rules);
+
+/// Where an amax comes from: indices of the grid.
+struct amax_source {
+  std::size_t floor;
+  std::size_t rule;
+  std::size_t bf16;
+};
+
+/// One amax a group, FP32 bits, after the floor, and all that give it.
+struct amax_vector {
+  std::vector<std::uint32_t> amax;
+  std::vector<amax_source> sources;
+};
+
+/// The matrix cut into groups of one shape.
+struct grouping {
+  struct box {
+    std::ptrdiff_t gi, gj, i, j, rows, cols;
+  };
+  group_shape shape;
+  std::vector<box> groups;
+  std::vector<std::size_t> readings;  ///< of quantizer_grid
+  std::vector<amax_vector> amaxes;
+};
+
+struct quantizer_grid {
+  std::vector<format> formats;
+  std::vector<scale_reading> readings;
+  std::vector<grouping> groupings;
+  format from;     ///< of the elements, whose largest number may matter
+  oracle::grid x;  ///< FP32 bits
+};
+
+/// A definition of the scales.
+struct scale_choice {
+  std::size_t grouping;
+  std::size_t amax;    ///< of the grouping's amaxes
+  std::size_t format;  ///< of the grid's formats
+  std::size_t kind;    ///< of named_scale_kinds
+  std::size_t rule;    ///< of grid_scale_rules
+  std::size_t edges;   ///< of grid_edges
+};
+
+/// A definition of the scales that fits the data best: one way of reading them.
+struct judged_scales {
+  scale_choice choice;
+  std::size_t reading;
+  tally result;
+  std::size_t scaling;  ///< of quantizer_search
+};
+
+/// The codes that an element rule makes of one row of scales, by policy.
+using judged_codes = std::array<tally, policy_count>;
+
+struct quantizer_search {
+  quantizer_grid grid;
+  std::vector<judged_scales> scales;  ///< all with the fewest differences
+  /// By scaling, by element rule. Those with more than the fewest differences
+  /// may be cut short.
+  std::vector<std::array<judged_codes, element_count>> codes;
+  std::uint64_t fewest_codes;
+};
+
+/// Ways in which SCALES may be read. Throws input_error if there is none.
+std::vector<scale_reading> readings_of(const quantizer_evidence& e);
+quantizer_grid make_quantizer_grid(const quantizer_evidence& e);
+
+/// Returns the scale of a group, and what stands for it in SCALES.
+group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
+                     std::size_t group);
+std::uint32_t stored_word(scale_storage holds, group_scale s);
+
+quantizer_search search_quantizers(const quantizer_evidence& e);
+
+}  // namespace zeroulp::fuzz
+
+#endif  // ZEROULP_FUZZ_IDENTIFY_QUANTIZER_SEARCH_HPP_

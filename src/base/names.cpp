@@ -1,0 +1,213 @@
+#include "zeroulp/names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "src/base/whole_number.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp {
+namespace {
+
+/// Returns the row of `table` called `text`; `what` is the kind of thing.
+template <class Table>
+const auto& find_row(const Table& table, std::string_view text,
+                     std::string_view what) {
+  std::string known;
+  for (const auto& row : table) {
+    if (row.name == text) return row;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  }
+  throw input_error(
+      fmt::format("unknown {} '{}': use one of {}", what, text, known));
+}
+
+template <class Table, class Value>
+std::string_view find_name(const Table& table, Value value) {
+  for (const auto& row : table) {
+    if (row.value == value) return row.name;
+  }
+  return "?";
+}
+
+/// eXmY as an IEEE-like format, or nothing.
+std::optional<format> parse_custom_format(std::string_view text) {
+  const auto m = text.find('m');
+  if (text.empty() || text[0] != 'e' || m == std::string_view::npos) return {};
+  const auto exp_bits = whole_number<int>(text.substr(1, m - 1));
+  const auto man_bits = whole_number<int>(text.substr(m + 1));
+  if (!exp_bits || !man_bits) return {};
+  // One name for one format: e04m3 would be another e4m3.
+  if (text != fmt::format("e{}m{}", *exp_bits, *man_bits)) return {};
+  if (*exp_bits < 2 || *exp_bits > 11 || *man_bits < 1 || *man_bits > 52) {
+    throw input_error(fmt::format(
+        "format '{}': eXmY needs 2 <= X <= 11 and 1 <= Y <= 52", text));
+  }
+  return format{static_cast<std::uint8_t>(*exp_bits),
+                static_cast<std::uint8_t>(*man_bits),
+                static_cast<std::int16_t>((1 << (*exp_bits - 1)) - 1),
+                specials::ieee};
+}
+
+struct operand_pair {
+  format a;
+  format b;
+};
+
+std::vector<operand_pair> operand_pairs(operands takes) {
+  const std::vector<operand_pair> fp8 = {
+      {e4m3, e4m3}, {e4m3, e5m2}, {e5m2, e4m3}, {e5m2, e5m2}};
+  switch (takes) {
+    case operands::fp8:
+      return fp8;
+    case operands::half:
+      return {{bf16, bf16}, {fp16, fp16}};
+    case operands::fp16_only:
+      return {{fp16, fp16}};
+    case operands::bf16_only:
+      return {{bf16, bf16}};
+    case operands::tf32_only:
+      return {{tf32, tf32}};
+    case operands::any:
+      break;
+  }
+  auto all = fp8;
+  for (const format f : {bf16, fp16, tf32, fp32}) all.push_back({f, f});
+  return all;
+}
+
+std::string path_name(std::string_view family, const path& p) {
+  return fmt::format("{}.{}.{}.{}", family, name_of(p.a), name_of(p.b),
+                     p.acc.stored == fp16 ? "f16" : "f32");
+}
+
+std::vector<named_path> make_paths() {
+  std::vector<named_path> paths;
+  for (const path_family& family : path_families) {
+    for (const auto [a, b] : operand_pairs(family.takes)) {
+      const path p{a, b, family.acc, family.lowering};
+      paths.push_back({path_name(family.name, p), p, family.source});
+    }
+  }
+  return paths;
+}
+
+/// whatif.fN.A.B.f32, or nothing.
+std::optional<named_path> parse_what_if(std::string_view text) {
+  constexpr std::string_view prefix = "whatif.f";
+  if (!text.starts_with(prefix)) return {};
+  const auto dot = text.find('.', prefix.size());
+  if (dot == std::string_view::npos) return {};
+  const auto bits =
+      whole_number<int>(text.substr(prefix.size(), dot - prefix.size()));
+  if (!bits || *bits < 8 || *bits > 34) return {};
+  const auto family = std::string(text.substr(0, dot));
+  for (const auto [a, b] : operand_pairs(operands::fp8)) {
+    const path p{a, b, what_if_fraction(*bits)};
+    if (path_name(family, p) == text) {
+      return named_path{std::string(text), p, "what-if"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+const std::vector<named_path>& all_paths() {
+  static const std::vector<named_path> paths = make_paths();
+  return paths;
+}
+
+format parse_format(std::string_view text) {
+  for (const auto& row : named_formats) {
+    if (row.name == text) return row.value;
+  }
+  if (const auto custom = parse_custom_format(text)) return *custom;
+  return find_row(named_formats, text, "format").value;
+}
+
+rounding parse_rounding(std::string_view text) {
+  return find_row(named_roundings, text, "rounding").value;
+}
+
+policy parse_policy(std::string_view text) {
+  return find_row(named_policies, text, "overflow policy").value;
+}
+
+scale_kind parse_scale_kind(std::string_view text) {
+  return find_row(named_scale_kinds, text, "kind of scale").value;
+}
+
+scale_layout parse_scale_layout(std::string_view text) {
+  return find_row(named_scale_layouts, text, "scale layout").value;
+}
+
+retile_rule parse_retile_rule(std::string_view text) {
+  return find_row(named_retile_rules, text, "re-tiling rule").value;
+}
+
+named_convention parse_convention(std::string_view text) {
+  return find_row(named_conventions, text, "convention");
+}
+
+named_recipe parse_recipe(std::string_view text) {
+  return find_row(named_recipes, text, "recipe");
+}
+
+named_path parse_path(std::string_view text) {
+  for (const auto& row : all_paths()) {
+    if (row.name == text) return row;
+  }
+  if (const auto what_if = parse_what_if(text)) return *what_if;
+  throw input_error(
+      fmt::format("unknown path '{}': `zeroulp paths` lists them; "
+                  "whatif.fN.A.B.f32 takes N "
+                  "from 8 to 34",
+                  text));
+}
+
+group_shape parse_group(std::string_view text) {
+  constexpr std::uint32_t most = 1 << 20;
+  if (text == "tensor") return {0, 0};
+  const auto x = text.find('x');
+  if (x != std::string_view::npos) {
+    const auto rows = whole_number<std::uint32_t>(text.substr(0, x));
+    const auto cols = whole_number<std::uint32_t>(text.substr(x + 1));
+    if (rows && cols && *rows <= most && *cols <= most) {
+      return {static_cast<std::int32_t>(*rows),
+              static_cast<std::int32_t>(*cols)};
+    }
+  }
+  throw input_error(
+      fmt::format("unknown group '{}': use RxC, such as 1x128, 128x1, 128x128, "
+                  "each up to {} or 0, the whole dimension, or tensor",
+                  text, most));
+}
+
+std::string name_of(format f) {
+  for (const auto& row : named_formats) {
+    if (row.value == f) return row.name;
+  }
+  return fmt::format("e{}m{}", f.exp_bits, f.man_bits);
+}
+
+std::string name_of(group_shape g) {
+  return g.rows == 0 && g.cols == 0 ? "tensor"
+                                    : fmt::format("{}x{}", g.rows, g.cols);
+}
+
+std::string_view name_of(rounding r) { return find_name(named_roundings, r); }
+std::string_view name_of(scale_kind k) {
+  return find_name(named_scale_kinds, k);
+}
+std::string_view name_of(scale_layout l) {
+  return find_name(named_scale_layouts, l);
+}
+std::string_view name_of(retile_rule r) {
+  return find_name(named_retile_rules, r);
+}
+
+}  // namespace zeroulp

@@ -1,0 +1,49 @@
+// Defines what is measured of an arm beside BF16: the gap at the same state,
+// and paired forks.
+//
+//   same state   (loss' - loss) / loss;  |g' - g| / |g|;  cos(g', g)
+//   forks        from one state, the same batches: the mean over steps of
+//                (loss' - loss) / loss; over checkpoints a 90 % interval of
+//                Student's t
+//
+// Internal.
+
+#ifndef ZEROULP_TOOLS_STUDY_LOSS_GAP_HPP_
+#define ZEROULP_TOOLS_STUDY_LOSS_GAP_HPP_
+
+#include "tools/study/loss/training.hpp"
+
+namespace zeroulp::loss {
+
+/// One gradient's error. Without a gradient on both sides: 0 and 1.
+struct gradient_gap {
+  double relative = 0;
+  double cosine = 1;
+};
+
+struct state_gap {
+  double loss = 0;  ///< relative change
+  gradient_gap all;
+  std::vector<gradient_gap> each;  ///< by parameter
+};
+
+state_gap compare(const pass& ours, const pass& bf16);
+
+/// The losses of a fork.
+std::vector<double> fork(const training_settings& s, const arm& how,
+                         training_state from, int steps);
+/// The mean over `steps` of the relative difference of losses.
+double fork_gap(const std::vector<double>& losses,
+                const std::vector<double>& bf16_losses, int steps);
+
+struct interval {
+  double mean;
+  double low;
+  double high;
+};
+/// 90 %, Student's t; of at least two numbers.
+interval confidence(const std::vector<double>& x);
+
+}  // namespace zeroulp::loss
+
+#endif  // ZEROULP_TOOLS_STUDY_LOSS_GAP_HPP_

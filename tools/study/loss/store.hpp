@@ -1,0 +1,53 @@
+// Defines `store_folder`: a folder of the finished parts of a run, so that a
+// run that was ended goes on from there.
+//
+// A part is one file, written whole or not at all: three lines (magic and
+// version, SHA-256 of all that follows, the options of the run), then bytes.
+// Internal.
+
+#ifndef ZEROULP_TOOLS_STUDY_LOSS_STORE_HPP_
+#define ZEROULP_TOOLS_STUDY_LOSS_STORE_HPP_
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zeroulp::loss {
+
+struct training_settings;
+struct training_state;
+
+class store_folder {
+ public:
+  /// `options`, one line, say which run the parts belong to. Without a folder
+  /// nothing is kept.
+  store_folder(std::filesystem::path folder, std::string options);
+
+  /// The bytes of a part, if it is there. Throws input_error if it is damaged
+  /// or of another run.
+  std::optional<std::string> find(const std::string& part) const;
+  /// Throws input_error where the folder cannot be written.
+  void keep(const std::string& part, std::string_view bytes) const;
+  void remove(const std::string& part) const;
+
+  std::optional<std::vector<double>> find_numbers(const std::string& part,
+                                                  std::size_t count) const;
+  void keep_numbers(const std::string& part,
+                    const std::vector<double>& numbers) const;
+  /// A state without rescaled blocks.
+  std::optional<training_state> find_state(const std::string& part,
+                                           const training_settings& s) const;
+  void keep_state(const std::string& part, const training_state& state) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& part, const char* why) const;
+
+  std::filesystem::path folder_;
+  std::string options_;
+};
+
+}  // namespace zeroulp::loss
+
+#endif  // ZEROULP_TOOLS_STUDY_LOSS_STORE_HPP_

@@ -1,0 +1,247 @@
+// run_loss_study: the parts of a run, each a few numbers by itself, on as many
+// threads as there are; what is made of them is in parts.cpp.
+
+#include "tools/study/loss/study.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "src/base/threads.hpp"
+#include "tools/study/loss/parts.hpp"
+#include "tools/study/loss/store.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp {
+namespace loss {
+namespace {
+
+/// Part of a run: something that one thread does.
+struct task {
+  double passes;
+  std::function<void()> work;
+};
+
+int threads_of(const loss_options& o) {
+#ifdef _OPENMP
+  return o.threads > 0 ? o.threads : omp_get_max_threads();
+#else
+  return std::max(o.threads, 1);
+#endif
+}
+
+/// What a task calls runs on its own thread alone.
+void stay_on_one_thread() {
+#ifdef _OPENMP
+  omp_set_num_threads(1);
+#endif
+}
+
+/// All that the parts of a run follow from.
+std::string describe(const loss_options& o) {
+  std::string line = fmt::format(
+      "zeroulp {} loss 1: width {} layers {} sequences {} length {} "
+      "checkpoints {} every {} batches {} fork {} stress {} seed {} exponents",
+      ZEROULP_VERSION, o.width, o.layers, o.sequences, o.length, o.checkpoints,
+      o.every, o.batches, o.fork_steps, o.stress_steps, o.seed);
+  for (const int k : o.stress_exponents) line += fmt::format(" {}", k);
+  return line;
+}
+
+class study {
+ public:
+  explicit study(const loss_options& o)
+      : options_(o),
+        settings_(settings_of(o)),
+        store_(o.folder, describe(o)),
+        threads_(threads_of(o)) {}
+
+  part_numbers operator()() {
+    std::vector<std::vector<part>> open;
+    int last = -1;
+    for (int c = 0; c < options_.checkpoints; ++c) {
+      open.push_back(missing(c));
+      if (!open.back().empty()) last = c;
+    }
+    if (last >= 0) total_ += static_cast<double>(step(last));
+    for (int c = 0; c < options_.checkpoints; ++c) {
+      const auto& parts = open[static_cast<std::size_t>(c)];
+      if (parts.empty()) continue;
+      if (!state_ || state_->steps != step(c)) reach(c);
+      std::optional<training_state> next;
+      std::vector<task> tasks;
+      if (c < last) {  // the longest: first
+        tasks.push_back({0, [&, c] { next = trained(*state_, c + 1); }});
+      }
+      for (const part& p : parts) {
+        tasks.push_back({p.passes, [&] { keep(p, p.run(*state_)); }});
+      }
+      run_all(tasks);
+      store_.remove(trunk(c));
+      state_ = std::move(next);
+    }
+    return std::move(numbers_);
+  }
+
+ private:
+  std::int64_t step(int c) const { return options_.every * (c + 1); }
+  static std::string trunk(int c) { return fmt::format("trunk.{}", c); }
+
+  std::vector<part> missing(int c) {
+    std::vector<part> open;
+    for (part& p : parts_of(options_, c)) {
+      total_ += p.passes;
+      if (auto found = store_.find_numbers(p.name, p.count)) {
+        done_ += p.passes;
+        numbers_[p.name] = std::move(*found);
+      } else {
+        open.push_back(std::move(p));
+      }
+    }
+    return open;
+  }
+
+  void keep(const part& p, std::vector<double> numbers) {
+    const std::lock_guard lock(mutex_);
+    store_.keep_numbers(p.name, numbers);
+    numbers_[p.name] = std::move(numbers);
+  }
+
+  /// The BF16 run at checkpoint c, from an earlier state of it.
+  training_state trained(training_state state, int c) {
+    while (state.steps < step(c)) {
+      advance(settings_, bf16_arm, state);
+      done_something(0, static_cast<double>(state.steps));
+    }
+    store_.keep_state(trunk(c), state);
+    return state;
+  }
+
+  /// Sets state_ to checkpoint c, from the latest that is there.
+  void reach(int c) {
+    std::optional<training_state> from = std::move(state_);
+    if (from && from->steps > step(c)) from.reset();
+    for (int at = c; at >= 0 && !from; --at) {
+      from = store_.find_state(trunk(at), settings_);
+    }
+    if (!from) from = start(settings_);
+    run_all({{0, [&] { state_ = trained(std::move(*from), c); }}});
+  }
+
+  void done_something(double passes, double steps = 0) {
+    const std::lock_guard lock(mutex_);
+    done_ += passes;
+    trained_ = std::max(trained_, steps);
+    if (options_.progress) options_.progress(done_ + trained_, total_);
+  }
+
+  void run_all(const std::vector<task>& tasks) {
+    std::exception_ptr failure;
+    std::mutex failing;
+    const auto failed = [&] {
+      const std::lock_guard lock(failing);
+      return failure != nullptr;
+    };
+    const auto count = static_cast<std::ptrdiff_t>(tasks.size());
+#pragma omp parallel for schedule(dynamic) \
+    num_threads(startable_threads(threads_))
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      if (failed()) continue;
+      try {
+        stay_on_one_thread();
+        const task& t = tasks[static_cast<std::size_t>(i)];
+        t.work();
+        done_something(t.passes);
+      } catch (...) {
+        const std::lock_guard lock(failing);
+        failure = std::current_exception();
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  const loss_options& options_;
+  training_settings settings_;
+  store_folder store_;
+  int threads_;
+  std::optional<training_state> state_;
+  part_numbers numbers_;
+  double done_ = 0;
+  double trained_ = 0;  ///< steps
+  double total_ = 0;
+  std::mutex mutex_;
+};
+
+void check(const loss_options& o) {
+  const auto need = [](bool good, const char* what) {
+    if (!good) throw input_error(what);
+  };
+  need(o.width >= 128 && o.width <= 512 && o.width % 128 == 0,
+       "width of the model: use 128, 256, 384 or 512");
+  need(o.layers >= 1 && o.layers <= 16, "layers of the model: use 1 to 16");
+  need(o.sequences >= 1 && o.sequences <= 64,
+       "sequences of a batch: use 1 to 64");
+  need(o.length >= 8 && o.length <= 1024,
+       "tokens of a sequence: use 8 to 1024");
+  need(o.checkpoints >= 2 && o.checkpoints <= 64,
+       "checkpoints: use 2 to 64; an interval needs two");
+  need(o.every >= 1 && o.every <= 10000,
+       "steps between checkpoints: use 1 to 10000");
+  need(o.batches >= 1 && o.batches <= 64, "batches: use 1 to 64");
+  need(o.fork_steps >= 1 && o.fork_steps <= 256,
+       "steps of a fork: use 1 to 256");
+  need(o.stress_steps >= 1 && o.stress_steps <= o.fork_steps,
+       "steps under stress: use 1 to those of a fork");
+  need(o.threads >= 0 && o.threads <= 1024, "threads: use 0 (all) to 1024");
+  need(!o.stress_exponents.empty(), "injected outliers: name an exponent");
+  for (const int k : o.stress_exponents) {
+    need(k >= 1 && k <= 24, "exponents of injected outliers: use 1 to 24");
+  }
+}
+
+}  // namespace
+}  // namespace loss
+
+const std::vector<loss_size>& loss_sizes() {
+  static const std::vector<loss_size> sizes = [] {
+    std::vector<loss_size> all{
+        {"smoke",
+         "a second: every part, too small for its verdicts to hold",
+         {}},
+        {"quick", "half a minute: a look, few and short forks", {}},
+        {"full", "minutes: width 128", {}},
+        {"wide", "width 256: K is two promotion intervals", {}}};
+    loss_options& smoke = all[0].options;
+    smoke.layers = smoke.sequences = 1;
+    smoke.length = 16;
+    smoke.checkpoints = smoke.every = smoke.fork_steps = smoke.stress_steps = 2;
+    smoke.batches = 1;
+    loss_options& quick = all[1].options;
+    quick.length = 64;
+    quick.checkpoints = 5;
+    quick.every = 30;
+    quick.batches = 1;
+    quick.fork_steps = quick.stress_steps = 8;
+    all[2].options.stress_exponents = {10, 15, 20};
+    all[3].options.width = 256;
+    all[3].options.fork_steps = 16;
+    return all;
+  }();
+  return sizes;
+}
+
+loss_result run_loss_study(const loss_options& options) {
+  loss::check(options);
+  return loss::assemble(options, loss::study(options)());
+}
+
+}  // namespace zeroulp

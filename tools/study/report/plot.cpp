@@ -1,0 +1,305 @@
+// Plots: a gnuplot script on its standard input, an SVG from its output.
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tools/study/report/report.hpp"
+
+namespace zeroulp {
+namespace {
+
+// Of middle lightness, so that each is told apart on white and on black, and by
+// readers who do not see red and green; the markers differ as well.
+constexpr std::array<std::string_view, 7> colours = {
+    "#2f7ed8", "#e0641a", "#1a9e77", "#c3559c",
+    "#b98a00", "#4fa9c9", "#808080"};
+constexpr std::array<int, 6> markers = {7, 5, 9, 13, 11, 15};
+
+void replace(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+       at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// A gnuplot string in which nothing can be expanded, executed or closed early:
+// ASCII other than letters and digits is written in octal, and so is a digit
+// after that, which gnuplot would take for a part of it.
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  bool octal = false;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    const bool digit = c >= '0' && c <= '9';
+    octal = digit ? octal : code < 0x80 && std::isalpha(code) == 0;
+    if (!octal) {
+      result += c;
+    } else {
+      result += fmt::format("\\{:03o}", code < 0x20 ? 0x20U : unsigned{code});
+    }
+  }
+  return result + "\"";
+}
+
+bool shown(double value, bool log) {
+  return std::isfinite(value) && (!log || value > 0);
+}
+
+// The points that can be drawn: x is the category's number for bars.
+std::vector<std::pair<double, double>> visible(const plot& p, const series& s) {
+  std::vector<std::pair<double, double>> result;
+  for (std::size_t i = 0; i < s.points.size(); ++i) {
+    auto [x, y] = s.points[i];
+    const bool bars = p.kind == plot_kind::bars;
+    if (bars && i >= p.categories.size()) break;
+    if (bars) x = static_cast<double>(i);
+    const bool log_x = p.log_x && !bars;
+    if (shown(x, log_x) && shown(y, p.log_y)) result.emplace_back(x, y);
+  }
+  return result;
+}
+
+// True where the categories would run into each other on one line.
+bool crowded(const std::vector<std::string>& categories) {
+  std::size_t longest = 0;
+  for (const auto& c : categories) longest = std::max(longest, c.size());
+  return (longest + 2) * categories.size() > 80;
+}
+
+std::string preamble(const plot& p) {
+  std::string s = fmt::format(
+      "set encoding utf8\n"
+      "set terminal svg size 760,{} dynamic noenhanced"
+      " font 'sans-serif,14' linewidth 1.4\n",
+      crowded(p.categories) ? 560 : 460);
+  s += "set border 3 linecolor rgb 'black' linewidth 0.7\n"
+       "set tics nomirror out scale 0.6\n"
+       "set grid back linetype 1 linewidth 0.3 linecolor rgb '#8a8a8a'\n"
+       "set key outside below center horizontal Left reverse samplen 2"
+       " width 2 height 1\n";
+  s += fmt::format("set title {} font 'sans-serif,16'\n", quoted(p.title));
+  s += fmt::format("set xlabel {}\nset ylabel {}\n", quoted(p.x_label),
+                   quoted(p.y_label));
+  if (p.log_y) s += "set logscale y\nset format y '%g'\n";
+  if (p.curves.size() < 2) s += "unset key\n";
+  return s;
+}
+
+std::string lines_script(const plot& p) {
+  std::string s, draw;
+  if (p.log_x) s += "set logscale x\nset format x '%g'\n";
+  if (!p.x_ticks.empty()) {
+    s += fmt::format("set xtics ({})\n", fmt::join(p.x_ticks, ", "));
+  }
+  double low = HUGE_VAL, high = -HUGE_VAL;
+  for (std::size_t k = 0; k < p.curves.size(); ++k) {
+    const auto points = visible(p, p.curves[k]);
+    if (points.empty()) continue;
+    s += fmt::format("$d{} << EOD\n", k);
+    for (const auto& [x, y] : points) {
+      s += fmt::format("{} {}\n", x, y);
+      low = std::min(low, x);
+      high = std::max(high, x);
+    }
+    s += "EOD\n";
+    draw += fmt::format(
+        "{}$d{} using 1:2 with linespoints linetype 1 linewidth 1.5"
+        " linecolor rgb '{}' pointtype {} pointsize 0.7 title {}",
+        draw.empty() ? "plot " : ", ", k, colours[k % colours.size()],
+        markers[k % markers.size()], quoted(p.curves[k].name));
+  }
+  if (draw.empty()) return draw;
+  // gnuplot would extend the axis to the next tick and leave half of it empty.
+  const double margin = p.log_x ? std::pow(high / low, 0.04) : high - low;
+  if (high > low) {
+    s += p.log_x
+             ? fmt::format("set xrange [{}:{}]\n", low / margin, high * margin)
+             : fmt::format("set xrange [{}:{}]\n", low - 0.04 * margin,
+                           high + 0.04 * margin);
+  }
+  return s + draw + "\n";
+}
+
+std::string bars_script(const plot& p) {
+  std::string s =
+      "set style fill solid 0.9 noborder\nunset grid\n"
+      "set grid ytics back linetype 1 linewidth 0.3"
+      " linecolor rgb '#8a8a8a'\nset xtics scale 0 ";
+  if (crowded(p.categories)) {
+    s += "rotate by 30 right font 'sans-serif,11' ";
+  }
+  s += "(";
+  for (std::size_t i = 0; i < p.categories.size(); ++i) {
+    std::string label = p.categories[i];
+    replace(label, "%", "%%");  // gnuplot takes it for a format
+    s += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(label), i);
+  }
+  s += fmt::format(")\nset rmargin 3\nset xrange [-0.6:{}]\n",
+                   static_cast<double>(p.categories.size()) - 0.4);
+  const double width = 0.8 / static_cast<double>(p.curves.size());
+  std::string draw;
+  double low = HUGE_VAL;
+  for (std::size_t k = 0; k < p.curves.size(); ++k) {
+    const auto points = visible(p, p.curves[k]);
+    if (points.empty()) continue;
+    s += fmt::format("$d{} << EOD\n", k);
+    for (const auto& [x, y] : points) {
+      const double left = x - 0.4 + width * (static_cast<double>(k) + 0.5);
+      s += fmt::format("{} {} {}\n", left, y, width * 0.9);
+      low = std::min(low, y);
+    }
+    s += "EOD\n";
+    draw += fmt::format(
+        "{}$d{} using 1:2:3 with boxes linecolor rgb '{}'"
+        " title {}",
+        draw.empty() ? "plot " : ", ", k, colours[k % colours.size()],
+        quoted(p.curves[k].name));
+  }
+  if (draw.empty()) return draw;
+  // Bars stand on zero, or on the decade below the shortest.
+  if (!p.log_y && low >= 0) s += "set yrange [0:*]\n";
+  if (p.log_y) {
+    s +=
+        fmt::format("set yrange [1e{}:*]\n", std::floor(std::log10(low * 0.8)));
+  }
+  return s + draw + "\n";
+}
+
+using file = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// Runs `program`, no shell, with `input` as its standard input; returns its
+// standard output if it exits with 0. Both are files, so that neither side can
+// wait for the other.
+std::optional<std::string> run(const std::string& program,
+                               std::string_view input) {
+  const file in(std::tmpfile(), &std::fclose);
+  const file out(std::tmpfile(), &std::fclose);
+  if (!in || !out) return std::nullopt;
+  if (std::fwrite(input.data(), 1, input.size(), in.get()) != input.size() ||
+      std::fflush(in.get()) != 0) {
+    return std::nullopt;
+  }
+  std::rewind(in.get());
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), 0);
+  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), 1);
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+  std::string name = program, option = "-d";  // -d: no ~/.gnuplot
+  char* const arguments[] = {name.data(), option.data(), nullptr};
+  pid_t child = 0;
+  const int error = ::posix_spawnp(&child, program.c_str(), &actions, nullptr,
+                                   arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return std::nullopt;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return std::nullopt;
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+
+  std::string result;
+  std::array<char, 65536> buffer;
+  std::rewind(out.get());
+  for (std::size_t n = 0;
+       (n = std::fread(buffer.data(), 1, buffer.size(), out.get())) != 0;) {
+    result.append(buffer.data(), n);
+  }
+  return result;
+}
+
+void remove_element(std::string& svg, std::string_view open,
+                    std::string_view close) {
+  const std::size_t from = svg.find(open);
+  const std::size_t to = svg.find(close, from);
+  if (from != std::string::npos && to != std::string::npos) {
+    svg.erase(from, to + close.size() - from);
+  }
+}
+
+// Lets the page choose what gnuplot calls black. Only inside tags.
+std::string adapt(std::string_view svg) {
+  std::string result;
+  while (!svg.empty()) {
+    const std::size_t end = std::min(svg.find('>'), svg.size() - 1) + 1;
+    const std::size_t open = std::min(svg.find('<'), end);
+    result += svg.substr(0, open);
+    std::string tag(svg.substr(open, end - open));
+    replace(tag, "rgb(  0,   0,   0)", "currentColor");
+    replace(tag, "rgb(0,0,0)", "currentColor");
+    replace(tag, " color=\"black\"", "");
+    replace(tag, "fill=\"black\"", "fill=\"currentColor\"");
+    replace(tag, "fill='black'", "fill='currentColor'");
+    replace(tag, "stroke='black'", "stroke='currentColor'");
+    replace(tag, "stroke=\"black\"", "stroke=\"currentColor\"");
+    result += tag;
+    svg.remove_prefix(end);
+  }
+  return result;
+}
+
+}  // namespace
+
+table to_table(const plot& p) {
+  table t;
+  t.columns.push_back(p.x_label);
+  const bool bars = p.kind == plot_kind::bars;
+  std::vector<std::vector<std::string>> cells;
+  std::map<double, std::size_t> row_of;
+  for (std::size_t i = 0; bars && i < p.categories.size(); ++i) {
+    t.rows.push_back({p.categories[i]});
+  }
+  for (std::size_t k = 0; !bars && k < p.curves.size(); ++k) {
+    for (const auto& [x, y] : p.curves[k].points) {
+      if (!std::isnan(x)) row_of[x] = 0;
+    }
+  }
+  for (auto& [x, row] : row_of) {
+    row = t.rows.size();
+    t.rows.push_back({fmt::format("{:.6g}", x)});
+  }
+  for (auto& row : t.rows) row.resize(p.curves.size() + 1);
+  for (std::size_t k = 0; k < p.curves.size(); ++k) {
+    t.columns.push_back(p.curves[k].name);
+    for (std::size_t i = 0; i < p.curves[k].points.size(); ++i) {
+      const auto& [x, y] = p.curves[k].points[i];
+      if (bars ? i >= t.rows.size() : std::isnan(x)) continue;
+      t.rows[bars ? i : row_of[x]][k + 1] = fmt::format("{:.6g}", y);
+    }
+  }
+  return t;
+}
+
+std::optional<std::string> render_svg(const plot& p,
+                                      const std::string& program) {
+  const std::string body =
+      p.kind == plot_kind::lines ? lines_script(p) : bars_script(p);
+  if (body.empty()) return std::nullopt;  // nothing to draw
+  std::optional<std::string> output = run(program, preamble(p) + body);
+  if (!output) return std::nullopt;
+  const std::size_t start = output->find("<svg");
+  const std::size_t end = output->rfind("</svg>");
+  if (start == std::string::npos || end == std::string::npos || end < start) {
+    return std::nullopt;
+  }
+  std::string svg = output->substr(start, end + 6 - start);
+  remove_element(svg, "<title>", "</title>");
+  remove_element(svg, "<desc>", "</desc>");
+  return adapt(svg);
+}
+
+}  // namespace zeroulp

@@ -1,0 +1,84 @@
+// Defines what reports are made of: `table` (text, CSV), `plot` (SVG by
+// gnuplot) and `html_page`, one self-contained document.
+//
+// Everything is a function of its input: no dates, no host, no random ids.
+// Text is UTF-8. Internal: what users include is zeroulp/*.hpp.
+
+#ifndef ZEROULP_TOOLS_STUDY_REPORT_REPORT_HPP_
+#define ZEROULP_TOOLS_STUDY_REPORT_REPORT_HPP_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace zeroulp {
+
+/// Rows of cells; a row shorter than `columns` is filled with empty cells.
+struct table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// Returns lines with aligned columns for a terminal, a rule under the header.
+/// Columns that hold only numbers are aligned to the right.
+std::string to_text(const table& t);
+
+/// Returns RFC 4180 CSV, except that lines end in LF alone.
+std::string to_csv(const table& t);
+
+enum class plot_kind { lines, bars };
+
+/// A line (points (x, y) in the order given) or a group of bars (y of point i
+/// stands at category i, x is not used). A point that is not finite, or not
+/// positive on a log axis, is left out.
+struct series {
+  std::string name;
+  std::vector<std::pair<double, double>> points;
+};
+
+struct plot {
+  std::string title, x_label, y_label;
+  plot_kind kind = plot_kind::lines;
+  bool log_x = false, log_y = false;
+  std::vector<series> curves;
+  std::vector<std::string> categories;  ///< of bars, left to right
+  std::vector<double> x_ticks;          ///< of lines; empty: chosen by gnuplot
+};
+
+/// Returns the numbers of `p`: a row for each x (or category), a column for
+/// each series.
+table to_table(const plot& p);
+
+/// Returns an <svg> element without prologue, or nothing where `program` is
+/// absent or fails. Black is currentColor, so the page's scheme applies.
+std::optional<std::string> render_svg(const plot& p,
+                                      const std::string& program = "gnuplot");
+
+/// Collects the parts of a page in order; text is escaped, never markup.
+class html_page {
+ public:
+  explicit html_page(std::string_view title);
+  void add_heading(std::string_view text);
+  /// One that add_links can lead to.
+  void add_heading(std::string_view text, std::string_view id);
+  /// A list of links to headings, (id, text) each.
+  void add_links(
+      const std::vector<std::pair<std::string, std::string>>& headings);
+  void add_paragraph(std::string_view text);
+  void add_table(const table& t, std::string_view caption = {});
+  /// Shows `svg`, with ids made unique to this page, or where it is absent the
+  /// numbers of `p` and a line that says why.
+  void add_figure(const plot& p, std::string_view caption,
+                  const std::optional<std::string>& svg);
+  std::string str() const;
+
+ private:
+  std::string title_, body_;
+  int figures_ = 0;
+};
+
+}  // namespace zeroulp
+
+#endif  // ZEROULP_TOOLS_STUDY_REPORT_REPORT_HPP_

@@ -1,0 +1,158 @@
+#include "tools/zeroulp/bench/gpu/gemm_sets.hpp"
+
+#include <algorithm>
+
+namespace zeroulp::program {
+namespace {
+
+using conformance::peers::cublaslt_operands;
+using conformance::peers::cublaslt_scales;
+using cuda::gemm_groups;
+
+std::ptrdiff_t padded(std::ptrdiff_t n) { return ceil_div(n, 4) * 4; }
+
+bool has_rows(const gemm_size& s) {
+  return s.groups == gemm_groups::rows || s.groups == gemm_groups::first_rows;
+}
+std::ptrdiff_t b_rows(const gemm_size& s, bool grouped) {
+  return grouped && has_rows(s) ? s.count * s.n : s.n;
+}
+
+/// What the groups' table says: all groups are as large.
+std::vector<std::int32_t> table_of(const gemm_size& s) {
+  std::vector<std::int32_t> all;
+  const bool by_k = s.groups == gemm_groups::k_ranges;
+  const std::ptrdiff_t each = (by_k ? s.k : s.m) / s.count;
+  for (std::ptrdiff_t g = 0; g <= s.count; ++g) {
+    const bool sizes = s.groups == gemm_groups::first_rows;
+    all.push_back(static_cast<std::int32_t>(sizes ? each : g * each));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<gpu_operand> gemm_sets::operands_of(const gemm_row& row) {
+  const auto& s = row.size;
+  const std::ptrdiff_t bn = b_rows(s, true);
+  const std::ptrdiff_t groups = ceil_div(s.k, 128);
+  const std::ptrdiff_t copies = s.groups == gemm_groups::k_ranges ? s.count : 1;
+  const bool halves =
+      std::any_of(row.contestants.begin(), row.contestants.end(),
+                  [](const auto& c) { return c.halves; });
+  const std::ptrdiff_t k16 = halves ? s.k : 0;
+  constexpr auto read = gpu_use::read;
+  constexpr auto scales = gpu_fill::scales;
+  return {
+      {"A", read, e4m3, {s.m, s.k}},
+      {"B", read, e4m3, {bn, s.k}},
+      {"scales of A", read, fp32, {groups, padded(s.m)}, scales},
+      {"scales of B", read, fp32, {ceil_div(bn, 128), padded(groups)}, scales},
+      {"scales of B", read, fp32, {groups, padded(bn)}, scales},
+      {"A in BF16", read, bf16, {s.m, k16}},
+      {"B in BF16", read, bf16, {bn, k16}},
+      {"D",
+       row.adds ? gpu_use::update : gpu_use::write,
+       row.output,
+       {copies * s.m, s.n}}};
+}
+
+gemm_sets::gemm_sets(gpu_lab& lab, const gemm_row& row)
+    : size_(row.size),
+      operands_(operands_of(row)),
+      layout_(operands_),
+      table_(table_of(row.size).size() * sizeof(std::int32_t)) {
+  const std::size_t used =
+      operands_[a8].bytes() + operands_[b8].bytes() + operands_[result].bytes();
+  sets_ = lab.maker.make(operands_, layout_, 2 * lab.l2_bytes / used + 2,
+                         lab.stream);
+  const auto table = table_of(size_);
+  require_cuda(cudaMemcpyAsync(table_.data(), table.data(),
+                               table.size() * sizeof(std::int32_t),
+                               cudaMemcpyHostToDevice, lab.stream));
+  require_cuda(cudaStreamSynchronize(lab.stream));
+}
+
+cuda::gemm_partition gemm_sets::partition(bool grouped) const {
+  if (!grouped) return {};
+  return {size_.groups, size_.count,
+          reinterpret_cast<const std::int32_t*>(table_.data())};
+}
+
+std::vector<gemm_band> gemm_sets::groups(bool grouped) const {
+  const auto& s = size_;
+  if (!grouped) return {{0, 0, 0, s.m, 0, s.k}};
+  std::vector<gemm_band> all;
+  for (std::ptrdiff_t g = 0; g < s.count; ++g) {
+    const std::ptrdiff_t row = g * (s.m / s.count), k = s.k / s.count;
+    if (has_rows(s)) {
+      all.push_back({row, row, g * s.n, s.m / s.count, 0, s.k});
+    } else {
+      all.push_back({g * s.m, 0, 0, s.m, g * k, (g + 1) * k});
+    }
+  }
+  return all;
+}
+
+cuda::operand gemm_sets::a(std::size_t set, const recipe& r,
+                           const gemm_band& x) const {
+  const std::ptrdiff_t groups = ceil_div(x.k_end - x.k_begin, 128);
+  const auto* scales = static_cast<const std::uint32_t*>(at(set, a_tiles));
+  const std::ptrdiff_t stride = padded(size_.m);
+  cuda::operand o{e4m3,
+                  static_cast<const unsigned char*>(at(set, a8)) +
+                      x.a_row * size_.k + x.k_begin,
+                  x.rows, x.k_end - x.k_begin, size_.k};
+  o.scales = {scales, 1, 1};
+  if (r.a == tile_1x128) {
+    o.scales = {scales + x.a_row + x.k_begin / 128 * stride, x.rows, groups, 1,
+                stride};
+  }
+  return o;
+}
+
+cuda::operand gemm_sets::a(std::size_t set, const recipe& r) const {
+  return a(set, r, {0, 0, 0, size_.m, 0, size_.k});
+}
+
+cuda::operand gemm_sets::b(std::size_t set, const recipe& r,
+                           const gemm_band& x) const {
+  return b_part(set, r, x, size_.n);
+}
+
+cuda::operand gemm_sets::b(std::size_t set, const recipe& r,
+                           bool grouped) const {
+  return b_part(set, r, {0, 0, 0, 0, 0, size_.k}, b_rows(size_, grouped));
+}
+
+cuda::operand gemm_sets::b_part(std::size_t set, const recipe& r,
+                                const gemm_band& x, std::ptrdiff_t rows) const {
+  const std::ptrdiff_t groups = ceil_div(x.k_end - x.k_begin, 128);
+  const auto* blocks = static_cast<const std::uint32_t*>(at(set, b_blocks));
+  const auto* tiles = static_cast<const std::uint32_t*>(at(set, b_tiles));
+  cuda::operand o{e4m3,
+                  static_cast<const unsigned char*>(at(set, b8)) +
+                      x.b_row * size_.k + x.k_begin,
+                  rows, x.k_end - x.k_begin, size_.k};
+  o.scales = {tiles, 1, 1};
+  if (r.b == tile_1x128) {
+    const std::ptrdiff_t stride = padded(b_rows(size_, true));
+    o.scales = {tiles + x.b_row + x.k_begin / 128 * stride, rows, groups, 1,
+                stride};
+  } else if (r.b == block_128x128) {
+    const std::ptrdiff_t stride = padded(ceil_div(size_.k, 128));
+    o.scales = {blocks + x.b_row / 128 * stride + x.k_begin / 128,
+                ceil_div(rows, 128), groups, stride, 1};
+  }
+  return o;
+}
+
+cublaslt_operands gemm_sets::for_cublaslt(std::size_t set,
+                                          const gemm_contestant& c) const {
+  return {at(set, c.halves ? a16 : a8), at(set, a_tiles),
+          at(set, c.halves ? b16 : b8),
+          at(set, c.scales == cublaslt_scales::blocks ? b_blocks : b_tiles),
+          at(set, result)};
+}
+
+}  // namespace zeroulp::program

@@ -1,0 +1,217 @@
+// bench gpu: how fast the kernels are, beside a stream of the same bytes, and
+// the GEMMs beside their peers and the tensor cores' limit.
+
+#include "tools/zeroulp/bench/gpu/gpu.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <set>
+
+#include "tools/zeroulp/progress.hpp"
+#ifdef ZEROULP_HAVE_CUDA
+#include "tools/zeroulp/bench/gpu/gemm_report.hpp"
+#endif
+
+namespace zeroulp::program {
+namespace {
+
+struct gpu_request {
+  std::string name;
+  bool quick = false;
+  bool overlap = false;
+  bool as_json = false;
+};
+
+#ifdef ZEROULP_HAVE_CUDA
+
+/// Activations of 4096 and 8192 tokens, and a long batch of a narrow layer.
+constexpr shape usual_shapes[] = {{4096, 7168}, {8192, 7168}, {16384, 2048}};
+constexpr shape small_shapes[] = {{256, 512}};
+constexpr gpu_effort usual_effort{20, 20};
+constexpr gpu_effort small_effort{1, 2};
+
+std::string size_of(shape s) { return fmt::format("{}x{}", s.m, s.n); }
+
+/// Those whose name begins with `name`; adds everyone's name to `known`.
+template <class Row>
+std::vector<Row> selected(std::vector<Row> rows, const std::string& name,
+                          std::set<std::string>& known) {
+  std::erase_if(rows, [&](const Row& row) {
+    known.insert(row.name);
+    return row.name.rfind(name, 0) != 0;
+  });
+  return rows;
+}
+
+/// What is shown of a row that was timed.
+struct gpu_summary {
+  double ratio, least, most;  ///< to the stream, over the rounds
+  double seconds;
+  double rate, stream_rate;  ///< GB/s
+};
+
+gpu_summary summary_of(const gpu_result& r) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < r.seconds.size(); ++i) {
+    ratios.push_back(r.stream_seconds[i] / r.seconds[i]);
+  }
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  const double gigabytes = 1e-9 * (r.read + r.written);
+  const double seconds = median(r.seconds);
+  return {median(ratios),
+          *low,
+          *high,
+          seconds,
+          gigabytes / seconds,
+          gigabytes / median(r.stream_seconds)};
+}
+
+json to_json(const gpu_row& row, shape s, const gpu_result& r,
+             const gpu_request& q) {
+  const auto m = summary_of(r);
+  json j{{"name", row.name},
+         {"value", m.ratio},
+         {"unit", "x"},
+         {"min", m.least},
+         {"max", m.most},
+         {"runs", r.seconds.size()},
+         {"size", size_of(s)},
+         {"microseconds", 1e6 * m.seconds},
+         {"gb_per_s", m.rate},
+         {"stream_gb_per_s", m.stream_rate},
+         {"stream", r.stream},
+         {"read_bytes", r.read},
+         {"written_bytes", r.written}};
+  if (r.clock_mhz > 0) j["clock_mhz"] = r.clock_mhz;
+  if (r.power_w > 0) j["power_w"] = r.power_w;
+  if (q.overlap) j["overlap"] = true;
+  if (q.quick) return j;
+  if (row.must > 0) j["must"] = row.must;
+  if (row.aim > 0) j["aim"] = row.aim;
+  return j;
+}
+
+std::vector<std::string> to_cells(const gpu_row& row, shape s,
+                                  const gpu_result& r, bool quick) {
+  const auto m = summary_of(r);
+  const auto known = [](double x) {
+    return x > 0 ? fmt::format("{:.0f}", x) : "";
+  };
+  std::vector<std::string> cells{row.name,
+                                 size_of(s),
+                                 fmt::format("{:.3f}", m.ratio),
+                                 fmt::format("{:.3f}", m.least),
+                                 fmt::format("{:.3f}", m.most),
+                                 fmt::format("{:.1f}", 1e6 * m.seconds),
+                                 fmt::format("{:.0f}", m.rate),
+                                 fmt::format("{:.0f}", m.stream_rate),
+                                 known(r.clock_mhz),
+                                 known(r.power_w)};
+  if (quick || row.must <= 0) return cells;
+  cells.push_back(fmt::format("{:g}/{:g}", row.must, row.aim));
+  cells.push_back(fmt::format("{:.2f}", m.ratio / row.must));
+  return cells;
+}
+
+table run_memory(const std::vector<gpu_row>& rows, const gpu_request& q,
+                 json& list, std::vector<std::string>& failures,
+                 const progress& show) {
+  const std::vector<shape> shapes =
+      q.quick
+          ? std::vector<shape>(std::begin(small_shapes), std::end(small_shapes))
+          : std::vector<shape>(std::begin(usual_shapes),
+                               std::end(usual_shapes));
+  gpu_bench bench(q.overlap);
+  const auto total = static_cast<double>(rows.size() * shapes.size());
+  double done = 0;
+  table t{{"name", "size", "x stream", "min", "max", "us", "GB/s", "stream",
+           "MHz", "W", "must/aim", "of must"},
+          {}};
+  for (const auto& row : rows) {
+    for (const shape s : shapes) {
+      show(done++, total, row.name);
+      try {
+        const auto r =
+            bench.measure(row.make(s), q.quick ? small_effort : usual_effort);
+        list.push_back(to_json(row, s, r, q));
+        t.rows.push_back(to_cells(row, s, r, q.quick));
+      } catch (const std::exception& e) {
+        list.push_back(
+            {{"name", row.name}, {"size", size_of(s)}, {"failed", e.what()}});
+        t.rows.push_back({row.name, size_of(s), "FAILED"});
+        failures.push_back(
+            fmt::format("{}, {}: {}", row.name, size_of(s), e.what()));
+      }
+    }
+  }
+  show(total, total, "");
+  return t;
+}
+
+void run_gpu(const gpu_request& q, outcome& out) {
+  std::set<std::string> known;
+  const auto rows = selected(gpu_rows(), q.name, known);
+  const auto gemms = selected(gemm_rows(), q.name, known);
+  if (rows.empty() && gemms.empty()) {
+    throw input_error(
+        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
+                    "one of {}",
+                    q.name, fmt::join(known, ", ")));
+  }
+#ifdef ZEROULP_QUICK_KERNELS
+  throw input_error(
+      "bench gpu: the kernels of this build are slow, for it was to be a quick "
+      "one: build again with -DZEROULP_QUICK_KERNELS=OFF");
+#endif
+  const auto show = make_progress();
+  json list = json::array();
+  std::vector<std::string> failures;
+  std::string text;
+  if (!rows.empty()) {
+    text += to_text(run_memory(rows, q, list, failures, show));
+  }
+  if (!gemms.empty()) {
+    if (!text.empty()) text += "\n";
+    text += to_text(run_gemms(gemms, q.quick, list, failures, show));
+  }
+  if (q.as_json) {
+    print_json(list);
+  } else {
+    print(text);
+  }
+  for (const auto& what : failures) {
+    print_error(fmt::format("FAILED {}\n", what));
+    out.status = 1;
+  }
+}
+
+#else
+
+void run_gpu(const gpu_request&, outcome&) {
+  throw input_error(fmt::format("bench gpu: {}", no_gpu_part));
+}
+
+#endif
+
+}  // namespace
+
+void add_bench_gpu(CLI::App& bench, outcome& out) {
+  auto* sub = add_command(bench, "gpu",
+                          "How fast the kernels are, beside a stream of the "
+                          "same bytes or their peers",
+                          "zeroulp bench gpu quantize --json");
+  auto q = std::make_shared<gpu_request>();
+  sub->add_option("NAME", q->name, "only those whose name begins so");
+  sub->add_flag("--quick", q->quick,
+                "small sizes or a round or two: does everything run?");
+  sub->add_flag(
+      "--overlap", q->overlap,
+      "the streams, too, begin while the kernel before them ends, as the "
+      "kernels always do");
+  sub->add_flag("--json", q->as_json);
+  sub->callback([q, &out] { run_gpu(*q, out); });
+}
+
+}  // namespace zeroulp::program

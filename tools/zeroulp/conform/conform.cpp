@@ -1,0 +1,254 @@
+// conform: runs the registry of checks on this build of the core, or the
+// checks that need a GPU, or those of a plug-in.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <optional>
+
+#include "tools/zeroulp/program.hpp"
+#ifdef ZEROULP_HAVE_CONFORMANCE
+#include "tools/zeroulp/conform/plugin.hpp"
+#include "tools/zeroulp/conform/report.hpp"
+#include "tools/zeroulp/plugin/plugins.hpp"
+#include "tools/zeroulp/progress.hpp"
+#endif
+#ifdef ZEROULP_HAVE_DEVICE
+#include "conformance/device/device.hpp"
+#endif
+
+namespace zeroulp::program {
+namespace {
+
+struct conform_request {
+  bool gpu = false;
+  std::string plugin;
+  int level = 0;
+  std::uint64_t seed = 1;
+  std::string only;
+  std::string out;
+  std::string record;
+  bool list = false;
+  bool as_json = false;
+#ifdef ZEROULP_HAVE_CONFORMANCE
+  std::shared_ptr<plugin_user> user = std::make_shared<plugin_user>();
+#endif
+};
+
+#ifdef ZEROULP_HAVE_CONFORMANCE
+
+using platform_text = std::vector<std::pair<std::string, std::string>>;
+
+#ifdef ZEROULP_HAVE_DEVICE
+
+conformance::check_list gpu_checks() {
+  return conformance::device::all_checks();
+}
+
+/// Throws input_error if there is no GPU to run on.
+platform_text gpu_platform() {
+  const auto absent = conformance::device::why_absent();
+  if (!absent.empty()) throw input_error("conform --gpu: " + absent);
+  const auto d = conformance::device::describe();
+  return {{"device", d.name},
+          {"multiprocessors", std::to_string(d.multiprocessors)},
+          {"clock", fmt::format("{} MHz", d.clock_mhz)},
+          {"memory clock", fmt::format("{} MHz", d.memory_clock_mhz)},
+          {"driver", d.driver},
+          {"CUDA", d.runtime},
+          {"compiler", d.compiler}};
+}
+
+#else
+
+[[noreturn]] void refuse_gpu() {
+  throw input_error(fmt::format("conform --gpu: {}", no_gpu_part));
+}
+conformance::check_list gpu_checks() { refuse_gpu(); }
+platform_text gpu_platform() { refuse_gpu(); }
+
+#endif
+
+platform_text cpu_platform() {
+#ifdef __clang__
+  return {{"compiler", __VERSION__}};
+#else
+  return {{"compiler", "g++ " __VERSION__}};
+#endif
+}
+
+conformance::check_list checks_of(const conform_request& q) {
+  auto checks = !q.plugin.empty()
+                    ? plugin_checks(q.plugin, q.user->find(q.plugin))
+                : q.gpu ? gpu_checks()
+                        : conformance::all_checks();
+  std::erase_if(checks, [&q](const auto& check) {
+    return check.name.find(q.only) == std::string::npos;
+  });
+  return checks;
+}
+
+/// Prints what the checks are, without running them.
+void list_checks(const conform_request& q) {
+  json results = json::array();
+  table t{{"check", "clauses", "oracle", "from level"}, {}};
+  const auto checks = checks_of(q);
+  if (checks.empty()) {
+    throw input_error(
+        fmt::format("--only '{}': no check has this in its name", q.only));
+  }
+  for (const auto& check : checks) {
+    results.push_back({{"check", check.name},
+                       {"clauses", check.clauses},
+                       {"oracle", check.oracle},
+                       {"level", check.level}});
+    t.rows.push_back(
+        {check.name, check.clauses, check.oracle, std::to_string(check.level)});
+  }
+  q.as_json ? print_json(results) : print(to_text(t));
+}
+
+/// What is known of a plug-in at its end alone, as a check that failed.
+void add_leftovers(const conform_request& q, conform_run& r) {
+  const auto left = q.user->leftovers();
+  if (left.empty()) return;
+  conformance::verdict v;
+  v.count(false, [&left] { return left; });
+  r.checks.push_back({{"Ends", "", "", 0, {}}, v});
+}
+
+conform_run run_checks(const conform_request& q) {
+  using clock = std::chrono::steady_clock;
+  const auto held =
+      q.plugin.empty()
+          ? conformance::core_implementation()
+          : conformance::plugin::implementation_of(q.user->find(q.plugin));
+  conform_run r;
+  r.gpu = q.gpu;
+  r.plugin = q.plugin;
+  r.trusts = q.user->trusts();
+  r.implementation = q.gpu ? "device" : held.name;
+  r.effort = {q.level, q.seed, false};
+  r.only = q.only;
+  r.platform = q.gpu ? gpu_platform() : cpu_platform();
+  if (!q.plugin.empty()) r.platform.emplace_back("seal", q.user->seal());
+  auto checks = checks_of(q);
+  std::erase_if(checks, [&q](const auto& c) { return c.level > q.level; });
+  if (checks.empty()) {
+    throw input_error(
+        fmt::format("--only '{}': no check of level {} has this in its name",
+                    q.only, q.level));
+  }
+  const auto tell = make_progress();
+  for (const auto& check : checks) {
+    const auto start = clock::now();
+    const auto found = conformance::run_check(check, held, r.effort);
+    const std::chrono::duration<double> seconds = clock::now() - start;
+    if (found.skipped == asks_nothing) continue;
+    r.checks.push_back({check, found, seconds.count()});
+    tell(static_cast<double>(r.checks.size()),
+         static_cast<double>(checks.size()), check.name);
+  }
+  if (r.checks.empty()) {
+    throw input_error(fmt::format(
+        "--only '{}': no check with this in its name asks anything that {} "
+        "claims",
+        q.only, q.plugin));
+  }
+  add_leftovers(q, r);
+  return r;
+}
+
+void run_conform(const conform_request& q, outcome& out) {
+  if (!q.plugin.empty() && !is_plugin(q.plugin)) {
+    throw input_error(
+        fmt::format("--plugin {}: use LIB.so or python:FILE.py", q.plugin));
+  }
+  if (q.level < 0 || q.level > 3) {
+    throw input_error(
+        fmt::format("--level {}: use 0 (seconds) to 3 "
+                    "(exhaustive)",
+                    q.level));
+  }
+  if (q.list) return list_checks(q);
+  // Hours later would be late to find that nothing can be written there.
+  std::optional<output_set> files;
+  if (!q.out.empty()) {
+    files.emplace(q.out);
+    files->expect(
+        {"conform.json", "conform.csv", "conform.xml", "conform.html"});
+  }
+  output_set record;
+  if (!q.record.empty()) record.expect({q.record});
+  const auto r = run_checks(q);
+  const auto* const code = q.user->code();
+  const std::string answers =
+      code == nullptr ? "" : q.user->summary(code->calls(), code->refusals());
+  const auto failed = failures(r);
+  out.status = held(r) ? 0 : 1;
+  if (files) {
+    files->add("conform.json", to_text(to_json(r)));
+    files->add("conform.csv", to_csv(to_table(r)));
+    files->add("conform.xml", to_junit(r));
+    files->add("conform.html", to_html(r));
+    files->commit();
+  }
+  if (!q.record.empty()) {
+    record.add(q.record, to_record(r));
+    record.commit();
+  }
+  if (q.as_json) return print_json(to_json(r));
+  for (const auto& [name, value] : r.platform) {
+    print(fmt::format("{}: {}\n", name, value));
+  }
+  print(to_text(to_table(r)));
+  for (const auto& note : notes(r)) print(note + "\n");
+  for (const auto& failure : failed) print(failure + "\n");
+  print(answers + summary(r) + "\n");
+}
+
+#else
+
+void run_conform(const conform_request&, outcome&) {
+  throw input_error(
+      "conform: this build has no MPFR, GMP or Boost to check against: install "
+      "them and build again");
+}
+
+#endif
+
+}  // namespace
+
+void add_conform(CLI::App& app, outcome& out) {
+  auto* sub =
+      add_command(app, "conform",
+                  "Check this build of the core against the oracles, or a GPU, "
+                  "or a plug-in",
+                  "zeroulp conform --level 1");
+  auto q = std::make_shared<conform_request>();
+  sub->add_flag("--gpu", q->gpu,
+                "the checks that need a GPU: the core on it, its instructions, "
+                "the kernels, cuBLASLt");
+  auto* plugin = sub->add_option(
+      "--plugin", q->plugin,
+      "hold a plug-in against what it claims: LIB.so or python:FILE");
+  plugin->excludes("--gpu");
+  sub->add_option("--level", q->level, "0: seconds, to 3: exhaustive, hours")
+      ->capture_default_str();
+  add_seed(sub, q->seed);
+  sub->add_option("--only", q->only, "only checks with this in their name");
+  sub->add_option("--out", q->out,
+                  "directory for conform.json, .csv, .xml (JUnit), .html");
+  sub->add_option("--record", q->record,
+                  "file for what conformance/records/ keeps of the run")
+      ->excludes(plugin);
+  sub->add_flag("--list", q->list, "only say what the checks are");
+  sub->add_flag("--json", q->as_json);
+#ifdef ZEROULP_HAVE_CONFORMANCE
+  q->user->add_options(sub);
+#endif
+  sub->callback([q, &out] { run_conform(*q, out); });
+}
+
+}  // namespace zeroulp::program

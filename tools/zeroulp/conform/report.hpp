@@ -1,0 +1,83 @@
+// Defines what `zeroulp conform` reports: a run of checks, and its forms: text,
+// JSON, CSV, JUnit's XML, a page, a record to commit.
+
+#ifndef ZEROULP_TOOLS_ZEROULP_CONFORM_REPORT_HPP_
+#define ZEROULP_TOOLS_ZEROULP_CONFORM_REPORT_HPP_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "conformance/contract/registry.hpp"
+#include "tools/zeroulp/program.hpp"
+
+namespace zeroulp::program {
+
+/// A check and what came of it.
+struct checked {
+  conformance::check what;
+  conformance::verdict found;
+  double seconds = 0;
+
+  bool failed() const { return found.failures > 0; }
+  bool skipped() const { return !found.skipped.empty(); }
+  bool vacuous() const { return !failed() && !found.vacuous.empty(); }
+};
+
+/// A run of checks and all that its result may depend on.
+struct conform_run {
+  bool gpu = false;
+  std::string plugin;          ///< its file; empty: none
+  bool trusts = false;         ///< --trust
+  std::string implementation;  ///< that was held against the oracles
+  conformance::effort effort;
+  std::string only;  ///< part of the checks' names; empty: all
+  /// Device, driver, compiler, clocks, by name.
+  std::vector<std::pair<std::string, std::string>> platform;
+  std::vector<checked> checks;
+};
+
+/// "proved, 256 cases", "sampled, 4096 cases", "FAILED, 3 of 256 cases",
+/// "VACUOUS, 52 cases" or "skipped: why".
+std::string verdict_text(const checked& c);
+
+/// A row a check: name, clauses, oracle, verdict, cases, seconds.
+table to_table(const conform_run& r);
+
+/// "71 held, 0 failed, 0 skipped", and ", 1 vacuous" where there are such.
+std::string summary(const conform_run& r);
+
+/// Returns true iff something held, and nothing failed or is vacuous.
+bool held(const conform_run& r);
+
+/// A paragraph for each failure: the inputs, and the command that repeats it;
+/// for each vacuous check: why; for a run in which nothing held: that.
+std::vector<std::string> failures(const conform_run& r);
+
+/// What checks found besides, a paragraph each.
+std::vector<std::string> notes(const conform_run& r);
+
+json to_json(const conform_run& r);
+
+/// A test case for each check.
+std::string to_junit(const conform_run& r);
+
+/// One self-contained page.
+std::string to_html(const conform_run& r);
+
+/// What conformance/records/ keeps, with the commit and the SHA-256 of this
+/// program: nothing in it depends on when it was made, nor on how long that
+/// took.
+std::string to_record(const conform_run& r);
+
+/// The sources that results of `set` follow from, as they were when this was
+/// built: `hash path` lines. Made by conformance/records/check.sh.
+const char* sources_of(std::string_view set);
+/// The commit that this was built from, with "-dirty" where files differ from
+/// it; "unknown" outside a clone. Made there, too.
+const char* commit_of_sources();
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_ZEROULP_CONFORM_REPORT_HPP_

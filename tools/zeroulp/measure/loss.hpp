@@ -1,0 +1,52 @@
+// Defines `zeroulp measure --loss`: the loss study as a table, CSV and JSON.
+
+#ifndef ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
+#define ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
+
+#include <filesystem>
+#include <optional>
+
+#include "tools/study/loss/study.hpp"
+#include "tools/zeroulp/program.hpp"
+
+namespace zeroulp::program {
+
+/// The files of a result; changes are relative, not in percent.
+///
+///   gap.csv        at each checkpoint: loss, gradients, tokens rerouted
+///   gradients.csv  the same of each gradient
+///   forks.csv      the interval of an arm, and whether it lies within the
+///                  bound, beyond it, or neither (undecided)
+///   stress.csv     the same by exponent of the injected outliers
+///   loss.json      the command, options, intervals with the gap of each
+///                  checkpoint, verdicts
+void add_loss_files(const std::string& command, const loss_options& options,
+                    const loss_result& result, output_set& files);
+
+json to_json(const std::string& command, const loss_options& options,
+             const loss_result& result);
+
+/// True iff every verdict held.
+bool all_held(const loss_result& result);
+
+struct loss_request {
+  bool wanted = false;
+  std::string size = "full";
+  std::optional<std::int64_t> width;  ///< instead of the size's
+  std::uint64_t seed = 1;
+  int threads = 0;
+  bool as_json = false;
+};
+/// Adds --loss and its options to `measure`; of those that are there already
+/// --loss goes with --out, --json and --reference. Where `wanted`, the command
+/// is run_measure_loss.
+void add_loss_options(CLI::App& measure, loss_request& request);
+
+/// Runs the study, keeps its state in `out`/state, writes the files to `out`
+/// and prints tables and verdicts, or JSON. Returns the exit status.
+int run_measure_loss(const loss_request& request,
+                     const std::filesystem::path& out);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
