@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Says whether two builds have the same kernels: compare_machine_code.py A B
+
+A and B are programs or libraries with device code. A kernel is what a GPU gets:
+its instructions, its constant bank, its registers, shared memory and barriers,
+its parameters and limits of a launch (.nv.info), and of a module what lies
+initialised in memory and in constant memory. Names do not count: of files, of
+kernels, of namespaces. It needs cuobjdump (on the PATH, or --cuobjdump) and
+pyelftools.
+
+Launches are host code, and are not compared: how many threads, which kernel.
+
+Exit status: 0 the same; 1 a kernel that only one has; 2 nothing to compare.
+"""
+
+import argparse
+import collections
+import hashlib
+import pathlib
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from elftools.elf.elffile import ELFFile
+
+# Of a module, not of a kernel.
+MODULE = (".nv.constant", ".nv.global", ".nv.shared")
+
+
+def cubins(program, cuobjdump):
+    """The device modules of a program, one after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [cuobjdump, "-xelf", "all", program.resolve()],
+            cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for path in sorted(pathlib.Path(folder).iterdir()):
+            with path.open("rb") as file:
+                yield ELFFile(file)
+
+
+def relocations(data):
+    """Without the symbols, whose numbers follow their names."""
+    return b"".join(
+        struct.pack("<QIq", offset, info & 0xFFFFFFFF, addend)
+        for offset, info, addend in struct.iter_unpack("<QQq", data))
+
+
+def properties(section):
+    """What a section is without its name: content, size, registers, barriers."""
+    head = section.header
+    content = b"" if head.sh_type == "SHT_NOBITS" else section.data()
+    if head.sh_type == "SHT_RELA":
+        content = relocations(content)
+    # The low bits of sh_info are the number of a symbol, the high ones registers.
+    return (head.sh_type, head.sh_flags, head.sh_size, head.sh_addralign,
+            head.sh_info >> 24, hashlib.sha256(content).hexdigest())
+
+
+def parts_of(elf):
+    """{kernel: {kind of section: its properties}}; "": those of the module."""
+    kernels = {s.name.removeprefix(".text.") for s in elf.iter_sections()
+               if s.name.startswith(".text.")}
+    parts = collections.defaultdict(dict)
+    for section in elf.iter_sections():
+        kind, _, owner = section.name[1:].rpartition("._Z")
+        owner = "_Z" + owner if kind else ""
+        if owner not in kernels:
+            # extern "C", or of the module
+            owner = next((k for k in kernels if section.name.endswith("." + k)),
+                         "")
+            kind = section.name[1:].removesuffix("." + owner)
+        if owner or section.name.startswith(MODULE):
+            parts[owner]["." + kind] = properties(section)
+    return parts
+
+
+def digest_of(kernel, module):
+    text = repr((sorted(kernel.items()), sorted(module.items())))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def kernels_of(program, cuobjdump):
+    """{digest: [name]} of all kernels."""
+    found = collections.defaultdict(list)
+    for elf in cubins(program, cuobjdump):
+        parts = parts_of(elf)
+        module = parts.pop("", {})
+        for name, kernel in parts.items():
+            found[digest_of(kernel, module)].append(name)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Says whether two builds have the same kernels.")
+    parser.add_argument("a", type=pathlib.Path)
+    parser.add_argument("b", type=pathlib.Path)
+    parser.add_argument("--cuobjdump", default=shutil.which("cuobjdump"))
+    given = parser.parse_args()
+    if given.cuobjdump is None:
+        sys.exit("compare_machine_code.py: no cuobjdump: give --cuobjdump PATH")
+    a, b = (kernels_of(p, given.cuobjdump) for p in (given.a, given.b))
+    if not a or not b:
+        print("compare_machine_code.py: no device code in "
+              f"{given.b if a else given.a}", file=sys.stderr)
+        sys.exit(2)
+    alone = 0
+    for digest in sorted(a.keys() | b.keys()):
+        more = len(a.get(digest, [])) - len(b.get(digest, []))
+        names = a.get(digest) or b.get(digest)
+        if more:
+            alone += abs(more)
+            print(f"{abs(more)} more in {given.a if more > 0 else given.b}: "
+                  f"{', '.join(names)}")
+    count = [sum(len(names) for names in of.values()) for of in (a, b)]
+    print(f"{count[0]} and {count[1]} kernels, {alone} of them in one alone")
+    sys.exit(1 if alone else 0)
+
+
+main()
