@@ -46,7 +46,7 @@ def included(name, seen):
 def named_checks():
     """What stands in quotes where checks are listed."""
     files = [*(ROOT / "conformance/device").glob("*.cu"),
-             *(ROOT / "conformance/checks").glob("*.cpp"),
+             *(ROOT / "conformance/checks").rglob("*.cpp"),
              *(ROOT / "include/zeroulp").glob("*.hpp"),
              *(ROOT / "include/zeroulp/core").glob("*.hpp")]
     text = "".join(f.read_text() for f in files)
