@@ -203,7 +203,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
       static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));
   job.a_box_bytes = static_cast<unsigned>(a_rows) * 128;
   if (s.k > 0) {
-    // TUNING.md, eleventh round.
+    // LESSONS.md, lesson 14.
     const auto l2 = job.b_once ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B
                                : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
     const auto map_codes = [&](const operand& of, std::ptrdiff_t matrices,

@@ -13,7 +13,7 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     using sending = gemm_shape<2, 2, 128, 1, 1, gemm_end::sends>;
     using middle = gemm_shape<2, 1, 128>;
     // Of 16 pairs of scales, 3 early: 2 are 2.5 % slower, 4 are 1.5 %, 1 is 4 %
-    // (TUNING.md).
+    // (LESSONS.md, lesson 9).
     static constexpr gemm_instance dense[] = {
         make_instance<large, column_scaling<product, 128, 3>, t>(1800, 5000),
         make_instance<middle, column_scaling<product, 128>, t>(1000, 4000),

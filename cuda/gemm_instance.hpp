@@ -16,7 +16,7 @@ struct gemm_instance {
   /// K, and K is more than 128.
   bool flows;
   /// Tensor clocks, about, of 128 elements of K of a tile, beside them, and
-  /// after the last tile: measured once (TUNING.md).
+  /// after the last tile: measured once (LESSONS.md, lesson 15).
   int clocks, clocks_once, clocks_last;
 };
 

@@ -36,7 +36,7 @@ struct gemm_shape {
   /// under way (else the assembler waits for each: C7514).
   static constexpr int partials = Partials, line = Line;
   /// Threads that bring operands, in turn: a stage takes one 350 to 480 clocks,
-  /// whatever it holds (TUNING.md).
+  /// whatever it holds (LESSONS.md, lesson 12).
   static constexpr int copiers = Copiers;
   static constexpr bool sends = End != gemm_end::stores;
   static constexpr bool flows = End == gemm_end::flows;
