@@ -17,9 +17,9 @@ __device__ inline std::uint32_t to_bf16(float first, float second) {
   return codes;
 }
 
-/// Rounds stochastically: adds 16 random bits to the 16 that are discarded. The
-/// carry rounds away from zero, also to and from subnormals and from the
-/// largest number to Inf.
+/// Rounds stochastically: adds 16 random bits to the 16 that are discarded. A
+/// carry rounds away from zero, in subnormals too, and takes the largest number
+/// to Inf.
 __device__ inline std::uint32_t to_bf16_stochastic(float x,
                                                    std::uint32_t random) {
   const std::uint32_t code = (__float_as_uint(x) + (random >> 16)) >> 16;
