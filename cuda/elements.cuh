@@ -39,7 +39,8 @@ struct e5m6_elements {
   static constexpr int bytes = 2;
 };
 
-/// An octet: eight elements of `Bytes` bytes, in order, little end first.
+/// An octet (a vector of 8): eight elements of `Bytes` bytes, in order, little
+/// end first.
 template <int Bytes>
 struct alignas(Bytes == 1 ? 8 : 16) octet {
   static constexpr int count = 2 * Bytes;
@@ -163,8 +164,8 @@ __device__ inline std::uint32_t two_toward_zero(float first, float second) {
   return halves;
 }
 
-/// FP16 -> E5M6, twice: adds `half`, half a unit of what is dropped, then drops
-/// four bits.
+/// FP16 -> E5M6, twice: adds `half`, half a unit of the four bits, then drops
+/// these.
 __device__ inline std::uint32_t without_four_bits(std::uint32_t halves,
                                                   std::uint32_t half) {
   return (halves + half) >> 4 & 0x0fff0fff;

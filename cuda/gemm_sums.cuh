@@ -108,8 +108,8 @@ struct tile_sums : tile_products<Shape, Types> {
   int held = 0;  ///< the previous stage, from the second on
 
   /// Frees the previous stage, with Scaling::reads_late. New products have been
-  /// started in the registers of its last ones. Those are therefore summed, and
-  /// their scales have been read. The registers are the same, as one piece of
+  /// started in the registers of its last ones. So its products have been
+  /// summed, and their scales read. The registers are the same, as one piece of
   /// code in the loop starts all products.
   __device__ __forceinline__ void free_held() const {
     free_stage(shared.free()[held]);

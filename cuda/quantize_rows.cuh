@@ -1,5 +1,5 @@
-// Defines how half a warp quantizes groups of 1x128 without any other threads,
-// and the kernel that does so with a few rows of a matrix.
+// Defines how half a warp quantizes groups of 1x128 without any other threads.
+// Also defines the kernel that does so with a few rows of a matrix.
 //
 //   octets -> amax (shuffles) -> a lane an octet: scale and factors -> codes
 //
@@ -31,7 +31,7 @@ __device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
   return group * tile_edge + 8 * (threadIdx.x % 16);
 }
 
-/// What quantize_octets leaves to finish_octets.
+/// The work that quantize_octets leaves to finish_octets.
 struct unfinished_octets {
   bool by_core = false;     ///< the core must quantize all groups
   unsigned open = 0;        ///< this lane's octets to be divided, one bit each

@@ -189,7 +189,7 @@ __device__ void add_squares(const rms_octet (&x)[rms_octets],
   }
 }
 
-/// Turns x into y and writes what is wanted of it.
+/// Turns x into y and writes the outputs that are wanted.
 template <class Out, int Rows>
 __device__ void write_octets(const normalized_octets<Rows>& octets,
                              rms_octet (&x)[rms_octets]) {

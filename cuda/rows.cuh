@@ -1,6 +1,6 @@
-// Defines how a caller's matrix becomes device_rows, and how a thread reads its
-// 8 x 8 elements of a tile and writes those of the transposed tile. If all are
-// inside and aligned, there are no branches between accesses.
+// Defines how a caller's matrix becomes device_rows. Also defines how a thread
+// reads its 8 x 8 elements of a tile and writes those of the transposed tile.
+// If all are inside and aligned, there are no branches between accesses.
 
 #ifndef ZEROULP_CUDA_ROWS_CUH_
 #define ZEROULP_CUDA_ROWS_CUH_

@@ -84,8 +84,8 @@ struct staged_input {
 };
 
 /// True iff the staged kernels can load these inputs by TMA and write these
-/// outputs by whole octets. All matrices have one shape. An output without data
-/// is not wanted; one has data.
+/// outputs by whole octets. All matrices have one shape. Outputs without data
+/// are not wanted; at least one output is.
 bool can_be_staged(std::initializer_list<staged_input> inputs,
                    std::initializer_list<device_rows> outputs) {
   const auto has_boxes = [](const staged_input& in) {
