@@ -53,8 +53,8 @@ struct quick_fp32 {
                       (between(fabsf(q), 0x1p-46f, 0x1p120f) || a.value == 0);
     return {__fmul_rn(q, 0x1p-80f), sure && a.sure && b.sure};
   }
-  /// sqrt(a), as __fsqrt_rn computes it from 2^-101 up, of 2^64 a, which is at
-  /// least 2^-85 or 0.
+  /// sqrt(a) by the steps of __fsqrt_rn, valid from 2^-101 up. They are applied
+  /// to 2^64 a, which is at least 2^-85 or 0.
   static __device__ number square_root(number a) {
     const float x = __fmul_rn(a.value, 0x1p64f);
     float y;

@@ -1,5 +1,5 @@
-// Defines Hopper's tensor-core step on ordinary GPU cores, fast: the part of a
-// thread block for a tile of outputs.
+// Defines Hopper's tensor-core step on ordinary GPU cores, fast, for the tile
+// of outputs that a thread block computes.
 //
 //   M = 1.5 * 2^(largest + p - F), p the fraction bits of float or double
 //   fma.rz(|a|, |b|, M)  cuts |a b| to F bits below 2^largest, toward zero: the

@@ -43,7 +43,7 @@ struct block_scaling {
   static constexpr bool reads_late = false;
   float sa[2];
   float sb[Scales];
-  int in_first;  ///< columns of the tile in its first block
+  int in_first;  ///< columns from the tile's first to its block's end
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
@@ -128,8 +128,8 @@ struct matrix_scaling {
 /// `line` and `first`: the first of a warp's 16 rows, within the tile and
 /// within D.
 struct gemm_output {
-  /// This thread's row, counted from the first of its warp's. `pair`: its
-  /// columns, counted from the first of each 8.
+  /// This thread's row, counted from the warp's first. `pair`: its columns,
+  /// counted from the first of each 8.
   __device__ static int row_after() {
     return static_cast<int>(threadIdx.x % 32 / 4);
   }
@@ -176,10 +176,10 @@ struct gemm_output {
     }
   }
 
-  /// Stores 64 rows, `Unit` of the warp group's. `panel(i)`: this warp's panel
-  /// i. D goes to panels with Shape::flows or if TMA can store it, with two
-  /// exceptions: rows where a group ends within 16 rows, and all but the first
-  /// 64 rows of FP32.
+  /// Stores this warp's 16 rows of unit `Unit` (64 rows of its warp group).
+  /// `panel(i)`: this warp's panel i. D goes to panels with Shape::flows or if
+  /// TMA can store it, with two exceptions: 16 rows in which a group ends, and
+  /// FP32 beyond the first 64 rows.
   template <bool Grouped, class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,
@@ -242,7 +242,7 @@ struct gemm_output {
 
  private:
   /// Arranges FP32 for stores of 16 bytes, 64 contiguous bytes of a row.
-  /// Neighbouring lanes exchange halves of two octets (8 columns each). The
+  /// Neighbouring lanes exchange values of two octets (8 columns each). The
   /// even lane gets four columns of the first octet, the odd lane four of the
   /// second, in both rows. Calls store(index of the octet pair, upper row,
   /// lower row).

@@ -53,8 +53,9 @@ struct gemm_shape {
 
   static constexpr int a_bytes = m * k;
   static constexpr int b_bytes = n * k;
-  /// Shared memory starts on a multiple of 1024 bytes: first the panels of D,
-  /// then the ring of stages. A panel is 16 rows of 128 bytes of one warp.
+  /// Shared memory starts on a multiple of 1024 bytes: first the panels (the
+  /// shared-memory tile of D), then the ring of stages. A panel is 16 rows of
+  /// 128 bytes of one warp.
   static constexpr int panel_bytes = 16 * 128;
   static constexpr int panels = sends ? rows * n / 64 : 1;  ///< panels per warp
   static constexpr int out_bytes =

@@ -13,9 +13,9 @@
 // that a product could lose bits.
 //
 // In BF16 midpoints are common, but only exact ones: x max / amax lies within
-// 2^-16 of a midpoint only if it is one. Whether x / s is then above,
-// on or below the midpoint is the same for all elements of a group: it depends
-// on how s was rounded. Unless s is exact, one factor decides.
+// 2^-16 of a midpoint only if it is one. Whether x / s is then above, on or
+// below the midpoint is the same for all elements of a group: it depends on how
+// s was rounded. Unless s is exact, one factor decides.
 //
 // If s is exact, one factor decides if it is near enough to 1 / s: a midpoint m
 // has few bits, and m (1 + e) rounds to it for |e| <= 2^-25. Elsewhere, and

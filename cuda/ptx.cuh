@@ -72,7 +72,7 @@ __device__ inline void arrive_after_copies(barrier& b) {
                : "memory");
 }
 
-/// True in one lane of a warp. All lanes must call it.
+/// True in one lane of a warp (elect.sync). All lanes must call it.
 __device__ inline bool is_elected() {
   std::uint32_t is;
   asm volatile(

@@ -35,7 +35,8 @@ struct block_factors {
   factor_pair pair;
 };
 
-/// Computes them for a tile of this amax. Returns false iff the core must.
+/// Computes scale and factors for a tile of this amax. Returns false iff the
+/// core must.
 template <class In>
 __device__ bool find_block(const quantize_job& job, const tile_place& place,
                            std::uint32_t largest, block_factors& to) {

@@ -188,7 +188,8 @@ __device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
 }
 
 /// Returns a number with the same code as x / s: the quotient rounded to FP32
-/// or, if it must be rounded only once, rounded to odd. No midpoint is odd.
+/// or, if it must be rounded only once, rounded to odd. No midpoint has an odd
+/// FP32 significand.
 ///
 /// A quotient beside a midpoint is far above FP32's subnormals, so the
 /// remainder of its division is a number. Among other quotients only overflow

@@ -12,7 +12,7 @@
 //   target(i)  scales(i)        where the codes and scales of group i go
 //   row(i)  group(i)            its place in the target, in groups
 //   is_inside(i)                it is part of a target that is wanted
-//   is_full()                   all groups' octets are, in aligned rows
+//   is_full()                   all groups' octets are inside, in aligned rows
 //   again(i)                    rereads this lane's octet; needs is_inside(i)
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_

@@ -231,7 +231,7 @@ struct retiled_columns {
 
  private:
   /// Sets the factors for division by t. The approximate reciprocal is within
-  /// 2^-23, relative, which the margin of low and high allows for.
+  /// 2^-23 of 1 / t, which the margin of low and high allows for.
   template <bool Powers>
   __device__ void set_scale(const quantizer_plan& p, int column,
                             std::uint32_t t) {

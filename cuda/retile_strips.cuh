@@ -377,8 +377,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     octets[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
-  const strip_place place = stage.place;  // read late: registers were scarce
-                                          // before
+  const strip_place place = stage.place;  // late, as registers were scarce
   __syncwarp();
   if (inverse == 0) t = retile_column<From, To>(job, strip, stage);
   if (l.is_first()) {

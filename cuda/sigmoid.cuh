@@ -21,8 +21,8 @@ namespace zeroulp::cuda {
 /// The bounds hold for g >= -quick_limit, that of slope also needs g <=
 /// quick_limit.
 inline constexpr float quick_limit = 8;
-/// The relative bound of s in units of 2^-24. Below 2^-60 s is 1/2, as the
-/// core's.
+/// The relative bound of s in units of 2^-24. For |g| below 2^-60 s is 1/2, as
+/// the core's.
 inline constexpr int sigmoid_bound = 10;
 
 /// The bound of slope / s - (1 + g (1 - s)) for gates g = code * scale of a
