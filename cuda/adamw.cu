@@ -1,3 +1,6 @@
+// The host side of cuda::adamw: checks a request and launches the kernel for
+// it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/adamw.cuh"
@@ -54,7 +57,7 @@ void adamw(const adamw_step& step, const const_matrix& g, const matrix& m,
   if (copies) need_elements(r, copy, 2, g, "the copy of w");
   if (g.rows == 0 || g.cols == 0) return;
 
-  // Without gaps it is one row, whose ends alone need care.
+  // Without gaps, the matrix is one row, and only its ends need care.
   const auto has_no_gaps = [](const const_matrix& x) {
     return x.rows == 1 || x.stride == x.cols;
   };

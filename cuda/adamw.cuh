@@ -1,8 +1,8 @@
-// Defines the kernel of AdamW: a warp takes 128 elements of a row, a thread
-// four of them, so that every access of a warp is to whole lines.
+// Defines the kernel of AdamW. A warp takes 128 elements of a row, a thread
+// four of them, so that each access of a warp covers whole lines.
 //
-//   load -> the equations by quick_fp32 -> store, or, where that is not sure
-//   of a number, those four elements again by device_fp32
+//   load -> the equations by quick_fp32 -> store; if a number is not sure,
+//   those four elements again by device_fp32
 //
 // Source: SPEC clauses S6 and S8.
 
@@ -17,10 +17,10 @@
 
 namespace zeroulp::cuda {
 
-/// The arithmetic of core/elementary.hpp without branches: a number that its
-/// division or square root may have wrong is not `sure`, nor is what follows
-/// from it. Both scale by powers of two, so that moments as small as they come
-/// are sure.
+/// The arithmetic of core/elementary.hpp without branches. A number that
+/// division or square root may get wrong is not `sure`, nor is any result
+/// computed from it. Both operations scale by powers of two, so that moments of
+/// any small magnitude are sure.
 struct quick_fp32 {
   struct number {
     float value;
@@ -44,15 +44,17 @@ struct quick_fp32 {
     return {__fmaf_rn(a.value, b.value, c.value), a.sure && b.sure && c.sure};
   }
 
-  /// 2^80 a / b by detail::quotient: with b and the result between these
-  /// bounds all of its steps, and a / b, are far from subnormal; or a = 0.
+  /// a / b, computed as 2^80 a / b by detail::quotient. The result is sure if b
+  /// and the scaled quotient are within these bounds, or a = 0. Then all steps,
+  /// and a / b, are far from subnormal.
   static __device__ number divide(number a, number b) {
     const float q = detail::quotient(__fmul_rn(a.value, 0x1p80f), b.value);
     const bool sure = between(b.value, 0x1p-70f, 0x1p70f) &&
                       (between(fabsf(q), 0x1p-46f, 0x1p120f) || a.value == 0);
     return {__fmul_rn(q, 0x1p-80f), sure && a.sure && b.sure};
   }
-  /// What __fsqrt_rn does from 2^-101 up, of 2^64 a: at least 2^-85, or 0.
+  /// sqrt(a) by the steps of __fsqrt_rn, valid from 2^-101 up. They are applied
+  /// to 2^64 a, which is at least 2^-85 or 0.
   static __device__ number square_root(number a) {
     const float x = __fmul_rn(a.value, 0x1p64f);
     float y;
@@ -65,7 +67,8 @@ struct quick_fp32 {
   }
 
  private:
-  /// Of numbers that are positive, NaN or Inf, or have a sign: those do not.
+  /// True iff low <= x < high. Handles NaN, Inf and negative x: all are
+  /// outside.
   static __device__ bool between(float x, float low, float high) {
     const std::uint32_t first = __float_as_uint(low);
     return __float_as_uint(x) - first < __float_as_uint(high) - first;
@@ -88,7 +91,7 @@ struct adamw_job {
   std::uint64_t seed, first;
   std::ptrdiff_t rows, cols;
   unsigned warps_a_row;
-  bool whole;  ///< four neighbours can be reached at once
+  bool whole;  ///< four neighbours can be accessed at once
   state_matrix g, m, v, w, copy;
 };
 
@@ -97,7 +100,7 @@ inline constexpr int adamw_warp_columns = 128;
 
 namespace detail {
 
-/// Four neighbours of `Bytes` bytes.
+/// Four neighbouring elements of `Bytes` bytes.
 template <int Bytes>
 struct alignas(4 * Bytes) quad {
   std::uint32_t words[Bytes];
@@ -108,7 +111,8 @@ struct alignas(4 * Bytes) quad {
   }
 };
 
-/// m and v are written by this kernel, so no load is by the read-only path.
+/// Loads four neighbours. Not by the read-only path: this kernel writes m and
+/// v.
 template <int Bytes>
 __device__ quad<Bytes> load_quad(const char* from) {
   if constexpr (Bytes == 2) {
@@ -161,7 +165,7 @@ __device__ inline std::uint64_t random_of(const adamw_job& job,
                       job.first + static_cast<std::uint64_t>(i * job.cols + j));
 }
 
-/// Elements (i, j) to (i, j + 3) that there are, one by one.
+/// Updates those of elements (i, j) to (i, j + 3) that exist, one by one.
 template <class Gradient, class Moment, bool Stochastic>
 __device__ __noinline__ void update_elements(const adamw_job& job,
                                              std::ptrdiff_t i,
@@ -204,8 +208,8 @@ struct adamw_quad {
     w = load_quad<4>(job.w.at<4>(i, j));
   }
 
-  /// The step, by quick_fp32. Returns false, and nothing of use is left, iff a
-  /// number is not sure.
+  /// Updates the state by quick_fp32. Returns false, with no usable contents,
+  /// iff a number is not sure.
   template <bool Stochastic>
   __device__ bool update(const adamw_job& job, std::ptrdiff_t i,
                          std::ptrdiff_t j) {
@@ -265,7 +269,8 @@ struct adamw_quad {
 
 }  // namespace detail
 
-/// As many registers as it takes to have every load before the arithmetic.
+/// The launch bounds leave enough registers to have every load before the
+/// arithmetic.
 template <class Gradient, class Moment, bool Stochastic>
 __global__ void __launch_bounds__(adamw_threads, Stochastic ? 4 : 5)
     update_state(const __grid_constant__ adamw_job job) {
@@ -284,7 +289,7 @@ __global__ void __launch_bounds__(adamw_threads, Stochastic ? 4 : 5)
       return;
     }
   }
-  // Nothing has to be kept for the call.
+  // Called last, so that no registers are kept across it.
   detail::update_elements<Gradient, Moment, Stochastic>(job, i, j);
 }
 

@@ -1,5 +1,5 @@
-// Defines `device_fp32`: the arithmetic of core/elementary.hpp by Hopper's own
-// FP32 instructions, in device code. Its bits are the core's: every instruction
+// Defines `device_fp32`: the arithmetic of core/elementary.hpp by Hopper's FP32
+// instructions, in device code. Its bits are the core's: every instruction
 // returns 0x7fffffff for NaN.
 
 #ifndef ZEROULP_CUDA_ARITHMETIC_CUH_
@@ -11,8 +11,8 @@
 
 namespace zeroulp::cuda {
 
-// The core's functions are of the host, too, and so must be what they call; but
-// nothing on the host does.
+// The core's functions are __host__ __device__, so these must be, too. Host
+// code never calls them.
 #ifdef __CUDA_ARCH__
 #define ZEROULP_DEVICE_RETURN(value) return value
 #else
@@ -74,7 +74,7 @@ struct device_fp32 {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
     return y;
   }
-  /// One step of Newton's.
+  /// One Newton step.
   static __device__ float refined(float a, float y) {
     return __fmaf_rn(__fmaf_rn(-a, y, 1), y, y);
   }

@@ -10,15 +10,16 @@
 
 namespace zeroulp::cuda {
 
-/// Two codes, the first in the low half.
+/// Returns two codes, the first in the low half.
 __device__ inline std::uint32_t to_bf16(float first, float second) {
   std::uint32_t codes;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(second), "f"(first));
   return codes;
 }
 
-/// Subnormals included, 16 bits are discarded: adding random ones carries where
-/// they round away, from the largest number to Inf.
+/// Rounds stochastically: adds 16 random bits to the 16 that are discarded. A
+/// carry rounds away from zero, in subnormals too, and takes the largest number
+/// to Inf.
 __device__ inline std::uint32_t to_bf16_stochastic(float x,
                                                    std::uint32_t random) {
   const std::uint32_t code = (__float_as_uint(x) + (random >> 16)) >> 16;

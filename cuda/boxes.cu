@@ -1,3 +1,5 @@
+// Encodes tensor maps with the driver's cuTensorMapEncodeTiled.
+
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 

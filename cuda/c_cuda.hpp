@@ -1,6 +1,6 @@
-// Defines how the structs of zeroulp_cuda.h become those of cuda.hpp. What they
-// hold is checked there; here, that they are and that their enums have such
-// values. Internal.
+// Defines how the structs of zeroulp_cuda.h become those of cuda.hpp. Here
+// pointers and the ranges of enums are checked; cuda.hpp's functions check the
+// contents. Internal.
 
 #ifndef ZEROULP_CUDA_C_CUDA_HPP_
 #define ZEROULP_CUDA_C_CUDA_HPP_
@@ -15,7 +15,8 @@ inline CUstream_st* stream_of(void* stream) {
   return static_cast<CUstream_st*>(stream);
 }
 
-/// What is there has data: a matrix is left out by a pointer that is NULL.
+/// Requires that a matrix that is present has data. A NULL pointer leaves a
+/// matrix out.
 template <class Matrix>
 const Matrix& with_data(const Matrix* m, const char* what) {
   const Matrix& x = needed(m, what);

@@ -25,7 +25,7 @@ cuda::operand gpu_operand_of(const zeroulp_cuda_operand* given,
   return o;
 }
 
-/// NULL: one.
+/// NULL: one GEMM.
 cuda::gemm_partition groups_of(const zeroulp_cuda_gemm_groups* given) {
   if (given == nullptr) return {};
   constexpr std::int64_t last = ZEROULP_CUDA_GEMM_K_RANGES;

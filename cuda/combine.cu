@@ -1,3 +1,6 @@
+// The host side of cuda::combine: checks a request and launches the kernel for
+// it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/combine.cuh"
@@ -40,7 +43,7 @@ void combine(combine_rule rule, const const_matrix& x, const row_numbers& slots,
   const unsigned warps = r.blocks(out.rows * job.warps_a_token);
   const unsigned blocks = (warps - 1) / (combine_threads / 32) + 1;
   r.need_gpu();
-  // Without weights bf16_pair is bf16_hops of two.
+  // Without weights, bf16_pair equals bf16_hops of two slots.
   constexpr auto one = combine_rule::fp32_slots;
   constexpr auto each = combine_rule::bf16_hops;
   const bool once = rule == one;

@@ -1,5 +1,5 @@
-// Defines the kernel of combine: a warp takes 256 columns of a token, a lane
-// eight of them and every 32nd slot, which it hands to the others.
+// Defines the kernel of combine. A warp takes 256 columns of a token. A lane
+// takes eight of them, and loads every 32nd slot, which it shares by shuffles.
 //
 //   32 slots -> four rows at a time -> their sums, in slot order -> BF16
 //

@@ -1,3 +1,6 @@
+// The host side of cuda::dequantize: checks a request and launches a kernel for
+// it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/dequantize.cuh"
@@ -19,7 +22,7 @@ void launch_to(const request& r, const dequantize_job& job,
           ? ceil_div(dequantize_threads_of<OutBytes>(m, n), dequantize_threads)
           : tiles_of(m, n);
   const unsigned blocks = r.blocks(count);
-  // The kernel divides their numbers.
+  // The kernel divides indices of these units, which must fit.
   if (by_rows) r.blocks(ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge));
   r.need_gpu();
   if (by_rows) {

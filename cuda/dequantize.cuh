@@ -3,10 +3,10 @@
 //   out = fl(code * scale), as FP32 or rounded again to BF16
 //
 // dequantize_rows takes rows that can be read and written in pieces of 16
-// bytes: 16 threads, or 32 for FP32, read a few rows of 128 columns, codes and
-// scales before anything is written. dequantize_tile takes all others: a block
-// reads a tile of 128 x 128 codes, a warp a row of it at a time, a thread four
-// neighbouring codes.
+// bytes. 16 threads, or 32 for FP32, read a few rows of 128 columns: codes and
+// scales before anything is written. dequantize_tile takes all others. A block
+// reads a tile of 128 x 128 codes, a warp one of its rows at a time, a thread
+// four neighbouring codes.
 //
 // Source: SPEC clause Q10.
 
@@ -31,7 +31,7 @@ struct dequantize_job {
 
 namespace detail {
 
-/// Four codes from `at` on, those before `end`, as they lie in memory.
+/// Up to four codes, [at, end), as they lie in memory.
 template <int Bytes>
 struct four_codes {
   std::uint32_t words[Bytes] = {};
@@ -62,14 +62,15 @@ struct four_codes {
   }
 };
 
-/// BF16 codes, nearest-even, the first in the low half.
+/// Rounds to two BF16 codes, nearest-even, the first in the low half.
 __device__ inline std::uint32_t two_bf16(float first, float second) {
   std::uint32_t codes;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(second), "f"(first));
   return codes;
 }
 
-/// Writes four numbers as elements [at, at + 4) of a row, those before `end`.
+/// Writes four numbers as elements [at, at + 4) of a row, except those from
+/// `end` on.
 template <int Bytes>
 __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
                            bool whole, const float (&y)[4]) {
@@ -102,8 +103,8 @@ __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
   }
 }
 
-/// Reads the scales of groups (i, g) to (i + Count - 1, g), or none beyond
-/// `last`, which is repeated.
+/// Reads the scales of groups (i, g) to (i + Count - 1, g). Beyond row `last`,
+/// its scale is repeated.
 template <int Count>
 __device__ void read_scales(const scale_source& from, std::ptrdiff_t i,
                             std::ptrdiff_t last, std::ptrdiff_t g,
@@ -129,13 +130,13 @@ __device__ void read_scales(const scale_source& from, std::ptrdiff_t i,
 
 }  // namespace detail
 
-/// Columns and rows of a thread, threads of a block.
+/// Columns and rows per thread, and threads per block.
 template <int OutBytes>
 inline constexpr int dequantized_width = OutBytes == 4 ? 4 : 8;
 inline constexpr int dequantized_rows = 4;
 inline constexpr int dequantize_threads = 128;
 
-/// Threads that an m x n matrix takes.
+/// Threads needed for an m x n matrix.
 template <int OutBytes>
 std::ptrdiff_t dequantize_threads_of(std::ptrdiff_t m, std::ptrdiff_t n) {
   return ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge) *
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(tile_threads)
     dequantize_tile(const __grid_constant__ dequantize_job job) {
   ptx::wait_for_kernels_before();
   constexpr int warps = tile_threads / 32;
-  constexpr int rows = 8;  // of a thread at a time
+  constexpr int rows = 8;  // rows that a thread has at a time
   const tile_place place(blockIdx.x, job.codes);
   const std::ptrdiff_t col0 = place.col0 + 4 * (threadIdx.x % 32);
   if (col0 >= job.codes.cols) return;

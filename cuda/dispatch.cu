@@ -1,3 +1,6 @@
+// The host side of cuda::dispatch: checks a request and launches the kernel for
+// it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/dispatch.cuh"

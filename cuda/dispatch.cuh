@@ -1,8 +1,8 @@
-// Defines the kernel of dispatch: the quantizer of quantize_rows.cuh over rows
-// that row numbers name. Source: SPEC clause S11.
+// Defines the kernel of dispatch: the quantizer of quantize_rows.cuh, applied
+// to rows given by row numbers. Source: SPEC clause S11.
 //
-//   a lane a row number -> octets of those rows -> quantized, as rows -> what
-//   is no row, once more
+//   a lane a row number -> octets of those rows -> quantized as rows -> results
+//   of invalid row numbers overwritten
 
 #ifndef ZEROULP_CUDA_DISPATCH_CUH_
 #define ZEROULP_CUDA_DISPATCH_CUH_
@@ -19,7 +19,7 @@ struct dispatch_job {
   row_numbers rows;
   quantized_target y;
 
-  /// Of row i of the result; -1 beside it.
+  /// The row number for row i of the result; -1 beyond the last.
   __device__ std::int32_t number(std::ptrdiff_t i) const {
     return i < rows.rows ? rows.data[i * rows.stride] : -1;
   }
@@ -28,7 +28,8 @@ struct dispatch_job {
   }
 };
 
-/// Zeros for what is no row.
+/// The `Octets` of the rows (quantize_rows.cuh); zeros for an invalid row
+/// number.
 struct gathered_octets {
   using elements = bf16_elements;
   static constexpr int count = rows_of_half_warp<elements>;
@@ -54,7 +55,7 @@ struct gathered_octets {
                    false);
   }
 
-  /// This lane's octets; lane i % count has the number of row i.
+  /// Loads this lane's octets. Lane i % count passes the number of row i.
   __device__ void load_all(std::int32_t mine, octet<2> (&x)[count]) const {
     const std::ptrdiff_t col = column_of_octet(at.group);
     std::int32_t number[count];
@@ -63,8 +64,8 @@ struct gathered_octets {
       number[i] = __shfl_sync(all_lanes, mine, i, 16);
     }
     if (job.x.whole && col + 8 <= job.x.cols && job.x.rows > 0) {
-      // No branch between loads: of what is no row, any, since codes are
-      // written over it.
+      // Avoid branches between loads: for an invalid number load any row, as
+      // its codes are overwritten later.
       const std::ptrdiff_t last = job.x.rows - 1;
 #pragma unroll
       for (int i = 0; i < count; ++i) {
@@ -78,7 +79,7 @@ struct gathered_octets {
   }
 };
 
-/// Out of the way of the kernel's registers.
+/// Not inlined, to keep its registers out of the kernel.
 template <class Out>
 __device__ __noinline__ void finish_dispatch(const dispatch_job& job,
                                              gathered_octets octets,
@@ -100,11 +101,11 @@ __global__ void __launch_bounds__(row_threads, 8)
     finish_dispatch<Out>(job, octets, left);
   }
 
-  // Read again rather than kept.
+  // Reread rather than kept in registers.
   const std::int32_t mine = job.number(octets.row(lane % count));
   const bool is_row = job.is_row(mine);
   if (!__any_sync(all_lanes, !is_row && octets.is_inside(lane % count))) return;
-  // Written before, maybe by another lane.
+  // Another lane may have written the scale or codes before.
   __syncwarp();
   if (!is_row && lane < count && octets.is_inside(lane)) {
     detail::put_kept(job.y.scales, octets.row(lane), octets.at.group,

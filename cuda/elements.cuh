@@ -1,5 +1,5 @@
 // Defines how kernels read eight elements of a row and write eight codes: in
-// one access where rows are aligned, else one by one.
+// one access if rows are aligned, else one by one.
 
 #ifndef ZEROULP_CUDA_ELEMENTS_CUH_
 #define ZEROULP_CUDA_ELEMENTS_CUH_
@@ -12,8 +12,8 @@
 
 namespace zeroulp::cuda {
 
-/// The element formats of a matrix, as the kernels see them: bytes of an
-/// element, its value, codes of it.
+/// The element formats of a matrix as types for kernels: the format, and the
+/// bytes of an element in memory.
 struct fp32_elements {
   static constexpr format as_format = fp32;
   static constexpr int bytes = 4;
@@ -39,7 +39,8 @@ struct e5m6_elements {
   static constexpr int bytes = 2;
 };
 
-/// Eight elements of `Bytes` bytes, in order, little end first.
+/// An octet (a vector of 8): eight elements of `Bytes` bytes, in order, little
+/// end first.
 template <int Bytes>
 struct alignas(Bytes == 1 ? 8 : 16) octet {
   static constexpr int count = 2 * Bytes;
@@ -64,7 +65,7 @@ struct alignas(Bytes == 1 ? 8 : 16) octet {
   }
 };
 
-/// Returns true iff rows start on multiples of so many bytes, a power of two.
+/// Returns true iff all rows start on multiples of `bytes`, a power of two.
 __host__ __device__ inline bool starts_on(int bytes, const void* data,
                                           std::ptrdiff_t stride_in_bytes) {
   return (reinterpret_cast<std::uintptr_t>(data) |
@@ -73,14 +74,15 @@ __host__ __device__ inline bool starts_on(int bytes, const void* data,
          0;
 }
 
-/// Returns true iff rows start where eight elements can be reached at once.
+/// Returns true iff eight elements from the start of any row can be accessed at
+/// once.
 template <int Bytes>
 bool is_vectorized(const void* data, std::ptrdiff_t stride) {
   return starts_on(Bytes == 4 ? 16 : 8 * Bytes, data, stride * Bytes);
 }
 
-/// Reads elements [at, at + 8) of a row, zeros from `end` on. `whole`: the
-/// row is_vectorized.
+/// Reads elements [at, at + 8) of a row; zeros from `end` on. `whole`: the row
+/// satisfies is_vectorized.
 template <int Bytes>
 __device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
                              std::ptrdiff_t end, bool whole) {
@@ -154,28 +156,29 @@ __device__ float value_of(std::uint32_t element) {
 
 namespace detail {
 
-/// Two numbers in FP16, rounded toward zero, the largest at most. E5M6 is FP16
-/// but for the last four bits, subnormals included.
+/// Rounds two numbers to FP16 toward zero, at most to the largest. E5M6 is FP16
+/// without its last four fraction bits, also for subnormals.
 __device__ inline std::uint32_t two_toward_zero(float first, float second) {
   std::uint32_t halves;
   asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(second), "f"(first));
   return halves;
 }
 
-/// FP16 -> E5M6, half of what four bits less leave out added: twice.
+/// FP16 -> E5M6, twice: adds `half`, half a unit of the four bits, then drops
+/// these.
 __device__ inline std::uint32_t without_four_bits(std::uint32_t halves,
                                                   std::uint32_t half) {
   return (halves + half) >> 4 & 0x0fff0fff;
 }
 
-/// FP32 -> E5M6, nearest-even, twice; not for Inf and NaN.
+/// FP32 -> E5M6, nearest-even, twice. Not for Inf and NaN.
 __device__ inline std::uint32_t two_e5m6(float first, float second) {
   const std::uint32_t halves = two_toward_zero(first, second);
   const auto number = [&](int i) {
     return __half2float(
         __ushort_as_half(static_cast<unsigned short>(halves >> 16 * i)));
   };
-  // Where FP16 has lost bits, there is no tie.
+  // Where the rounding to FP16 lost bits, there is no tie.
   const std::uint32_t lost =
       (number(0) != first ? 1u : 0u) | (number(1) != second ? 1u << 16 : 0u);
   std::uint32_t kept;
@@ -209,8 +212,8 @@ __device__ std::uint32_t encode_two(float first, float second) {
   }
 }
 
-/// The same of numbers none of which is a midpoint, or beyond the largest code
-/// by more than a half of the last place.
+/// As encode_two. No number may be a midpoint, or beyond the largest code by
+/// more than half a unit in the last place.
 template <class Out>
 __device__ std::uint32_t encode_untied(float first, float second) {
   if constexpr (Out::as_format == e5m6) {
@@ -221,8 +224,8 @@ __device__ std::uint32_t encode_untied(float first, float second) {
   }
 }
 
-/// The codes of eight numbers, value(0) to value(7). `Untied`: they are for
-/// encode_untied.
+/// The codes of eight numbers, value(0) to value(7). `Untied`: they satisfy the
+/// conditions of encode_untied.
 template <class Out, bool Untied = false, class Value>
 __device__ octet<Out::bytes> encode_eight(Value value) {
   octet<Out::bytes> codes{};

@@ -1,5 +1,5 @@
-// The promoted GEMM of every recipe on ordinary GPU cores: a block of threads
-// computes 64 x 128 outputs, step by step (emulator.cuh).
+// The emulator: the promoted GEMM of every recipe on ordinary GPU cores. A
+// thread block computes 64 x 128 outputs, step by step (emulator.cuh).
 
 #include <string>
 
@@ -14,7 +14,7 @@ using emulator::operand_tile;
 using emulator::thread_cols;
 using emulator::thread_rows;
 
-/// What a kernel needs of a GEMM.
+/// A GEMM as a kernel's parameters.
 struct job {
   recipe r;
   path p;
@@ -53,13 +53,13 @@ ZEROULP_HD std::uint32_t code_at(const operand& x, std::ptrdiff_t row,
                       : static_cast<const std::uint32_t*>(x.codes)[at];
 }
 
-/// Takes elements [k0, end) of K apart; zeros up to the step's length and
-/// beyond the matrices.
+/// Decodes elements [k0, end) of K into the tile; zeros up to the step's length
+/// and beyond the matrices.
 template <class Unit>
 __device__ void load_step(const job& j, std::ptrdiff_t row0,
                           std::ptrdiff_t col0, std::ptrdiff_t k0,
                           std::ptrdiff_t end, operand_tile<Unit>& t) {
-  constexpr int bytes = 32 / Unit::length;  // of an element
+  constexpr int bytes = 32 / Unit::length;  // bytes of an element
   const auto fetch = [&](bool is_a, int in_tile) {
     const operand& x = is_a ? j.a : j.b;
     const std::ptrdiff_t row = (is_a ? row0 : col0) + in_tile;
@@ -104,7 +104,7 @@ __device__ void for_each_output(const job& j, std::ptrdiff_t row0,
   }
 }
 
-/// FP32 operations, of which the hardware's are the core's, bit for bit.
+/// FP32 operations. The hardware's equal the core's, bit for bit.
 __device__ std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   return __float_as_uint(__fmul_rn(__uint_as_float(a), __uint_as_float(b)));
 }
@@ -125,7 +125,7 @@ __device__ std::uint32_t join_partial(promotion update, std::uint32_t acc,
                                                 : add(acc, p);
 }
 
-/// Of FP32 and BF16 outputs.
+/// The epilogue for FP32 and BF16 outputs.
 __device__ std::uint32_t to_output(const recipe& r, std::uint32_t acc,
                                    std::uint32_t c) {
   if (r.end == epilogue::accumulate) acc = add(acc, c);
@@ -207,7 +207,7 @@ struct core_chain {
   }
 };
 
-/// Any accumulator and output, a thread an output.
+/// Any accumulator and output format; one thread computes one output.
 __global__ void multiply_by_core(job j) {
   const std::ptrdiff_t size = j.d.rows * j.d.cols;
   const std::ptrdiff_t threads = std::ptrdiff_t{gridDim.x} * blockDim.x;

@@ -1,17 +1,18 @@
-// Defines the tensor-core step of Hopper on ordinary GPU cores, fast: what a
-// block of threads needs for a tile of outputs.
+// Defines Hopper's tensor-core step on ordinary GPU cores, fast, for the tile
+// of outputs that a thread block computes.
 //
 //   M = 1.5 * 2^(largest + p - F), p the fraction bits of float or double
 //   fma.rz(|a|, |b|, M)  cuts |a b| to F bits below 2^largest, toward zero: the
 //                        low bits of the result count quanta
 //
-// Signs are applied to those bits by XOR; what M and the complements add is
-// taken off once a step (popcount of the signs). Sums are exact: 32 products
-// below 2^(F + 2) quanta. Each result equals core/accumulate.hpp's `step`,
-// which is called itself where the window does not hold: for Inf and NaN, and
-// in FP32 for |c| >= 2^117.
+// Signs are applied to those bits by XOR. The bits that M and the complements
+// add are subtracted once a step, by a popcount of the signs. Sums are exact:
+// 32 products below 2^(F + 2) quanta. Each result equals that of
+// core/accumulate.hpp's `step`. Where the window does not hold, `step` itself
+// is called: for Inf and NaN, and in FP32 for |c| >= 2^117.
 //
-// Source: SPEC clauses T1 to T12. Left out: what-ifs other than F and L.
+// Source: SPEC clauses T1 to T12. Not covered: what-if accumulators that vary
+// more than F and L.
 
 #ifndef ZEROULP_CUDA_EMULATOR_CUH_
 #define ZEROULP_CUDA_EMULATOR_CUH_
@@ -29,14 +30,14 @@ namespace zeroulp::emulator {
 inline constexpr int tile_rows = 64;
 inline constexpr int tile_cols = 128;
 inline constexpr int threads = 256;
-/// Outputs of a thread: 4 rows by 2 times 4 columns.
+/// A thread's outputs: 4 rows by 2 times 4 columns.
 inline constexpr int thread_rows = 4;
 inline constexpr int thread_cols = 8;
 
-/// A place that no term has: zeros stand there, so that they never align.
+/// The place (exponent) of zeros. No term has it, so zeros never align the sum.
 inline constexpr int nowhere = -8192;
 
-/// FP32 numbers as the window: F <= 13, L <= 32.
+/// The window in FP32: F <= 13, L <= 32.
 struct narrow {
   using real = float;
   static __device__ real anchor(int largest, int fraction_bits) {
@@ -57,7 +58,7 @@ struct narrow {
   }
 };
 
-/// FP64 numbers: F <= 25. The low words alone count: they hold 32 bits of
+/// The window in FP64: F <= 25. Only the low words count: they hold 32 bits of
 /// quanta, and M has none there.
 struct broad {
   using real = double;
@@ -81,7 +82,7 @@ struct broad {
 
 enum class result : std::uint8_t { e8m13, fp32, fp16 };
 
-/// A row of T12 that is one step.
+/// A row of SPEC T12 that is one step.
 template <class Window, int L, int F, int Floor, result Result>
 struct unit {
   using window = Window;
@@ -91,7 +92,7 @@ struct unit {
   static constexpr int floor = Floor;
   static constexpr result output = Result;
   static constexpr bool is_half = Result == result::fp16;
-  /// Products whose quanta fit 32 bits with a sign.
+  /// How many products are summed in 32 bits, with a sign.
   static constexpr int group = L * (1 << (F - 11)) >= (1 << 18) ? 8 : L;
 };
 
@@ -101,13 +102,13 @@ using half_f32 = unit<broad, 16, 25, -133, result::fp32>;
 using half_f16 = unit<broad, 16, 25, -21, result::fp16>;
 using tf32_f32 = unit<broad, 8, 25, -133, result::fp32>;
 
-/// The operands of one step, taken apart; in shared memory.
+/// The operands of one step, decoded, in shared memory.
 template <class Unit>
 struct operand_tile {
   using real = typename Unit::real;
   static constexpr int length = Unit::length;
 
-  // [k][row], so that neighbours read neighbours.
+  // [k][row], so that neighbouring threads read neighbours.
   alignas(16) real magnitude_a[length][tile_rows];
   alignas(16) real magnitude_b[length][tile_cols];
   alignas(16) std::uint32_t sign_a[length][tile_rows];  // 0 or ~0
@@ -117,15 +118,15 @@ struct operand_tile {
   alignas(16) std::uint32_t place_b[length / 2][tile_cols];
   std::uint32_t minus_a[tile_rows];  // bit k: the sign
   std::uint32_t minus_b[tile_cols];
-  std::uint32_t special_a[tile_rows];  // not 0: an Inf or NaN is among them
+  std::uint32_t special_a[tile_rows];  // nonzero: has an Inf or NaN
   std::uint32_t special_b[tile_cols];
   using code = std::conditional_t<length == 32, std::uint8_t, std::uint32_t>;
   code code_a[length][tile_rows];
   code code_b[length][tile_cols];
 };
 
-/// Takes an operand of at most 19 bits apart and puts it where row `row` has
-/// element k. Returns bit k of the signs and of the specials.
+/// Decodes an operand of at most 19 bits and stores it as element k of row
+/// `row`. Returns bit k of the signs and of the specials.
 template <class Unit>
 __device__ uint2 store_element(operand_tile<Unit>& t, bool is_a, int row, int k,
                                format f, std::uint32_t code) {
@@ -156,7 +157,7 @@ __device__ uint2 store_element(operand_tile<Unit>& t, bool is_a, int row, int k,
 struct row_words {
   std::uint32_t word[8];
 
-  /// Element k of those of `Bytes` bytes.
+  /// Element k, for elements of `Bytes` bytes.
   template <int Bytes>
   __device__ std::uint32_t element(int k) const {
     constexpr int per_word = 4 / Bytes;
@@ -165,8 +166,8 @@ struct row_words {
   }
 };
 
-/// Takes all operands apart, a thread a row: `fetch(is_a, row)` brings its
-/// words, `pick(words, is_a, k)` finds code k among them.
+/// Decodes all operands, a thread a row. `fetch(is_a, row)` loads the row's
+/// words; `pick(words, is_a, k)` extracts code k.
 template <class Unit, class Fetch, class Pick>
 __device__ void store_operands(operand_tile<Unit>& t, format a, format b,
                                Fetch fetch, Pick pick) {
@@ -222,7 +223,7 @@ struct fragment {
   }
 };
 
-/// A row or column of a tile as the core reads operands.
+/// A row or column of a tile, as the core reads operands.
 template <class Code, int Rows>
 struct code_column {
   const Code (*codes)[Rows];
@@ -281,7 +282,7 @@ __device__ std::uint32_t convert(std::int64_t sum, int unit) {
   using window = typename Unit::window;
   if (sum == 0) return 0;
   if constexpr (Unit::output == result::e8m13) {
-    // At most 24 bits: exact. Of them the first 14 stay; below 2^-126 all do,
+    // At most 24 bits: exact. The first 14 bits stay. Below 2^-126 all stay:
     // the quantum is that of the result.
     const float whole = static_cast<float>(static_cast<std::int32_t>(sum));
     const float kept = __uint_as_float(__float_as_uint(whole) & ~0x3ffu);
@@ -304,8 +305,8 @@ __device__ std::uint32_t convert(std::int64_t sum, int unit) {
 }
 
 /// One step for this thread's outputs: d = c on entry. `p` is the path whose
-/// operands the tile holds. A function of its own, so that the registers of its
-/// loops are not spilled for what the caller keeps.
+/// operands the tile holds. Not inlined, so that the registers of its loops are
+/// not spilled for what the caller keeps.
 template <class Unit>
 __device__ __noinline__ void step_tile(
     const path& p, const operand_tile<Unit>& t,
@@ -388,7 +389,8 @@ __device__ __noinline__ void step_tile(
       }
       const int minus =
           __popc(t.minus_a[row] ^ t.minus_b[col]) + (term.negative ? 1 : 0);
-      // Each + term brought the anchor's bits, each - one took them and 1 more.
+      // Each + term added the anchor's bits; each - one subtracted them and 1
+      // more.
       const std::uint32_t bias = window::quanta(anchor[r][c]);
       const std::uint32_t surplus =
           bias * static_cast<std::uint32_t>(Unit::length + 1 - 2 * minus) -

@@ -1,5 +1,6 @@
-// What a GEMM is asked is checked, becomes tensor maps and strides, and goes to
-// the kernel that is likely to be the fastest: all give the same bits.
+// The host side of cuda::gemm: checks a request, makes tensor maps and strides,
+// and launches the kernel that is likely to be fastest. All kernels give the
+// same bits.
 
 #include <cuda_runtime.h>
 
@@ -17,9 +18,9 @@
 namespace zeroulp::cuda {
 namespace {
 
-/// The shapes of a request.
+/// The sizes of a request.
 struct sizes {
-  std::ptrdiff_t m, n, k;  ///< of a matrix; m: of all, for groups of rows
+  std::ptrdiff_t m, n, k;  ///< of one matrix; m: of all, with groups of rows
   std::ptrdiff_t a_matrices, b_matrices, d_matrices;
 };
 
@@ -86,8 +87,8 @@ gemm_scales scales_of(const request& r, const operand& x, granularity g,
           each * s.row_stride};
 }
 
-/// Scales come in boxes where those of neighbouring rows stand beside each
-/// other.
+/// Makes a tensor map of scales. Returns false if TMA cannot load them: scales
+/// of neighbouring rows must be contiguous.
 bool map_scales(const request& r, const gemm_scales& s, std::ptrdiff_t rows,
                 std::ptrdiff_t groups, int box, CUtensorMap& map) {
   const bool is_step = s.k_stride > 0 && s.k_stride < most_map_bytes / 4;
@@ -122,15 +123,16 @@ scaling scaling_of(const request& q, const recipe& r) {
   return r.b == block_128x128 ? scaling::blocks : scaling::columns;
 }
 
-/// What the cost model counts: tiles of each row of tiles, and rows of tiles.
-/// `flows`: D may flow (gemm_instance).
+/// Returns the instance of the least cost: waves of tiles times the clocks of a
+/// tile. `flows`: an instance with Shape::flows can serve the request (see
+/// gemm_instance).
 const gemm_instance& choose(const gemm_instances& all, const gemm_partition& g,
                             const sizes& s, bool flows, int processors) {
   const auto cost = [&](const gemm_instance& x) {
     if (x.flows && !flows) return std::numeric_limits<double>::infinity();
     const bool by_rows = g.kind == gemm_groups::rows;
-    // Of groups of rows, half a tile of each is lost; less where half of the
-    // warps have no row, and leave the tensor core to the others.
+    // With groups of rows, half a tile of each group is lost. Tall tiles lose
+    // less: consumer warps without rows leave the tensor core to the others.
     const double lost = x.m > 128 ? 0.33 : 0.5;
     const double tiles_m =
         by_rows ? static_cast<double>(s.m) / static_cast<double>(x.m) +
@@ -186,7 +188,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
                              : kind == scaling::columns
                                  ? gemm_by_columns(wanted)
                                  : gemm_by_matrix(wanted);
-  // The copy engine writes whole pieces of 16 bytes, beyond N if it must.
+  // TMA stores whole pieces of 16 bytes, beyond column N if need be.
   const bool has_boxes = s.n * d_bytes % 16 == 0 &&
                          starts_on(16, d.data, d.stride * d_bytes) &&
                          s.m * d.stride < most_map_bytes / d_bytes;
@@ -198,7 +200,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
 
   job.b = static_cast<const char*>(b.codes), job.b_stride = b.stride;
   job.b_once = groups.kind == gemm_groups::none && s.m <= 64;
-  // Rows of a tile that no matrix has need not be copied.
+  // Do not load rows of a tile that no matrix has.
   const int a_rows =
       static_cast<int>(std::min<std::ptrdiff_t>(ceil_div(s.m, 8) * 8, x.m));
   job.a_box_bytes = static_cast<unsigned>(a_rows) * 128;
@@ -254,7 +256,7 @@ void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
 
   q.require(cudaFuncSetAttribute(
       x.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, x.shared_bytes));
-  // With tables, how many tiles there are is known on the device alone.
+  // With tables only the device knows how many tiles there are.
   const std::ptrdiff_t tiles = groups.kind == gemm_groups::none
                                    ? ceil_div(s.m, x.m) * ceil_div(s.n, x.n)
                                    : processors;

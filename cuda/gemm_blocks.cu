@@ -1,4 +1,5 @@
-// Fprop and Dgrad: a scale for each 1x128 of A and each 128x128 of B.
+// The GEMM kernels of Fprop and Dgrad: a scale for each 1x128 of A and each
+// 128x128 of B.
 
 #include "cuda/gemm_instance.cuh"
 
@@ -13,9 +14,9 @@ gemm_instances gemm_by_blocks(const gemm_kind& kind) {
     using flowing = gemm_shape<2, 2, 128, 1, 1, gemm_end::flows>;
     using middle = gemm_shape<2, 1, 128, 2, 4>;
     using narrow = gemm_shape<2, 1, 64, 4>;
-    // With two copiers 2 to 8 % slower where N is large: not understood.
+    // Two load threads are 2 to 8 % slower where N is large: not understood.
     using small = gemm_shape<1, 1, 64, 4, 4, gemm_end::stores, 1>;
-    // 7168 columns are a tile each for 128 multiprocessors.
+    // With N = 7168 each of 128 multiprocessors gets one tile.
     using narrow_small = gemm_shape<1, 1, 56, 4, 4, gemm_end::stores, 1>;
     using least = gemm_shape<1, 1, 32, 4>;
     static constexpr gemm_instance dense[] = {

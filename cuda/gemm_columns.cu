@@ -1,4 +1,4 @@
-// Wgrad: a scale for each 1x128 of A and of B.
+// The GEMM kernels of Wgrad: a scale for each 1x128 of A and of B.
 
 #include "cuda/gemm_instance.cuh"
 
@@ -12,8 +12,9 @@ gemm_instances gemm_by_columns(const gemm_kind& kind) {
     using large = gemm_shape<2, 2, 128>;
     using sending = gemm_shape<2, 2, 128, 1, 1, gemm_end::sends>;
     using middle = gemm_shape<2, 1, 128>;
-    // Of 16 pairs of scales, 3 early: 2 are 2.5 % slower, 4 are 1.5 %, 1 is 4 %
-    // (LESSONS.md, lesson 9).
+    // 3 of 16 pairs of scales are read early; the slowdown with other counts
+    // (LESSONS.md, lesson 9):
+    //   1: 4 %   2: 2.5 %   4: 1.5 %
     static constexpr gemm_instance dense[] = {
         make_instance<large, column_scaling<product, 128, 3>, t>(1800, 5000),
         make_instance<middle, column_scaling<product, 128>, t>(1000, 4000),

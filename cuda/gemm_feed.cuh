@@ -1,5 +1,5 @@
-// Defines the warps that fill the ring of a GEMM's stages, and the one that
-// sends D.
+// Defines the producer warps, which fill the pipeline stages of a GEMM, and the
+// store thread, which issues the TMA stores of D.
 
 #ifndef ZEROULP_CUDA_GEMM_FEED_CUH_
 #define ZEROULP_CUDA_GEMM_FEED_CUH_
@@ -8,7 +8,7 @@
 
 namespace zeroulp::cuda::detail {
 
-/// Which of the stages, one after another, the copier `which` fills.
+/// Tells load thread (or scale-load warp) `which` which stages are its turn.
 template <int Copiers>
 class copier_turn {
  public:
@@ -20,11 +20,11 @@ class copier_turn {
   }
 
  private:
-  int before_;  ///< stages of others before its next
+  int before_;  ///< stages of others before its next turn
 };
 
-/// Passes over a stage that others fill, once it is free. By each thread from
-/// which the full barrier expects to hear.
+/// Arrives at the full barrier of a stage that other threads fill, once the
+/// stage is empty. Called by every thread that the full barrier counts.
 template <class Shape, int Copiers>
 __device__ void leave_stage(const gemm_shared<Shape>& shared,
                             copier_turn<Copiers>& turn,
@@ -36,9 +36,8 @@ __device__ void leave_stage(const gemm_shared<Shape>& shared,
   at.advance();
 }
 
-/// Has the L2 bring the first 256 lines of B, those of the first blocks of K of
-/// this block's first tile, before the kernels before have ended. By all
-/// threads.
+/// Prefetches 256 lines of B into the L2, before the preceding kernels have
+/// ended: the first K blocks of this block's first tile. Called by all threads.
 template <class Shape>
 __device__ void prefetch_b(const gemm_job& job) {
   const int i = static_cast<int>(threadIdx.x);
@@ -49,14 +48,19 @@ __device__ void prefetch_b(const gemm_job& job) {
   }
 }
 
-/// Sends D from its panels, by one thread: boxes of a warp group's 64 rows and
-/// 128 bytes, one at a time, and where K is long, one with each stage of the
-/// next tile, from the third on. All at once, they would keep that tile's
-/// operands waiting. Where tiles come from a board, writes it, two tiles ahead.
-/// Whoever has left the panels of tile T - 1 has read T, so that T + 2 may take
-/// the slot of T - 1; not that of T, as nobody has left any before the first.
-/// One ahead, all could wait for each other: this thread for stages of T + 1,
-/// whose products, to free them, wait for T + 2.
+/// The store thread: issues the TMA stores of D from the panels, one box (64
+/// rows of a warp group, 128 bytes) at a time. If K is long, it issues one box
+/// with each stage of the next tile, from the third on. All boxes at once would
+/// delay that tile's operand loads.
+///
+/// With finds_ahead it also runs the tile scheduler, two tiles ahead of the
+/// consumers. The queue has three slots, so tile T + 2 takes the slot of T - 1.
+/// That slot is free: a consumer releases the panels of T - 1 only after it has
+/// read T. The slot of T would not be: no panels are released before the first
+/// tile.
+///
+/// One tile ahead would deadlock. This thread would wait for stages of T + 1,
+/// whose consumers wait for T + 2 before they free stages.
 template <class Shape, bool Grouped>
 __device__ void send_panels(const gemm_job& job,
                             const gemm_shared<Shape>& shared) {
@@ -72,7 +76,7 @@ __device__ void send_panels(const gemm_job& job,
     if constexpr (ahead) shared.board().write(found++, t, is_there);
     return is_there;
   };
-  int before = 0;  // stages of the tiles before the next
+  int before = 0;  // stages of all tiles before `next`
   gemm_tile t{}, next{}, after{};
   bool more = find(next), still_more = ahead && more && find(after);
   for (unsigned parity = 0; more; parity ^= 1) {
@@ -85,13 +89,14 @@ __device__ void send_panels(const gemm_job& job,
     }
     before += t.blocks(Shape::k);
     const int stages = more ? next.blocks(Shape::k) : 0;
-    // The boxes are spread over so many stages, up to the last but two; of 5 to
-    // 11 some bring several. Fewer are too short to wait for.
+    // Spread the boxes over this many stages of the next tile, without its
+    // first and last two. If it has 5 to 11 stages, some get several boxes;
+    // with fewer, storing does not wait for stages.
     const int step = min(boxes, stages - 4);
     ptx::wait(shared.d_full(), parity);
     for (int box = 0; box < boxes; ++box) {
       const int group = box % Shape::groups, index = box / Shape::groups;
-      // Of FP32 all panels are of the first 64 rows.
+      // For FP32, all panels hold the first 64 rows.
       const int unit = is_fp32 ? 0 : index / (Shape::n / 64);
       const int row = t.row + (group * Shape::rows + unit) * 64;
       const int column = t.column + index * columns % Shape::n;
@@ -100,7 +105,7 @@ __device__ void send_panels(const gemm_job& job,
       const char* const panel = shared.panel(4 * group, index);
       if (!Grouped || t.row_end == job.m || row + 64 <= t.row_end) {
         ptx::store_box(job.d_tall_map, panel, column, row, t.d_matrix);
-      } else {  // A group's rows end here: what is left, the warps store.
+      } else {  // The group's rows end here: the warps store what is left.
         for (int i = 0; row + i + 16 <= t.row_end; i += 16) {
           ptx::store_box(job.d_map, panel + i * 128, column, row + i,
                          t.d_matrix);
@@ -114,9 +119,9 @@ __device__ void send_panels(const gemm_job& job,
   }
 }
 
-/// With one block of K in eight, of the last ones, the L2 is asked for a box of
-/// C: all multiprocessors would wait for theirs at once. `left`: blocks of K
-/// after this one.
+/// Prefetches one box of C into the L2 with every eighth of the tile's last K
+/// blocks. Otherwise all multiprocessors would wait for C at the same time.
+/// `left`: K blocks after this one.
 template <class Shape>
 __device__ void prefetch_c(const gemm_job& job, const gemm_tile& t, int left) {
   constexpr int every = 8, boxes = Shape::n / Shape::c_columns;
@@ -126,8 +131,8 @@ __device__ void prefetch_c(const gemm_job& job, const gemm_tile& t, int left) {
                     t.d_matrix);
 }
 
-/// Brings the operands of every tile of this block, by one thread of each
-/// copier.
+/// A load thread: issues the TMA loads of A and B of all tiles of this block,
+/// and of C, in its turns.
 template <class Shape, bool Grouped>
 __device__ void copy_operands(const gemm_job& job,
                               const gemm_shared<Shape>& shared, int which) {
@@ -136,7 +141,7 @@ __device__ void copy_operands(const gemm_job& job,
   ring_place<Shape::stages> at;
   gemm_walk<Shape, Grouped> walk(job);
   gemm_tile t{};
-  int stage = 0;  // of all operands
+  int stage = 0;  // counts operand stages of all tiles
   for (; walk.next(t); walk.look_ahead()) {
     for (int k = t.k_begin; k < t.k_end; k += Shape::k, ++stage, at.advance()) {
       if (!turn.is_next()) continue;
@@ -155,7 +160,8 @@ __device__ void copy_operands(const gemm_job& job,
       if (Shape::prefetches_c && job.c_by_boxes) {
         prefetch_c<Shape>(job, t, (t.k_end - k - 1) / Shape::k);
       }
-      // Not before the first stages, which are free at once.
+      // Not with the first stages, which are free at once: their loads come
+      // first.
       if (k >= t.k_begin + 2 * Shape::k) walk.look_ahead();
     }
     if (!job.c_by_boxes) continue;
@@ -170,9 +176,9 @@ __device__ void copy_operands(const gemm_job& job,
   }
 }
 
-/// Brings the scales of one operand, stage after stage: in boxes, by lane 0,
-/// where they stand beside each other and begin on 16 bytes, as the copy engine
-/// asks, else word by word, zeros from `inside` on.
+/// Loads the scales of one operand, stage by stage. Lane 0 issues a TMA box if
+/// the scales are contiguous and start on 16 bytes, as TMA requires. Otherwise
+/// each lane copies words, with zeros from `inside` on.
 template <int Count>
 struct scale_copier {
   const gemm_scales& scales;
@@ -209,16 +215,17 @@ struct scale_copier {
       ptx::copy_box(to, map, full, first, group, 0);
     }
   }
-  /// To the next group of K.
+  /// Advances to the next group of K.
   __device__ void advance() { from += scales.k_stride, ++group; }
 };
 
-/// Brings the scales, by the warp `which` of those that do.
+/// Scale-load warp `which`: loads the scales of all tiles of this block, in its
+/// turns.
 template <class Shape, class Scaling, bool Grouped>
 __device__ void copy_scales(const gemm_job& job,
                             const gemm_shared<Shape>& shared, int which) {
   constexpr int b_rows = Scaling::b_rows;
-  // A small tile would wait for boxes longer than for words.
+  // For a small tile, a box arrives later than words.
   constexpr bool boxes = Shape::m >= 128;
   const int lane = static_cast<int>(threadIdx.x % 32);
   copier_turn<Shape::scalers> turn(which);

@@ -24,7 +24,7 @@ constexpr gemm_instance make_instance(int clocks, int clocks_once,
           clocks_last};
 }
 
-/// Calls find(types) with the formats of A and B as a constant.
+/// Calls find(types) with the formats of A and B as a compile-time constant.
 template <class Find>
 gemm_instances with_types(const gemm_kind& kind, Find find) {
   using ptx::fp8_types;

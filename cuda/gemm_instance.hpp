@@ -1,4 +1,4 @@
-// Defines the GEMM kernels that were compiled, as values.
+// Defines the table entries of the compiled GEMM kernels.
 
 #ifndef ZEROULP_CUDA_GEMM_INSTANCE_HPP_
 #define ZEROULP_CUDA_GEMM_INSTANCE_HPP_
@@ -9,18 +9,19 @@ namespace zeroulp::cuda {
 
 struct gemm_instance {
   void (*kernel)(gemm_job);
-  int m, n;  ///< of a tile
+  int m, n;  ///< tile size
   int threads, shared_bytes;
-  bool sends;  ///< D of FP32 goes by boxes, too, as far as there are panels
-  /// D flows: it leaves by the copy engine, there are neither C nor ranges of
-  /// K, and K is more than 128.
+  bool sends;  ///< there is a store thread: TMA also stores D of FP32, as far
+               ///< as panels hold it
+  /// The epilogue overlaps wgmma. Requires that TMA stores D (BF16), that there
+  /// are neither C nor ranges of K, and that K is more than 128.
   bool flows;
-  /// Tensor clocks, about, of 128 elements of K of a tile, beside them, and
-  /// after the last tile: measured once (LESSONS.md, lesson 15).
+  /// Approximate tensor clocks, measured once (LESSONS.md, lesson 15): for 128
+  /// elements of K of a tile, for the rest of a tile, and after the last tile.
   int clocks, clocks_once, clocks_last;
 };
 
-/// Those of a scaling.
+/// All instances of one scaling.
 struct gemm_instances {
   const gemm_instance* first;
   int count;

@@ -1,5 +1,5 @@
-// Defines what a GEMM kernel is asked: operands as tensor maps, scales, D, and
-// the tiles that they make.
+// Defines the parameters of a GEMM kernel (operands as tensor maps, scales, D)
+// and the persistent tile scheduler.
 
 #ifndef ZEROULP_CUDA_GEMM_JOB_CUH_
 #define ZEROULP_CUDA_GEMM_JOB_CUH_
@@ -12,21 +12,22 @@
 
 namespace zeroulp::cuda {
 
-/// FP32 scales of an operand: that of row (or block of rows) i and group of K g
-/// stands at i * stride + g * k_stride; `matrix_stride` from one matrix to the
-/// next.
+/// FP32 scales of an operand. The scale of row (or block of rows) i and K group
+/// g is at data[i * stride + g * k_stride]. `matrix_stride`: elements from one
+/// matrix to the next.
 struct gemm_scales {
   const float* data;
   std::int64_t stride, k_stride, matrix_stride;
 };
 
 struct gemm_job {
-  CUtensorMap a_map, b_map;  ///< boxes of codes: K, rows, matrices
-  /// Boxes of scales, if there are any: rows of all matrices, groups of K.
+  CUtensorMap a_map, b_map;  ///< TMA boxes of codes: K, rows, matrices
+  /// TMA boxes of scales, if a_scale_boxes or b_scale_boxes: rows of all
+  /// matrices, groups of K.
   CUtensorMap a_scale_map, b_scale_map;
-  CUtensorMap d_map;       ///< boxes of D: 128 bytes of 16 rows
-  CUtensorMap d_tall_map;  ///< the same with 64 rows, where D is sent
-  CUtensorMap c_map;       ///< boxes of C: 32 columns, as many rows as a tile
+  CUtensorMap d_map;       ///< TMA boxes of D: 16 rows of 128 bytes
+  CUtensorMap d_tall_map;  ///< 64 rows of 128 bytes, if Shape::sends
+  CUtensorMap c_map;       ///< TMA boxes of C: 32 columns, a tile's rows
   gemm_scales a_scales, b_scales;
   const char* b;  ///< codes
   std::int64_t b_stride;
@@ -34,39 +35,42 @@ struct gemm_job {
   std::int64_t d_stride, d_matrix_stride;
   const float* c;  ///< added to D, if any
   std::int64_t c_stride, c_matrix_stride;
-  const std::int32_t* table;  ///< of groups, in device memory
-  std::int32_t m, n, k;       ///< of A; with groups of rows, of all of them
-  std::int32_t count;         ///< of groups
+  const std::int32_t* table;  ///< the groups' table, in device memory
+  std::int32_t m, n, k;       ///< m: rows of one A, or of all groups of rows
+  std::int32_t count;         ///< number of groups
   std::int32_t interval;      ///< elements of K between promotions; 0: none
   gemm_groups groups;
-  bool b_once;           ///< no groups, and at most 64 rows
-  unsigned a_box_bytes;  ///< less than a tile has if A has fewer rows
+  bool b_once;           ///< no groups and m <= 64: B is read once
+  unsigned a_box_bytes;  ///< bytes of a box of A; fewer than a full tile's if A
+                         ///< has fewer rows
   bool a_scale_boxes, b_scale_boxes;
   bool is_fp32;
   bool by_boxes;    ///< d_map is there
-  bool d_words;     ///< D takes two elements of BF16 at once, four of FP32
+  bool d_words;     ///< D is aligned for stores of two BF16 or four FP32
   bool c_by_boxes;  ///< c_map is there
 };
 
-/// One tile: where it stands, in which matrices, and how far its rows and K go.
+/// One output tile: its position, its matrices, and where its rows and K end.
 struct gemm_tile {
   int row, column;
   int row_end;
   int k_begin, k_end;
   int a_matrix, b_matrix, d_matrix;
-  bool is_spoiled;  ///< by a table that cannot be: D is NaN
+  bool is_spoiled;  ///< the table's K range is invalid: D becomes NaN
 
-  /// Of K, `by` elements each.
+  /// Returns the number of K blocks of `by` elements.
   __device__ int blocks(int by) const {
     return (k_end - k_begin + by - 1) / by;
   }
 };
 
-/// The tiles of a block, one after another; everyone in the block walks them by
-/// itself, but who reads them from a tile_board. Those that share operands are
-/// close to each other in time: within a matrix, patches of 8 tiles along M.
-/// Without groups nothing is read from memory, so that the compiler can see
-/// that all lanes of a warp agree.
+/// The persistent tile scheduler: yields the tiles of this thread block in
+/// order. Each warp runs its own copy, except where consumers read tiles from a
+/// tile_board.
+///
+/// Tiles that share operands run close together: a matrix is rasterized in
+/// patches of 8 tiles along M. Without groups the scheduler reads no memory, so
+/// the compiler can prove its state warp-uniform.
 template <class Shape, bool Grouped>
 class gemm_schedule {
  public:
@@ -76,7 +80,8 @@ class gemm_schedule {
     read(job);
   }
 
-  /// Not to be asked again once there was none.
+  /// Finds the next tile. Returns false after the last one; do not call it
+  /// again then.
   __device__ bool next(const gemm_job& job, gemm_tile& t) {
     if (!(Grouped ? find_by_steps(job) : find_at_once())) return false;
     const int column =
@@ -96,7 +101,7 @@ class gemm_schedule {
   }
 
  private:
-  /// Find the patch in which the next tile is.
+  /// Finds the patch that holds the next tile, by a division.
   __device__ bool find_at_once() {
     index_ += first_ * across_;
     if (index_ >= high_ * across_) return false;
@@ -105,8 +110,9 @@ class gemm_schedule {
     index_ -= first_ * across_;
     return true;
   }
-  /// The same in groups, without the division, which takes a thread 200 clocks.
-  /// Without groups the compiler would not see that lanes agree.
+  /// Finds the same patch by steps, for groups: a division takes a thread 200
+  /// clocks. Without groups, the loop would hide from the compiler that lanes
+  /// agree.
   __device__ bool find_by_steps(const gemm_job& job) {
     while (index_ >= height_ * across_) {
       index_ -= height_ * across_;
@@ -146,7 +152,7 @@ class gemm_schedule {
     first_ = 0;
   }
 
-  static constexpr int patch = 8;  ///< rows of tiles
+  static constexpr int patch = 8;  ///< rows of tiles in a patch
   int index_, across_;             ///< index_: within the patch
   int matrix_ = 0, high_ = 0;
   int first_ = 0, height_ = 0;  ///< of the patch
@@ -154,13 +160,16 @@ class gemm_schedule {
   bool is_spoiled_ = false;
 };
 
-/// Whether tiles are found ahead, while those before are under way: in groups
-/// of which D flows, where it may take 2500 clocks. Without groups nothing was
-/// gained, and for ranges of K ptxas made a slower loop of it.
+/// Whether a tile is found while earlier tiles are under way. Finding one in a
+/// group's table can take 2500 clocks.
+///
+/// True only for groups with overlapped epilogue (Shape::flows). Without groups
+/// it gains nothing; for ranges of K ptxas generated a slower loop.
 template <class Shape, bool Grouped>
 constexpr bool finds_ahead = Grouped&& Shape::flows;
 
-/// The same for those who bring operands.
+/// The tile scheduler of the producer warps: looks one tile ahead if
+/// finds_ahead.
 template <class Shape, bool Grouped>
 class gemm_walk {
  public:
@@ -178,7 +187,7 @@ class gemm_walk {
       return schedule_.next(job_, t);
     }
   }
-  /// Finds the tile after this one, if that was not done.
+  /// Finds the next tile, unless that has been done.
   __device__ void look_ahead() {
     if constexpr (finds_ahead<Shape, Grouped>) {
       if (has_looked_) return;

@@ -1,4 +1,5 @@
-// One scale for the whole of A and of B, or none; any interval. A control.
+// The GEMM kernel with one scale for the whole of A and of B, or none, and any
+// promotion interval. It serves as a control.
 
 #include "cuda/gemm_instance.cuh"
 

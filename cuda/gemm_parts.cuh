@@ -1,7 +1,8 @@
-// Defines how partial sums join the FP32 sum, and how that becomes D.
+// Defines the scaling of partial sums into the FP32 accumulators, and the
+// epilogue's access to C and D.
 //
-// The fragment of a thread: result 4 j + 2 h + e is that of its row h and
-// column 8 j + pair + e.
+// A thread's wgmma fragment: element 4 j + 2 h + e is in the thread's row h (0
+// or 1) and column 8 j + pair + e.
 
 #ifndef ZEROULP_CUDA_GEMM_PARTS_CUH_
 #define ZEROULP_CUDA_GEMM_PARTS_CUH_
@@ -14,7 +15,8 @@ namespace zeroulp::cuda {
 
 namespace detail {
 
-/// acc with p joined, as the core's promote() does it; `both`: fl(sa sb).
+/// Returns acc with p added, as the core's promote() does it. `both`: fl(sa
+/// sb).
 template <promotion Update>
 __device__ float promoted(float acc, float p, float sa, float sb, float both) {
   if constexpr (Update == promotion::product_of_scales) {
@@ -26,20 +28,22 @@ __device__ float promoted(float acc, float p, float sa, float sb, float both) {
 
 }  // namespace detail
 
-// A scaling has the scales of a thread for 64 rows of a tile: `find_columns`
-// and `find_rows` look for them in a stage, while the tensor core works;
-// `promote` is left to do once p is there. `b_rows`: of B, to a scale;
-// `b_scales`: of a tile. `reads_late`: promote reads the stage.
+// A scaling holds a thread's scales for 64 rows of a tile. While the tensor
+// core works, `find_columns` and `find_rows` locate them in a stage. `promote`
+// remains to be done once p has arrived.
+//
+// `b_rows`: rows of B that share a scale. `b_scales`: scales of B in a tile.
+// `reads_late`: promote reads the stage.
 
-/// A scale for each 128 columns. `Scales`: 1 if a tile lies in a block of them,
-/// 2 if it may lie in two.
+/// One scale for each 128 columns. `Scales`: 1 if a tile lies within one block
+/// of columns, 2 if it may straddle two.
 template <promotion Update, int Scales = 1>
 struct block_scaling {
   static constexpr int b_rows = 128, b_scales = Scales;
   static constexpr bool reads_late = false;
   float sa[2];
   float sb[Scales];
-  int in_first;  ///< columns from the tile's first to the end of its block
+  int in_first;  ///< columns from the tile's first to its block's end
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
@@ -63,16 +67,16 @@ struct block_scaling {
   }
 };
 
-/// A scale for each column. Those of the first `Early` pairs of columns are
-/// read while the tensor core works, and stay in registers for all rows of a
-/// stage; the others when they are needed: registers are scarce.
+/// One scale for each column. Registers are scarce, so only the first `Early`
+/// pairs of columns stay in registers for all rows of a stage. They are read
+/// while the tensor core works, the others when they are needed.
 template <promotion Update, int Width, int Early = 0>
 struct column_scaling {
   static constexpr int b_rows = 1, b_scales = Width;
   static constexpr bool reads_late = true;
   float sa[2];
   const float* sb;
-  float2 early[Width / 8];  ///< the first Early
+  float2 early[Width / 8];  ///< only the first Early are used
 
   __device__ __forceinline__ void find_rows(const float* a) {
     sa[0] = a[0], sa[1] = a[8];
@@ -112,38 +116,39 @@ __device__ inline std::uint32_t two_bf16(float first, float second) {
 
 }  // namespace detail
 
-/// A scale for the whole of A and of B, or none: acc = fl(acc + p) after every
-/// job.interval elements of K, and the scales at the end.
+/// One scale for the whole of A and of B, or none: acc = fl(acc + p) after
+/// every job.interval elements of K. The scales are applied at the end.
 struct matrix_scaling {
   static constexpr int b_rows = 0;  ///< no scale is copied
 };
 
-/// C and D pass through shared memory, by the copy engine, where their rows
-/// allow it; else the threads reach them by themselves.
+/// Loads C and stores D. Both pass through shared memory by TMA if their rows
+/// allow it; otherwise threads access global memory.
 ///
-/// `line`: of a tile, `first`: of D, the first of a warp's 16 rows.
+/// `line` and `first`: the first of a warp's 16 rows, within the tile and
+/// within D.
 struct gemm_output {
-  /// Of the first of them, this thread's is so many after; so many columns
-  /// after the first of each 8 is its pair.
+  /// This thread's row, counted from the warp's first. `pair`: its columns,
+  /// counted from the first of each 8.
   __device__ static int row_after() {
     return static_cast<int>(threadIdx.x % 32 / 4);
   }
   __device__ static int pair() { return static_cast<int>(threadIdx.x % 4) * 2; }
 
-  /// Waits until what this warp stored before has left shared memory.
+  /// Waits until this warp's earlier TMA stores have read shared memory.
   __device__ static void wait_for_panel() {
     if (threadIdx.x % 32 == 0) ptx::wait_for_stores();
     __syncwarp();
   }
 
-  /// Adds columns [begin, begin + 32) of C, a stage's: rows of 128 bytes.
+  /// Adds columns [begin, begin + 32) of C from a stage, in rows of 128 bytes.
   template <int Count>
   __device__ __forceinline__ static void add_stage(const char* c, int line,
                                                    int begin,
                                                    float (&acc)[Count]) {
 #pragma unroll
     for (int i = 0; i < Count; i += 2) {
-      const int column = i / 4 * 8;  // and pair()
+      const int column = i / 4 * 8;  // plus pair()
       if (column < begin || column >= begin + 32) continue;
       const int row = line + row_after() + i / 2 % 2 * 8;
       const int chunk = (column % 32 / 4 + pair() / 4) ^ row % 8;
@@ -171,9 +176,10 @@ struct gemm_output {
     }
   }
 
-  /// `panel`: this warp's, by their numbers. D goes to panels where it flows,
-  /// or can go by boxes, but for the rows of a group that end within one, and
-  /// all but the first 64 rows of FP32. `Unit`: which 64 rows of its own.
+  /// Stores this warp's 16 rows of unit `Unit` (64 rows of its warp group).
+  /// `panel(i)`: this warp's panel i. D goes to panels with Shape::flows or if
+  /// TMA can store it, with two exceptions: 16 rows in which a group ends, and
+  /// FP32 beyond the first 64 rows.
   template <bool Grouped, class Shape, int Unit, int Count, class Panel>
   __device__ __forceinline__ static void store(const gemm_job& job,
                                                const gemm_tile& t, int first,
@@ -201,9 +207,9 @@ struct gemm_output {
       if constexpr (Count % 8 == 0) {
         if (is_fp32) return store_fours(job, place, acc);
       }
-      // Not the sums themselves: a float2 would bind them to a pair of
-      // registers, in which they share a bank with their products. K is not
-      // negative.
+      // Do not put the sums themselves into a float2: it would bind them to a
+      // register pair, in which they share a bank with their products. K is
+      // never negative, so `apart` returns x.
       const auto apart = [&](float x) { return job.k < 0 ? 0 : x; };
 #pragma unroll
       for (int i = 0; i < Count; i += 2) {
@@ -235,17 +241,19 @@ struct gemm_output {
   }
 
  private:
-  /// FP32 by 16 bytes, of a row 64 together: of two neighbours, the even lane
-  /// gets four columns of the first of two octets, the odd one of the second,
-  /// in both rows. Calls store(number of the octets, upper row, lower row).
+  /// Arranges FP32 for stores of 16 bytes, 64 contiguous bytes of a row.
+  /// Neighbouring lanes exchange values of two octets (8 columns each). The
+  /// even lane gets four columns of the first octet, the odd lane four of the
+  /// second, in both rows. Calls store(index of the octet pair, upper row,
+  /// lower row).
   template <int Count, class Store>
   __device__ __forceinline__ static void by_fours(const float (&acc)[Count],
                                                   Store store) {
     static_assert(Count % 8 == 0);
     const bool is_odd = threadIdx.x % 2 != 0;
-    // By a condition, not by bytes or bits: ptxas then binds no sum to a
-    // register of what is stored, where it would share a bank with its
-    // products, and each FMA wait for an operand.
+    // Select by a condition, not by byte or bit operations. Then ptxas binds no
+    // sum to a register of the stored vector. There it would share a bank with
+    // its products, and each FMA would wait for an operand.
     const auto one_of = [&](float even, float odd) {
       return is_odd ? odd : even;
     };
@@ -266,7 +274,7 @@ struct gemm_output {
       store(i / 8, four(0), four(2));
     }
   }
-  /// To D, from `place`, this lane's first.
+  /// Stores to D, from this lane's first element `place` on.
   template <int Count>
   __device__ __forceinline__ static void store_fours(
       const gemm_job& job, std::int64_t place, const float (&acc)[Count]) {
@@ -278,7 +286,7 @@ struct gemm_output {
       *reinterpret_cast<float4*>(lower + 16 * octets) = of_lower;
     });
   }
-  /// To panels of 32 columns, swizzled.
+  /// Writes FP32 panels of 32 columns, in the 128-byte swizzle.
   template <int Count, class Panel>
   __device__ __forceinline__ static void write_fp32_panels(
       const float (&acc)[Count], Panel panel) {
@@ -292,8 +300,8 @@ struct gemm_output {
     });
   }
 
-  /// Writes 16 rows of 64 columns to a panel, swizzled as the copy engine has
-  /// it. `acc`: the fragment of these columns.
+  /// Writes 16 rows of 64 columns to a panel in the 128-byte swizzle. `acc`:
+  /// the fragment of these columns.
   __device__ __forceinline__ static void write_panel(const float* acc,
                                                      char* panel) {
     const int lane = static_cast<int>(threadIdx.x % 32);
@@ -309,19 +317,19 @@ struct gemm_output {
     }
   }
 
-  /// Writes all panels of a unit, without a branch, at which products under way
-  /// would be awaited (C7517).
+  /// Writes all panels of a unit without a branch. At a branch the assembler
+  /// would wait for the wgmma in flight (ptxas note C7517).
   template <int Unit, int Count, class Panel>
   __device__ __forceinline__ static void write_panels(const float (&acc)[Count],
                                                       Panel panel) {
-    constexpr int count = Count / 32;  // of a unit
+    constexpr int count = Count / 32;  // panels of a unit
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       write_panel(acc + 32 * i, panel(Unit * count + i));
     }
   }
 
-  /// Sends D from row `first` on, by the one panel that there is.
+  /// Stores D from row `first` on through the warp's only panel.
   template <int Count>
   __device__ __forceinline__ static void store_panels(const gemm_job& job,
                                                       const gemm_tile& t,

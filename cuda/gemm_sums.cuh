@@ -1,5 +1,6 @@
-// Defines the sums of a tile: what a warp group multiplies and promotes, from
-// the stages of the ring to FP32 in registers. Source: SPEC clauses G1 to G13.
+// Defines the main loop of a tile: a warp group multiplies the pipeline stages
+// and promotes the products to FP32 in registers. Source: SPEC clauses G1 to
+// G13.
 
 #ifndef ZEROULP_CUDA_GEMM_SUMS_CUH_
 #define ZEROULP_CUDA_GEMM_SUMS_CUH_
@@ -13,18 +14,19 @@
 
 namespace zeroulp::cuda::detail {
 
-/// `Later`: sums that were started after p and may still be unfinished.
+/// Waits for the products of p. `Later`: wgmma groups committed after p that
+/// may still be in flight.
 template <int Later = 0, int Count>
 __device__ __forceinline__ void finish_products(float (&p)[Count]) {
   ptx::wait_for_wgmma<Later>();
   ptx::fence_registers(p);
 }
 
-/// What a thread sums, for each 64 rows of its warp group.
+/// A thread's accumulators, for each 64 rows of its warp group.
 template <class Shape>
 using tile_acc = float[Shape::rows][Shape::n / 2];
 
-/// Sums of nothing: +0.
+/// Sets empty sums: +0.
 template <class Shape>
 __device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
 #pragma unroll
@@ -34,10 +36,10 @@ __device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
   }
 }
 
-/// The lower words of the descriptors of a warp group's operands in stage 0,
-/// found once: from lane 0, so that the compiler keeps them in uniform
-/// registers, and does not find them again before the first products of each
-/// block of K.
+/// The lower descriptor words of a warp group's operands in stage 0, computed
+/// once. They come from lane 0, so that the compiler keeps them in uniform
+/// registers. Otherwise it recomputes them before the first products of each K
+/// block.
 struct gemm_operands {
   unsigned a, b;
 
@@ -48,7 +50,7 @@ struct gemm_operands {
         b(ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(in.b(0))))) {}
 };
 
-/// What a warp group multiplies: 64 rows, a unit, of a stage at a time.
+/// Issues a warp group's wgmma: one unit, 64 rows of a stage, at a time.
 template <class Shape, ptx::fp8_types Types>
 struct tile_products {
   const gemm_shared<Shape>& shared;
@@ -59,8 +61,8 @@ struct tile_products {
   __device__ __forceinline__ void wait() const {
     ptx::wait(shared.full()[at.stage], at.parity);
   }
-  /// Starts the products of a unit of the stage `in`, `steps` times 32 elements
-  /// of K from `step`, into p or added to it.
+  /// Starts the products of a unit of stage `in`: `steps` times 32 elements of
+  /// K from `step`. They overwrite p, or are added to it.
   template <int Unit>
   __device__ __forceinline__ void start(float (&p)[Shape::n / 2], int in,
                                         int step = 0, int steps = 4,
@@ -81,7 +83,7 @@ struct tile_products {
     }
     ptx::commit_wgmma();
   }
-  /// Looks for the scales of A, of a unit of the stage `in`.
+  /// Locates the scales of A for a unit of stage `in`.
   template <class Scaling>
   __device__ __forceinline__ void find_rows(Scaling& scale, int unit,
                                             int in) const {
@@ -91,36 +93,39 @@ struct tile_products {
   }
 };
 
-/// The sums of a tile, promoted every 128 elements of K.
+/// The main loop of a tile, promoted every 128 elements of K.
 template <class Shape, ptx::fp8_types Types, class Scaling>
 struct tile_sums : tile_products<Shape, Types> {
   using tile_products<Shape, Types>::shared;
   using tile_products<Shape, Types>::at;
   static constexpr int rows = Shape::rows;
-  /// Scales are read while the unit before is promoted.
+  /// Read a unit's scales while the unit before it is promoted.
   static constexpr bool ahead = Shape::partials > 1 && Scaling::b_rows > 1;
-  /// A stage is awaited while those of all sums under way are still held.
+  /// The loop waits for a stage while it holds those of all sums in flight.
   static_assert(Shape::stages > (Shape::partials - 1) / rows + 1);
   tile_acc<Shape>& acc;
-  int column;    ///< the tile's first
-  int held = 0;  ///< the stage before, from the second on
+  int column;    ///< the tile's first column
+  int held = 0;  ///< the previous stage, from the second on
 
-  /// Where scales are read late, frees the stage before. Its last products are
-  /// summed, and so their scales are there, once others were started in their
-  /// registers: the same ones, as one place of the loop starts all.
+  /// Frees the previous stage, with Scaling::reads_late. New products have been
+  /// started in the registers of its last ones. So its products have been
+  /// summed, and their scales read. The registers are the same, as one piece of
+  /// code in the loop starts all products.
   __device__ __forceinline__ void free_held() const {
     free_stage(shared.free()[held]);
   }
-  /// The same at the end, where no others are started.
+  /// Frees the last stage: no products follow it.
   __device__ __forceinline__ void free_last() const {
-    ptx::fence_shared();  // and so waits for the scales
+    ptx::fence_shared();  // also waits for the loads of scales
     free_held();
   }
 
-  /// The next Blocks blocks of K in one straight line, the first of them there
-  /// already; waits for the one after them if there are `more`. A unit is a
-  /// block of K of 64 rows. What can be done before a unit's products are there
-  /// is done before: from then to the next products, the tensor core is idle.
+  /// Adds the next `Blocks` blocks of K in straight-line code. The first
+  /// block's stage must be full; waits for the block after them if there are
+  /// `more`. A unit is a K block of 64 rows.
+  ///
+  /// Do everything possible before a unit's products arrive: from then to the
+  /// next products, the tensor core is idle.
   template <int Blocks>
   __device__ __forceinline__ void add(bool is_first, bool more) {
     constexpr int units = Blocks * rows;
@@ -155,7 +160,7 @@ struct tile_sums : tile_products<Shape, Types> {
     const auto finish = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       constexpr int left = units - 1 - U;
       if constexpr (!ahead) {
-        __syncwarp();  // else the loads delay the last products
+        __syncwarp();  // without it, the loads delay the last wgmma
         find(std::integral_constant<int, U>());
       }
       prepare(std::integral_constant<int, U + partials>());
@@ -209,8 +214,8 @@ __device__ __forceinline__ void sum_tile(
   }
 }
 
-/// The sums of a tile, promoted every job.interval elements of K, with one
-/// scale in the end.
+/// The main loop of a tile, promoted every job.interval elements of K, with one
+/// scale at the end.
 template <class Shape, ptx::fp8_types Types>
 __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
                                          int blocks,
@@ -262,15 +267,15 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
   }
 }
 
-/// The sums of tile_sums where D flows: a tile's first products are started
-/// before the tile before leaves.
+/// As tile_sums, with an overlapped epilogue (Shape::flows): a tile's first
+/// products are started before D of the previous tile is stored.
 template <class Shape, ptx::fp8_types Types, class Scaling>
 struct tile_flow : tile_products<Shape, Types> {
   using tile_products<Shape, Types>::shared;
   using tile_products<Shape, Types>::at;
   static_assert(Shape::partials == 1 && !Scaling::reads_late);
   float p[Shape::n / 2];
-  Scaling scale[Shape::rows];  ///< of the block whose products are under way
+  Scaling scale[Shape::rows];  ///< of the K block in flight
 
   __device__ __forceinline__ void find_scales(int column) {
 #pragma unroll
@@ -279,20 +284,20 @@ struct tile_flow : tile_products<Shape, Types> {
       this->find_rows(scale[i], i, at.stage);
     }
   }
-  /// Starts the first products of a block of K.
+  /// Starts the first unit's products of a K block.
   __device__ __forceinline__ void start_first() {
     this->template start<0>(p, at.stage);
   }
-  /// Starts the first products of a tile; if there is none, of what lies there,
-  /// so that the compiler sees products under way on each way from here.
+  /// Starts the first products of a tile. If there is none, multiplies whatever
+  /// the stage holds, so that the compiler sees wgmma in flight on every path.
   __device__ __forceinline__ void begin(int column, bool is_there) {
     if (is_there) this->wait();
     start_first();
     __syncwarp();
     find_scales(column);
   }
-  /// Adds a block of K whose first products are under way, and goes on to the
-  /// stage after it. `go_on`: once the last products are under way.
+  /// Adds a K block whose first products are in flight and advances to the next
+  /// stage. `go_on` is called once the last products have been started.
   template <class GoOn>
   __device__ __forceinline__ void add(tile_acc<Shape>& acc, GoOn go_on) {
     constexpr int last = Shape::rows - 1;

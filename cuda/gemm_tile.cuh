@@ -1,36 +1,37 @@
 // Defines the GEMM kernel: D = A B^T of FP8 codes, promoted to FP32 every 128
-// elements of K (with one scale for all: every job.interval), one tile after
-// another.
+// elements of K (with one scale for all: every job.interval). It is persistent:
+// a block computes one tile after another.
 //
-//   copying thread  waits for a free stage -> boxes of A and B (TMA) -> full
+//   load threads    wait for an empty stage -> TMA loads of A and B -> full
 //                   barrier
-//   scaling warp    waits for a free stage -> their scales -> the same. There
-//                   are one or two of each, which take turns
-//   warp groups     wait for a full stage -> for each 64 rows: four wgmma ->
-//                   (the last: wait for the next full stage) -> acc =
-//                   promoted(acc, p); at the end of K: epilogue. The stage is
-//                   free before its last promotion, or, where that reads it,
-//                   once the next products were started
+//   scale warps     wait for an empty stage -> load its scales -> full barrier.
+//                   There are one or two of each, which take stages in turn
+//   consumer warps  wait for a full stage -> for each 64 rows: four wgmma ->
+//                   (after the last: wait for the next full stage) -> acc =
+//                   promoted(acc, p); at the end of K: epilogue. They free the
+//                   stage before its last promotion, or, if that reads it,
+//                   once the next products have been started
 //
-// While a warp group promotes, another's products, or its own next ones
-// (Shape::partials), keep the tensor core busy. Where D is sent (Shape::sends):
+// While one warp group promotes, the tensor core runs another group's products,
+// or the group's own next ones (Shape::partials). With a store thread
+// (Shape::sends):
 //
-//   warp groups     ... the epilogue: wait until the panels are free -> D into
-//                   them
-//   sending thread  wait until they are full -> a box of D (TMA), with each
-//                   stage of the next tile, from the third on, if there are
-//                   many; once all have left, the panels are free. In groups of
-//                   which D flows, finds the warp groups' tiles for them
+//   consumer warps  ... the epilogue: wait until the panels are free -> write D
+//                   into them
+//   store thread    waits until they are full -> a TMA store of one box of D
+//                   with each stage of the next tile, from the third on, if it
+//                   has enough; after all boxes, frees the panels. With groups
+//                   and Shape::flows it also finds the consumers' tiles
 //
-// Where it flows, too (Shape::flows), products are under way in the epilogue:
+// With an overlapped epilogue (Shape::flows) wgmma is in flight during it:
 //
-//   warp groups     ... the last block of K: once its last products are under
-//                   way, D of the rows before into panels -> the next tile's
-//                   first products -> the rest of D
+//   consumer warps  ... the last block of K: once its last products have been
+//                   started, D of the first 64 rows into panels -> the next
+//                   tile's first products -> the rest of D
 //
-// K is never split, and every output sees the same operations in the same order
-// whatever the tile: its bits depend on nothing else. Source: SPEC clauses G1
-// to G13.
+// K is never split. Every output sees the same operations in the same order,
+// whatever the tile, so its bits depend on nothing else. Source: SPEC clauses
+// G1 to G13.
 
 #ifndef ZEROULP_CUDA_GEMM_TILE_CUH_
 #define ZEROULP_CUDA_GEMM_TILE_CUH_
@@ -44,7 +45,7 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// Leaves the panels, written, to the thread that sends them.
+/// Hands the written panels to the store thread.
 template <class Shape>
 __device__ __forceinline__ void leave_panels(const gemm_shared<Shape>& shared,
                                              unsigned& parity) {
@@ -53,7 +54,8 @@ __device__ __forceinline__ void leave_panels(const gemm_shared<Shape>& shared,
   parity ^= 1;
 }
 
-/// Adds C and stores. `parity`: of the panels, where they are sent.
+/// The epilogue: adds C and stores D. `parity`: that of the panels' phase, with
+/// Shape::sends.
 template <class Shape, bool Grouped, int... R>
 __device__ __forceinline__ void finish_tile(
     const gemm_job& job, const gemm_tile& t, const gemm_shared<Shape>& shared,
@@ -74,8 +76,8 @@ __device__ __forceinline__ void finish_tile(
   }
   const bool sends = Shape::sends && job.by_boxes;
   if (sends) ptx::wait(shared.d_free(), parity);
-  // Found here and now: later, and its address takes the uniform registers of
-  // the loop before.
+  // Compute the panel's address here. Later, it would take the uniform
+  // registers of the main loop.
   const auto panel = [first = shared.panel(warp)](int i) {
     return first + i * gemm_shared<Shape>::panel_step;
   };
@@ -85,10 +87,12 @@ __device__ __forceinline__ void finish_tile(
   if (sends) leave_panels(shared, parity);
 }
 
-/// How many blocks of K a warp group multiplies; negative: passes over, since
-/// no one has its rows. From lane 0, by one shuffle, and no other: else the
-/// compiler does not see that all lanes agree, and the ring's place leaves the
-/// uniform registers.
+/// The number of K blocks that a warp group multiplies. Negative: the warp
+/// group has no rows in the tile and only frees their stages.
+///
+/// The value comes from lane 0 by one shuffle, and there is no other. Otherwise
+/// the compiler does not see that lanes agree, and the pipeline state leaves
+/// the uniform registers.
 template <class Shape, bool Grouped>
 __device__ __forceinline__ int blocks_of(const gemm_tile& t, int warp) {
   const int blocks = t.blocks(Shape::k);
@@ -97,7 +101,7 @@ __device__ __forceinline__ int blocks_of(const gemm_tile& t, int warp) {
   return __shfl_sync(0xffffffff, row < t.row_end ? blocks : -blocks, 0);
 }
 
-/// Frees the stages of a tile that has no rows of this warp group.
+/// Frees the stages of a tile in which this warp group has no rows.
 template <class Shape>
 __device__ __forceinline__ void pass_over(const gemm_shared<Shape>& shared,
                                           int blocks,
@@ -109,7 +113,7 @@ __device__ __forceinline__ void pass_over(const gemm_shared<Shape>& shared,
   }
 }
 
-/// Multiplies, promotes and stores.
+/// The consumer warps: main loop and epilogue of every tile.
 template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_tiles(const gemm_job& job,
                                const gemm_shared<Shape>& shared, int warp) {
@@ -126,8 +130,9 @@ __device__ void multiply_tiles(const gemm_job& job,
     sum_tile<Shape, Types>(job, t.column, blocks, shared, warp, first, at, acc,
                            static_cast<Scaling*>(nullptr));
     if constexpr (Grouped) {
-      // Of nothing, so far. By a condition: by bits, ptxas binds sums to
-      // registers in which they share a bank with their products.
+      // The sums of an invalid range of K are empty so far: make them NaN. Use
+      // a condition: with bit operations ptxas puts accumulator and partial sum
+      // in one register bank.
       const float spoiled = __uint_as_float(0x7fffffff);
 #pragma unroll
       for (auto& of_row : acc) {
@@ -141,7 +146,8 @@ __device__ void multiply_tiles(const gemm_job& job,
   if constexpr (!Shape::sends) gemm_output::wait_for_panel();
 }
 
-/// The same where D flows; K is more than one block.
+/// The consumer warps with an overlapped epilogue (Shape::flows). K is more
+/// than one block.
 template <class Shape, class Scaling, ptx::fp8_types Types, bool Grouped>
 __device__ void multiply_in_flow(const gemm_job& job,
                                  const gemm_shared<Shape>& shared, int warp) {
@@ -162,16 +168,18 @@ __device__ void multiply_in_flow(const gemm_job& job,
   ring_place<Shape::stages> at;
   tile_flow<Shape, Types, Scaling> flow{
       {shared, warp, gemm_operands(shared, warp), at}, {}, {}};
-  unsigned parity = 1;  // of the panels
+  unsigned parity = 1;  // of the panels' phase
   const int line = warp / 4 * Shape::rows * 64 + warp % 4 * 16;
   flow.begin(next.column, true);
   for (bool more = true; more;) {
     t = next;
     more = find(next);
-    // Asked even if there is none: a branch, and FMAs would share banks.
+    // Computed even if there is no next tile: with a branch, FMA operands would
+    // share register banks.
     next_blocks = blocks_of<Shape, Grouped>(next, warp);
-    // Of a tile without rows nothing: zeros there, which come two by two, would
-    // bind sums to registers in which they share a bank with their products.
+    // Leave the accumulators of an empty tile uninitialised. Zeros are written
+    // in pairs, which makes ptxas put accumulator and partial sum in one
+    // register bank.
     tile_acc<Shape> acc;
     const auto store = [&]<int R>(std::integral_constant<int, R> /*rows*/) {
       gemm_output::store<Grouped, Shape, R>(
@@ -190,8 +198,8 @@ __device__ void multiply_in_flow(const gemm_job& job,
         flow.start_first();
         flow.add(acc, go_on);
       }
-      // Else the last block's descriptors and the loop's share uniform
-      // registers, which are then moved in the loop.
+      // Otherwise the descriptors of the last block and of the loop share
+      // uniform registers, which are then moved inside the loop.
       at.stage = ptx::of_lane_0(at.stage);
       flow.start_first();
       flow.add(acc, [&] {
@@ -219,8 +227,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     gemm_tiles(const __grid_constant__ gemm_job job) {
   extern __shared__ char raw[];
   const detail::gemm_shared<Shape> shared(raw);
-  constexpr int multipliers = 4 * Shape::groups;  // warps
-  // Where there are no scales, there is no warp that could send.
+  constexpr int multipliers = 4 * Shape::groups;  // consumer warps
+  // The store thread needs the warp of a scaling that loads scales.
   static_assert(!Shape::sends || Scaling::b_rows != 0);
   const int warp =
       __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);

@@ -1,5 +1,6 @@
-// Defines how kernels are launched: each begins while the kernel before it in
-// the stream ends, which hides about two microseconds of every launch.
+// Defines how kernels are launched, by programmatic dependent launch: each
+// begins while the preceding kernel in the stream ends. That hides about two
+// microseconds of every launch.
 
 #ifndef ZEROULP_CUDA_LAUNCH_CUH_
 #define ZEROULP_CUDA_LAUNCH_CUH_
@@ -10,9 +11,10 @@
 
 namespace zeroulp::cuda {
 
-/// `kernel` must call ptx::wait_for_kernels_before() in each of its threads,
-/// before it reads or writes any memory but its own; ptx::prefetch_line and
-/// ptx::prefetch_box may come before. Errors: cudaGetLastError.
+/// Launches `kernel`. Each of its threads must call
+/// ptx::wait_for_kernels_before() before it accesses any memory but its own.
+/// Only ptx::prefetch_line and ptx::prefetch_box may come before. Errors:
+/// cudaGetLastError.
 template <class Job>
 void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,
                   int threads, const std::type_identity_t<Job>& job,

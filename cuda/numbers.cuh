@@ -1,5 +1,5 @@
-// Defines matrices of numbers whose format is known when a kernel runs, an
-// element at a time.
+// Defines matrices of numbers whose format is known only at run time, accessed
+// one element at a time.
 
 #ifndef ZEROULP_CUDA_NUMBERS_CUH_
 #define ZEROULP_CUDA_NUMBERS_CUH_
@@ -23,7 +23,7 @@ constexpr number_kind number_kind_of(format f) {
                      : number_kind::fp16;
 }
 
-/// Without data: not wanted.
+/// Without data the matrix is not wanted.
 struct number_matrix {
   device_rows rows;
   number_kind kind;
@@ -39,7 +39,8 @@ struct number_matrix {
                                      : value_of<fp16_elements>(code);
   }
 
-  /// Rounds to nearest-even; NaN becomes 0x7fff or 0x7fffffff, if x has that.
+  /// Rounds to nearest-even. NaN becomes 0x7fff, or 0x7fffffff in FP32 if x has
+  /// these bits.
   __device__ void put(std::ptrdiff_t i, std::ptrdiff_t j, float x) const {
     if (rows.data == nullptr) return;
     if (kind == number_kind::fp32) {

@@ -1,3 +1,6 @@
+// The host side of cuda::pack and cuda::unpack: checks a request and launches a
+// kernel for it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/launch.cuh"
@@ -13,7 +16,7 @@ std::ptrdiff_t row_bytes(packing how, std::ptrdiff_t n) {
   return how == packing::bytes ? packed_bytes(n) : packed_word_bytes(n);
 }
 
-/// Returns what is to be done; for an empty matrix no warps.
+/// Returns the kernel's parameters; for an empty matrix, no warps.
 pack_job job_of(const request& r, packing how, const const_matrix& codes,
                 const const_matrix& packed) {
   r.need(how <= packing::words, "no such packing");
@@ -28,7 +31,7 @@ pack_job job_of(const request& r, packing how, const const_matrix& codes,
   }
   const_matrix x = codes, y = packed;
   if (x.cols % 8 == 0 && x.stride == x.cols && y.stride == y.cols) {
-    // Without gaps there is one row.
+    // Without gaps, the matrix is one row.
     x = {x.data, 1, x.rows * x.cols, 0};
     y = {y.data, 1, y.rows * y.cols, 0};
   }

@@ -1,6 +1,6 @@
 // Defines the kernels that pack and unpack 12-bit codes. A warp moves 1024
-// codes of a row: 16 bytes of codes a thread and access on one side, 16 packed
-// bytes on the other, through shared memory.
+// codes of a row through shared memory. On both sides a thread accesses 16
+// bytes at a time: of codes on one, of packed bytes on the other.
 //
 // Source: SPEC clauses P1 and P2.
 
@@ -20,14 +20,15 @@ inline constexpr int warp_codes = 1024;
 
 struct pack_job {
   device_rows codes;
-  device_rows packed;  ///< bytes; whole: rows start on multiples of 16
-  unsigned across;     ///< warps that a row takes
-  unsigned warps;      ///< that all rows take
+  device_rows packed;  ///< `whole`: rows start on multiples of 16 bytes
+  unsigned across;     ///< warps for a row
+  unsigned warps;      ///< warps for all rows
 };
 
 namespace detail {
 
-/// What a warp moves: codes from `code0` and bytes from `byte0` of a row.
+/// The part of a row that a warp moves: codes from `code0` and packed bytes
+/// from `byte0` on.
 struct warp_place {
   std::ptrdiff_t row, code0, byte0;
 
@@ -38,7 +39,7 @@ struct warp_place {
   }
 };
 
-/// The packed codes of a warp, in shared memory.
+/// A warp's packed codes, in shared memory.
 struct alignas(16) packed_codes {
   static constexpr int count = warp_codes / 8 * 3;
   std::uint32_t words[count];

@@ -1,10 +1,12 @@
+// The host side of plan.cuh: derives a quantizer's plan.
+
 #include "cuda/plan.cuh"
 
 namespace zeroulp::cuda {
 namespace {
 
-/// Returns the least a in [2^23, 2^24) for which the scale of the FP32 number
-/// with this significand and exponent 0 is at least 2^e; 2^24 if none.
+/// Returns the least a in [2^23, 2^24) such that the FP32 number with
+/// significand a and exponent 0 has a scale of at least 2^e; 2^24 if none.
 std::uint32_t threshold(const quantizer& q, int e) {
   std::uint32_t low = 1u << 23, high = 1u << 24;
   while (low < high) {
@@ -24,7 +26,7 @@ std::uint32_t threshold(const quantizer& q, int e) {
 quantizer_plan plan_of(const quantizer& q) {
   quantizer_plan p{};
   p.q = q;
-  // What rounds to BF16's Inf counts as it: see group_amax.
+  // An amax that rounds to BF16's Inf counts as Inf: see group_amax.
   p.special = q.how.bf16_amax ? 0x7f7f8000 : fp32_infinity;
   p.max = max_as_fp32(q.to);
   p.reciprocal = zeroulp::detail::fl_divide(fp32_one, p.max);
@@ -47,10 +49,11 @@ quantizer_plan plan_of(const quantizer& q) {
   p.approximate = any && q.how.element == element_rule::approximate_quotient;
   p.low = 1 - factor_margin;
   p.high = 1 + factor_margin;
-  // E5M6 is encoded faster without.
+  // E5M6 encodes faster if a single factor never has ties.
   p.near_enough = q.to == e5m6 ? -1 : 0x1p-25f;
-  // The instructions saturate, also what is rounded to Inf. Under a floor some
-  // groups would have a factor for all elements and others none.
+  // The conversion instructions saturate, even a number that rounds to Inf.
+  // With a floor, some groups would have one factor for all elements and others
+  // none.
   const policy& how = q.how.conversion;
   p.by_core = !how.saturate_finite ||
               (any && !p.rounds_once && !how.saturate_infinite) ||

@@ -1,21 +1,23 @@
-// Defines how a group's amax becomes its scale and how its elements become
-// codes, fast and with the core's bits.
+// Defines how a group's amax becomes its scale, and how its elements become
+// codes: fast and with the core's bits.
 //
 //   factors of a group: low, high     code = encode(x * low), if
 //                                     encode(x * high) is the same code
 //
 // Where an element is divided by its scale, low and high bracket the quotient,
-// rounded to FP32 or not: encoding is monotone, so one code for both is the
-// code of what lies between. An element with two codes, on or next to a
-// midpoint, is divided; where elements are multiplied, low = high. Groups with
-// NaN, Inf or a scale so small or large that a product could lose bits are the
-// core's.
+// rounded to FP32 or not. Encoding is monotone: if both give one code, it is
+// the code of everything between. An element with two codes lies on or next to
+// a midpoint and is divided. Where elements are multiplied, low = high.
 //
-// In BF16 midpoints are common, but only as exact ones: an element x lies
-// within 2^-16 of a midpoint of its group's max / amax only if it is one.
-// Whether x / s is then above, on or below it is the same for all elements of a
-// group: it depends on how s was rounded. Unless s is exact, one factor
-// decides. If it is, one does where it is near enough to 1 / s: a midpoint m
+// The core's functions take groups with NaN, Inf, or a scale so small or large
+// that a product could lose bits.
+//
+// In BF16 midpoints are common, but only exact ones: x max / amax lies within
+// 2^-16 of a midpoint only if it is one. Whether x / s is then above, on or
+// below the midpoint is the same for all elements of a group: it depends on how
+// s was rounded. Unless s is exact, one factor decides.
+//
+// If s is exact, one factor decides if it is near enough to 1 / s: a midpoint m
 // has few bits, and m (1 + e) rounds to it for |e| <= 2^-25. Elsewhere, and
 // where quotients are rounded, low = 1 / s and high = -s give the quotient.
 //
@@ -28,39 +30,42 @@
 
 namespace zeroulp::cuda {
 
-/// What low and high are apart from 1 / scale: fl(1 / s), its product with this
-/// and that with x are rounded, 2^-24 each.
+/// How far low and high are from 1 / scale, relative. Three values are rounded,
+/// by 2^-24 each: fl(1 / s), its product with the margin, and the product with
+/// x.
 inline constexpr float factor_margin = 0x6p-24f;
 
-/// What the kernels need of a quantizer, computed once, on the host.
+/// A quantizer as kernels need it, computed once on the host.
 struct quantizer_plan {
   quantizer q;
-  std::uint32_t special;  ///< amax from which elements go by the amax rule
-  std::uint32_t max;      ///< of the format, FP32
+  std::uint32_t special;  ///< from this amax on, elements follow the amax rule
+  std::uint32_t max;      ///< largest number of the format, FP32 bits
   std::uint32_t reciprocal;
   group_scale zero;  ///< the scale of a group of zeros
-  /// The scale of an amax of significand a (24 bits) and exponent e is 2^(e +
-  /// exponent + (a >= thresholds[0]) + (a >= thresholds[1])).
+  /// With power-of-two scales: an amax of significand a (24 bits) and exponent
+  /// e has the scale 2^(e + exponent + (a >= thresholds[0]) + (a >=
+  /// thresholds[1])).
   std::int32_t exponent;
   std::uint32_t thresholds[2];
-  float correction;  ///< of amax * reciprocal: see scale_quotient; 0: none
+  float correction;  ///< of amax * reciprocal, see scale_quotient; 0: none
   bool inverts;      ///< max / amax is needed
-  float low, high;   ///< of 1 / scale, where elements are divided
-  /// Of a factor for an exact scale, the most that 1 - scale * factor may be;
-  /// < 0: there is none, so that one factor never has ties.
+  float low, high;   ///< bounds of 1 / scale, if `divides`
+  /// One factor serves for an exact scale if |1 - scale * factor| is at most
+  /// this. < 0: none serves, so that where one factor is used, there are no
+  /// ties.
   float near_enough;
-  bool divides;      ///< elements by their scale
-  bool multiplies;   ///< elements by max / amax
-  bool rounds_once;  ///< and the quotient is not rounded to FP32
+  bool divides;      ///< elements are divided by their scale
+  bool multiplies;   ///< elements are multiplied by max / amax
+  bool rounds_once;  ///< divides, with a quotient that is not rounded to FP32
   bool approximate;  ///< elements are multiplied by MUFU.RCP of their scale
-  bool by_core;      ///< all of them
-  bool finds_zero;   ///< groups of zeros are not the core's
-  bool is_plain;     ///< amax / max, element / scale, neither rounded twice
+  bool by_core;      ///< the core quantizes every group
+  bool finds_zero;   ///< groups of zeros do not need the core
+  bool is_plain;     ///< amax / max and element / scale, each rounded once
 };
 
 quantizer_plan plan_of(const quantizer& q);
 
-/// A group's scale and the factors of its elements.
+/// A group's scale and the factors for its elements.
 struct group_factors {
   float low, high;
   std::uint32_t scale, inverse;
@@ -68,7 +73,7 @@ struct group_factors {
 
 namespace detail {
 
-/// True for FP32 bits of numbers from 2^-90 to below 2^90.
+/// True for the FP32 bits of numbers in [2^-90, 2^90).
 ZEROULP_HD constexpr bool is_ordinary(std::uint32_t bits) {
   return bits - 0x12800000u < 0x6c800000u - 0x12800000u;
 }
@@ -79,7 +84,7 @@ ZEROULP_HD constexpr bool is_ordinary(std::uint32_t bits) {
 
 namespace detail {
 
-/// True for amaxes from 2^-72 to below 2^90: what is found of them
+/// True for amaxes in [2^-72, 2^90): scale and factors computed from them are
 /// is_ordinary.
 __device__ inline bool is_ordinary_amax(std::uint32_t bits) {
   return bits - 0x1b800000u < 0x6c800000u - 0x1b800000u;
@@ -91,14 +96,14 @@ __device__ inline float rcp(float x) {
   return y;
 }
 
-/// x with the sign of y; both have it, or x is 0.
+/// x with the sign of y. Requires that x has that sign or is 0.
 __device__ inline float signed_as(float x, float y) {
   return __uint_as_float(__float_as_uint(x) |
                          (__float_as_uint(y) & 0x80000000));
 }
 
-/// fl(a / b) of numbers from 2^-120 to 2^120 whose quotient is one, too, or
-/// a = 0: what __fdiv_rn does when it need not look at its arguments.
+/// fl(a / b), as __fdiv_rn computes it without its checks. |a|, |b| and the
+/// quotient are in [2^-120, 2^120], or a = 0.
 __device__ inline float quotient(float a, float b) {
   const float y0 = rcp(b);
   const float y = __fmaf_rn(y0, __fmaf_rn(-b, y0, 1), y0);
@@ -106,8 +111,8 @@ __device__ inline float quotient(float a, float b) {
   const float q = __fmaf_rn(__fmaf_rn(-b, q0, a), y, q0);
   return signed_as(__fmaf_rn(__fmaf_rn(-b, q, a), y, q), a);
 }
-/// The same of a BF16 number, given fl(1 / b) and -b. Held for every BF16 a and
-/// every b that is a scale of BF16 numbers.
+/// fl(a / b) of a BF16 number a, given fl(1 / b) and -b. Verified for every
+/// BF16 a and every b that is a scale of BF16 numbers.
 __device__ inline float quotient(float a, float inverse, float minus_b) {
   const float q = __fmul_rn(a, inverse);
   return signed_as(__fmaf_rn(__fmaf_rn(q, minus_b, a), inverse, q), a);
@@ -116,17 +121,17 @@ __device__ inline float quotient(std::uint32_t a, std::uint32_t b) {
   return quotient(__uint_as_float(a), __uint_as_float(b));
 }
 
-/// fl(amax / max) for an ordinary amax and a format's `max`, of reciprocal =
-/// correction = fl(1 / max); fl(amax * reciprocal) if correction = 0. Held for
-/// every significand.
+/// fl(amax / max) for an ordinary amax and a format's `max`, with reciprocal =
+/// correction = fl(1 / max). If correction = 0: fl(amax * reciprocal). Verified
+/// for every significand.
 __device__ inline float scale_quotient(float amax, float max, float reciprocal,
                                        float correction) {
   const float q = __fmul_rn(amax, reciprocal);
   return __fmaf_rn(__fmaf_rn(-max, q, amax), correction, q);
 }
 
-/// The core's make_scale of an amax that is_ordinary, above the floor, of a
-/// power of two or of FP32; `inverse` is right only where elements need it.
+/// The core's make_scale for an ordinary amax above the floor: a power of two
+/// (`Powers`) or FP32. `inverse` is right only if elements need it.
 template <bool Powers>
 __device__ group_scale scale_of(const quantizer_plan& p, std::uint32_t a) {
   if constexpr (Powers) {
@@ -158,7 +163,7 @@ __device__ inline group_scale scale_of(const quantizer_plan& p,
 
 }  // namespace detail
 
-/// The amax of a group of this largest magnitude, FP32 bits.
+/// Returns a group's amax (FP32 bits), given its largest magnitude.
 __device__ inline std::uint32_t amax_of(const quantizer_plan& p,
                                         std::uint32_t largest) {
   if (!p.q.how.bf16_amax || largest >= p.special) return largest;
@@ -170,7 +175,7 @@ namespace detail {
 /// 1 / scale.
 struct reciprocal {
   float scale;
-  float near;  ///< within 0.501 units in the last place; of a power of two, it
+  float near;  ///< within 0.501 ulp; exact for powers of two
   float rest;  ///< 1 - scale * near
 
   /// `first`: rcp(of)
@@ -185,7 +190,8 @@ struct reciprocal {
   }
 };
 
-/// The factors of BF16 elements of this amax whose quotients are rounded once.
+/// Sets the factors of BF16 elements under this amax, if quotients are rounded
+/// once.
 __device__ inline void set_exact_factors(const quantizer_plan& p,
                                          std::uint32_t amax,
                                          const reciprocal& r,
@@ -193,7 +199,7 @@ __device__ inline void set_exact_factors(const quantizer_plan& p,
   const float excess =
       __fmaf_rn(r.scale, __uint_as_float(p.max), -__uint_as_float(amax));
   if (excess != 0) {
-    // By p.low or p.high.
+    // The scale is inexact: use the factor p.low or p.high.
     f.low = f.high =
         __fmaf_rn(r.near, -copysignf(factor_margin, excess), r.near);
   } else if (fabsf(r.rest) <= p.near_enough) {
@@ -206,13 +212,13 @@ __device__ inline void set_exact_factors(const quantizer_plan& p,
 
 }  // namespace detail
 
-/// Finds the scale and the factors of a group of this amax, `of_bf16`: that of
-/// its elements, in BF16. Returns false iff they are the core's to find.
+/// Computes the scale and the factors of a group. `of_bf16`: amax is that of
+/// its elements, which are BF16. Returns false iff the core must find them.
 __device__ inline bool find_factors(const quantizer_plan& p, std::uint32_t amax,
                                     bool of_bf16, group_factors& f) {
   const bool is_zero = amax == 0;
   if (p.is_plain && of_bf16) {
-    // The same in fewer instructions.
+    // The plain case again, in fewer instructions.
     f.scale = p.zero.scale, f.inverse = 0;
     if (!is_zero) {
       f.scale = __float_as_uint(

@@ -1,6 +1,6 @@
-// Defines the PTX that kernels need and C++ has no words for, each instruction
-// once: barriers in shared memory, the tensor memory accelerator's copies,
-// and the warp group's fences. wgmma itself: wgmma.cuh.
+// Defines wrappers, each once, of the PTX instructions that C++ does not offer:
+// mbarriers, TMA and cp.async copies, fences and register allocation. wgmma
+// itself is in wgmma.cuh.
 //
 // Source: PTX ISA 9.0.
 
@@ -20,8 +20,8 @@ __device__ inline shared_address address_of(const void* in_shared) {
   return static_cast<shared_address>(__cvta_generic_to_shared(in_shared));
 }
 
-/// An mbarrier. Phases alternate; a wait names the parity of the phase that is
-/// to be over. Of a fresh barrier phase 1 counts as over.
+/// An mbarrier. A wait names the parity of the phase that is to complete. On a
+/// fresh barrier phase 1 counts as complete.
 struct alignas(8) barrier {
   std::uint64_t state;
 };
@@ -30,7 +30,7 @@ __device__ inline void initialize(barrier& b, unsigned arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address_of(&b)),
                "r"(arrivals));
 }
-/// Makes fresh barriers known to the copy engine.
+/// Makes initialized barriers visible to TMA.
 __device__ inline void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -45,15 +45,15 @@ __device__ inline void wait(barrier& b, unsigned parity) {
       "r"(parity)
       : "memory");
 }
-/// Announces bytes that the copy engine is to bring, before this thread
-/// arrives.
+/// Adds bytes that TMA will write to the barrier's expected count, without
+/// arriving.
 __device__ inline void expect(barrier& b, unsigned bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(
                    address_of(&b)),
                "r"(bytes)
                : "memory");
 }
-/// Arrives and announces bytes that the copy engine is to bring.
+/// Arrives and adds bytes that TMA will write to the expected count.
 __device__ inline void arrive_expecting(barrier& b, unsigned bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
                    address_of(&b)),
@@ -64,14 +64,15 @@ __device__ inline void arrive(barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address_of(&b))
                : "memory");
 }
-/// Arrives once this thread's copies by copy_word and copy_sixteen have landed.
+/// Arrives once this thread's cp.async copies (copy_word, copy_sixteen) have
+/// landed.
 __device__ inline void arrive_after_copies(barrier& b) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(
                    address_of(&b))
                : "memory");
 }
 
-/// True in one lane of a warp, all of which ask.
+/// True in one lane of a warp (elect.sync). All lanes must call it.
 __device__ inline bool is_elected() {
   std::uint32_t is;
   asm volatile(
@@ -82,12 +83,12 @@ __device__ inline bool is_elected() {
   return is != 0;
 }
 
-/// Brings a tensor map to where the copy engine reads it.
+/// Prefetches a tensor map for TMA.
 __device__ inline void prefetch(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
 
-/// Copies 4 bytes to shared memory, or zeros unless `inside`.
+/// Copies 4 bytes to shared memory by cp.async; zeros unless `inside`.
 __device__ inline void copy_word(void* to, const void* from, bool inside) {
   asm volatile(
       "cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address_of(to)),
@@ -95,7 +96,8 @@ __device__ inline void copy_word(void* to, const void* from, bool inside) {
       : "memory");
 }
 
-/// Copies 16 bytes to shared memory; the L2 is asked for the 256 around them.
+/// Copies 16 bytes to shared memory by cp.async; the L2 fetches the 256 bytes
+/// around them.
 __device__ inline void copy_sixteen(void* to, const void* from) {
   asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(
                    address_of(to)),
@@ -103,15 +105,15 @@ __device__ inline void copy_sixteen(void* to, const void* from) {
                : "memory");
 }
 
-/// Has the L2 bring what is around an address of the GPU's own memory. Kernels
-/// before may yet write there: in the L2, where all their writes meet.
+/// Prefetches the line at `at`, in this GPU's memory, into the L2. Preceding
+/// kernels may still write there: all their writes meet in the same L2.
 __device__ inline void prefetch_line(const void* at) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(at))
                : "memory");
 }
 
-/// Copies the box of a tensor map at (column, row) of a matrix to shared
-/// memory; `b` counts its bytes. Elements outside the matrix are zeros.
+/// TMA load of the box at (column, row) of a matrix to shared memory; `b`
+/// counts its bytes. Elements outside the matrix are zeros.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
                                 int column, int row, int matrix) {
   asm volatile(
@@ -120,13 +122,13 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
       "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
-/// The L2's policy for what is read once: it is the first to make room.
+/// The L2 policy evict_first, for data that is read once.
 __device__ inline std::uint64_t policy_of_one_use() {
   std::uint64_t policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   return policy;
 }
-/// The same, by a policy of the L2.
+/// The same TMA load with an L2 policy.
 __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
                                 int column, int row, int matrix,
                                 std::uint64_t policy) {
@@ -138,7 +140,7 @@ __device__ inline void copy_box(void* to, const CUtensorMap& map, barrier& b,
       "l"(policy)
       : "memory");
 }
-/// Has the L2 bring a box, as prefetch_line does.
+/// Prefetches a box into the L2, under the conditions of prefetch_line.
 __device__ inline void prefetch_box(const CUtensorMap& map, int column, int row,
                                     int matrix) {
   asm volatile(
@@ -147,9 +149,9 @@ __device__ inline void prefetch_box(const CUtensorMap& map, int column, int row,
       "r"(column), "r"(row), "r"(matrix)
       : "memory");
 }
-/// Copies a box from shared memory to its place in a matrix; rows outside
-/// are left out, and along a row whole pieces of 16 bytes. Shared memory may be
-/// written again after `wait_for_stores`, by the same thread.
+/// TMA store of a box from shared memory to its place in a matrix. It omits
+/// rows outside the matrix and, along a row, whole pieces of 16 bytes. The same
+/// thread may reuse the shared memory after `wait_for_stores`.
 __device__ inline void store_box(const CUtensorMap& map, const void* from,
                                  int column, int row, int matrix) {
   asm volatile(
@@ -164,13 +166,13 @@ __device__ inline void commit_stores() {
 __device__ inline void wait_for_stores() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
-/// Orders this thread's accesses to shared memory before those of the copy
-/// engine that come after.
+/// Proxy fence: orders this thread's shared memory accesses before later ones
+/// by TMA.
 __device__ inline void fence_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
-/// Four 8 x 8 matrices of 16-bit elements in the layout of wgmma's results;
-/// lane 8 i + r has the address of row r of matrix i.
+/// Stores four 8 x 8 matrices of 16-bit elements in the layout of wgmma's
+/// results (stmatrix). Lane 8 i + r passes the address of row r of matrix i.
 __device__ inline void store_matrices(shared_address to,
                                       const std::uint32_t (&word)[4]) {
   asm volatile(
@@ -180,7 +182,7 @@ __device__ inline void store_matrices(shared_address to,
       : "memory");
 }
 
-/// The same back, as wgmma wants its operand A.
+/// Loads the same four matrices as wgmma's operand A (ldmatrix).
 __device__ inline void load_matrices(std::uint32_t (&word)[4],
                                      shared_address from) {
   asm volatile(
@@ -190,14 +192,15 @@ __device__ inline void load_matrices(std::uint32_t (&word)[4],
       : "memory");
 }
 
-/// Waits for the kernels before in the stream and all that they wrote, where
-/// this one was launched to begin before their end; then lets the next begin.
+/// Waits until the preceding kernels in the stream have ended and their writes
+/// are visible, if this kernel was launched to begin earlier. Then lets the
+/// next kernel begin.
 __device__ inline void wait_for_kernels_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-/// Registers of each thread of this warp group, from here on.
+/// Set the registers of each thread of this warp group (setmaxnreg).
 template <int Count>
 __device__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

@@ -1,3 +1,6 @@
+// The host side of cuda::quantize and cuda::group_amaxes: checks a request and
+// launches the kernel for it.
+
 #include <cuda_runtime.h>
 
 #include "cuda/launch.cuh"
@@ -51,7 +54,7 @@ void launch_from(const request& r, const quantize_job& job,
                   : launch_to<fp16_elements>)(r, job, stream);
 }
 
-/// The groups of `g`, or of the transpose, in a tile of x.
+/// Returns how groups of shape `g`, or of its transpose, divide a tile of x.
 grouping grouping_of(group_shape g, bool is_transposed) {
   if (is_tensor(g)) return grouping::matrix;
   if (g.rows == g.cols) return grouping::tile;
@@ -66,7 +69,8 @@ void check_input(const request& r, const quantizer& q, const const_matrix& x) {
   r.need_matrix(x, bytes_of(q.from), "x");
 }
 
-/// Returns what is to be written for an m x n matrix; nothing without codes.
+/// Returns where the codes and scales of an m x n matrix go; nothing without
+/// codes.
 quantized_target target_of(const request& r, const quantizer& q,
                            const quantized& to, std::ptrdiff_t m,
                            std::ptrdiff_t n, bool is_transposed) {
@@ -90,7 +94,7 @@ void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
 void run(const request& r, const quantizer& q, const const_matrix& x,
          amax_matrix given, const quantized& y, const quantized& yt,
          CUstream_st* stream) {
-  quantizer of_yt = q;  // given amaxes are those of x's groups
+  quantizer of_yt = q;  // given amaxes belong to x's groups
   if (given.data != nullptr) of_yt.group = {q.group.cols, q.group.rows};
   quantize_job job{};
   job.plan = plan_of(q);

@@ -1,3 +1,5 @@
+// Launches the quantizing kernel for tiles with one scale (quantize_block.cuh).
+
 #include <cuda_runtime.h>
 
 #include "cuda/launch.cuh"

@@ -1,6 +1,6 @@
-// Defines the quantizing kernel for BF16 and FP32 tiles that have one scale,
-// 128x128 or the whole matrix: a block reads a tile of 128 x 128 once and
-// writes its codes, in place, transposed, or both.
+// Defines the quantizing kernel for BF16 and FP32 tiles that have one scale:
+// 128x128, or the whole matrix. A block reads a tile of 128 x 128 once. It
+// writes its codes in place, transposed, or both.
 //
 //   load 8 x 8 elements a thread -> amax -> barrier -> scale and factors, in
 //   every thread -> codes -> stores; octets of columns into shared memory ->
@@ -18,7 +18,7 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// What a block shares: the first is the core's.
+/// A block's shared memory; `groups` is for the core.
 template <class Out, bool Transposes>
 union block_memory {
   tile_groups groups;
@@ -35,7 +35,8 @@ struct block_factors {
   factor_pair pair;
 };
 
-/// Finds them for a tile of this amax. Returns false iff they are the core's.
+/// Computes scale and factors for a tile of this amax. Returns false iff the
+/// core must.
 template <class In>
 __device__ bool find_block(const quantize_job& job, const tile_place& place,
                            std::uint32_t largest, block_factors& to) {
@@ -52,7 +53,7 @@ __device__ bool find_block(const quantize_job& job, const tile_place& place,
                         : find_factors(job.plan, amax, false, to.f);
 }
 
-/// Writes the scale of a tile. By one thread.
+/// Writes the scale of a tile. Called by one thread.
 __device__ inline void put_scale(const quantize_job& job,
                                  const tile_place& place, std::uint32_t scale) {
   const auto put = [&](const quantized_target& to, bool is_transposed) {
@@ -106,7 +107,7 @@ __device__ void encode_rows(const quantizer_plan& p,
 
 }  // namespace detail
 
-/// For jobs that quantizes_blocks(job).
+/// For jobs that satisfy quantizes_blocks(job).
 template <class In, class Out, bool Transposes>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
     quantize_block(const __grid_constant__ quantize_job job) {

@@ -1,3 +1,5 @@
+// Launches the quantizing kernel for both orientations (quantize_both.cuh).
+
 #include <cuda_runtime.h>
 
 #include "cuda/launch.cuh"

@@ -1,6 +1,6 @@
-// Defines the quantizing kernel for BF16 matrices that are wanted in both
-// orientations, with a scale for each 1x128 of x and of its transpose: a block
-// reads a tile of 128 x 128 once.
+// Defines the quantizing kernel for BF16 matrices in both orientations, with a
+// scale for each 1x128 of x and of its transpose. A block reads a tile of 128 x
+// 128 once.
 //
 //   load 8 x 8 elements a thread -> amaxes of rows, columns -> barrier -> a
 //   thread a row or a column: scale and factors -> codes of rows -> stores,
@@ -19,14 +19,14 @@ namespace zeroulp::cuda {
 namespace detail {
 
 /// The largest magnitudes of a tile's rows and columns, two in a word, and the
-/// factors that come of them.
+/// factors computed from them.
 struct both_sides {
   std::uint32_t row_amax[tile_edge / 2];
   alignas(16) std::uint32_t column_amax[tile_threads / 32][tile_edge / 2];
   alignas(16) factor_pair rows[tile_edge];
-  factor_pair columns[8][tile_edge / 8];  ///< of column 8 c + j: [j][c]
+  factor_pair columns[8][tile_edge / 8];  ///< column 8 c + j is at [j][c]
 
-  /// Puts those of a thread's elements.
+  /// Adds the magnitudes of a thread's elements.
   __device__ void put_amaxes(thread_place t, const octet<2> (&x)[8]) {
     std::uint32_t rows_of_two[4], of_columns[4] = {};
 #pragma unroll
@@ -92,17 +92,17 @@ struct both_tile {
 };
 template <class Out>
 union both_memory {
-  tile_groups groups;  ///< the core's
+  tile_groups groups;  ///< used by the core
   both_tile<Out> tile;
 };
 
-/// The group of a tile that a thread finds the factors of: the first half of
-/// each warp the warp's own rows, the other as many columns.
+/// The group whose factors a thread computes. The first half of each warp takes
+/// the warp's own rows, the second half as many columns.
 struct side_place {
   bool is_row = threadIdx.x % 32 < 16;
   int at = static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 16);
 
-  /// Writes its scale, if it is wanted.
+  /// Writes the group's scale, if it is wanted.
   __device__ void put(const quantize_job& job, const tile_place& place,
                       std::uint32_t scale) const {
     const quantized_target& to = is_row ? job.y : job.yt;
@@ -117,7 +117,8 @@ struct side_place {
 
 }  // namespace detail
 
-/// For jobs that quantizes_both(job). Rounds: quotients to FP32.
+/// For jobs that satisfy quantizes_both(job). `Rounds`: quotients are rounded
+/// to FP32 first.
 template <class In, class Out, bool Rounds>
 __global__ void __launch_bounds__(tile_threads, 4)
     quantize_both(const __grid_constant__ quantize_job job) {
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
       side.is_row ? tile.sides.rows[side.at]
                   : tile.sides.columns[side.at % 8][side.at / 8]);
   __syncwarp();
-  // A warp's rows need no other's factors.
+  // A warp's rows need factors of this warp only, so no barrier yet.
   if (job.y.groups != grouping::none) {
     octet_writer<Out::bytes> y(job.y.codes, mine);
 #pragma unroll

@@ -1,6 +1,6 @@
 // Defines what the threads of a tile share when they quantize it: amaxes,
-// scales and factors of its rows, columns or the whole; and what becomes of a
-// tile that is the core's.
+// scales and factors of its rows, columns or the whole. Also quantizes by the
+// core the tiles that need it.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_GROUPS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_GROUPS_CUH_
@@ -22,7 +22,7 @@ struct side_factors {
   }
 };
 
-/// What the groups of a tile come to, in shared memory.
+/// Amaxes, scales and factors of a tile's groups, in shared memory.
 struct tile_groups {
   std::uint32_t row_amax[tile_edge];
   alignas(16) std::uint32_t column_amax[tile_threads / 32][tile_edge];
@@ -44,8 +44,8 @@ __device__ inline std::uint32_t amax_of(const tile_groups& groups,
   return amax;
 }
 
-/// Calls use(i, j) with the indices, in the groups of x, of group `at` of the
-/// tile, if there is one.
+/// Calls use(i, j) if group `at` of the tile exists. i and j are its indices
+/// among the groups of x.
 template <class Use>
 __device__ void with_group(const tile_place& place, const device_rows& x,
                            grouping kind, int at, Use use) {
@@ -61,19 +61,20 @@ __device__ void with_group(const tile_place& place, const device_rows& x,
   }
 }
 
-/// True iff the first 128 threads (rows), or the others (columns),
-/// makes the factors of groups of this kind.
+/// True iff groups of this kind have their factors made by the first 128
+/// threads (`is_row`), or by the others.
 __device__ inline bool makes(grouping kind, bool is_row) {
   return kind == (is_row ? grouping::row : grouping::column) ||
          kind >= grouping::tile;
 }
 
-/// Writes the scales of the groups of a tile, by all threads: find(amax,
-/// factors) says what they are. Returns whether it found all of this thread's.
+/// Writes the scales of a tile's groups. Called by all threads. find(amax,
+/// factors) computes scale and factors; returns whether it succeeded for all
+/// groups of this thread.
 template <class Find>
 __device__ bool scale_groups(const quantize_job& job, const tile_place& place,
                              tile_groups& groups, Find find) {
-  // A thread a row, then a thread a column.
+  // The first 128 threads take a row each, the others a column each.
   const bool is_row = threadIdx.x < tile_edge;
   const int at = static_cast<int>(threadIdx.x) % tile_edge;
   bool found = true;
@@ -107,7 +108,7 @@ __device__ bool scale_groups(const quantize_job& job, const tile_place& place,
   return found;
 }
 
-/// Writes the amaxes that are wanted. After a barrier, by all threads.
+/// Writes the amaxes that are wanted. Called by all threads after a barrier.
 __device__ inline void store_amaxes(const quantize_job& job,
                                     const tile_place& place,
                                     const tile_groups& groups) {
@@ -126,12 +127,12 @@ __device__ inline void store_amaxes(const quantize_job& job,
   });
 }
 
-/// A tile by the core's own functions, element by element: right for all of
-/// them, and slow. By all threads.
+/// Quantizes a tile by the core's own functions, element by element: right for
+/// every tile, but slow. Called by all threads.
 template <class In, class Out>
 __device__ __noinline__ void quantize_by_core(const quantize_job& job,
                                               tile_groups& groups) {
-  // Found again: as an argument it would be in memory from the start.
+  // Recomputed: as an argument, it would be kept in memory from the start.
   const tile_place place(blockIdx.x, job.x);
   const int thread = static_cast<int>(threadIdx.x);
   const quantizer& q = job.plan.q;

@@ -1,5 +1,5 @@
-// Defines what a quantizing kernel is asked, and how it turns numbers into
-// codes: by the factors of their groups, eight at a time.
+// Defines the parameters of the quantizing kernels, and how numbers become
+// codes by the factors of their groups, eight at a time.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_JOB_CUH_
 #define ZEROULP_CUDA_QUANTIZE_JOB_CUH_
@@ -12,17 +12,17 @@
 
 namespace zeroulp::cuda {
 
-/// What the elements of a tile share a scale with.
+/// Which elements of a tile share a scale.
 enum class grouping : std::uint8_t { none, row, column, tile, matrix };
 
 /// Codes and scales to be written.
 struct quantized_target {
   device_rows codes;
   scale_target scales;
-  grouping groups;  ///< of the tile as it is read; none: not wanted
+  grouping groups;  ///< groups of the tile as it is read; none: not wanted
 };
 
-/// Amaxes that are given, or wanted.
+/// Amaxes, as input or output.
 struct amax_matrix {
   std::uint32_t* data;
   std::ptrdiff_t row_stride, col_stride;
@@ -35,18 +35,19 @@ struct amax_matrix {
 struct quantize_job {
   quantizer_plan plan;
   device_rows x;
-  quantized_target y;   ///< as x lies
+  quantized_target y;   ///< in the orientation of x
   quantized_target yt;  ///< transposed
-  amax_matrix given;    ///< null data: the groups' own
-  amax_matrix amaxes;   ///< wanted, instead of codes; null data: none
+  amax_matrix given;    ///< null data: groups use their own amaxes
+  amax_matrix amaxes;   ///< output instead of codes; null data: not wanted
   grouping amax_groups;
 };
 
 namespace detail {
 
-/// Writes a scale as scale_target::put does. In rows of scales a tile writes
-/// four bytes here and there; the L2 is asked to keep them until the tiles
-/// beside it have filled their sectors: memory takes parts of them slowly.
+/// Writes a scale as scale_target::put does. In the row-major layout a tile
+/// writes four bytes here and there. The L2 is asked to keep them until
+/// neighbouring tiles have filled their sectors: partial sectors reach memory
+/// slowly.
 __device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
                                 std::ptrdiff_t g, std::uint32_t bits) {
   if (scales.to.layout != scale_layout::row_major) {
@@ -62,16 +63,16 @@ __device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
       : "memory");
 }
 
-/// Where the scales of one of two targets of the same shape go.
+/// Returns where the scales of one of two targets of the same shape go.
 __device__ inline scale_target scales_of_either(bool first,
                                                 const quantized_target& a,
                                                 const quantized_target& b) {
-  // One that is not wanted has no shape.
+  // A target that is not wanted has no shape, hence the maxima.
   return {either_scales(first, a.scales.to, b.scales.to),
           max(a.scales.mn, b.scales.mn), max(a.scales.k, b.scales.k)};
 }
 
-/// The largest magnitudes of an octet's even and odd elements, as bits.
+/// Bits of the largest magnitudes among an octet's even and odd elements.
 __device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
   std::uint32_t most = 0;
 #pragma unroll
@@ -81,8 +82,8 @@ __device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
   return most;
 }
 
-/// The largest magnitudes of two octets of BF16: of a in the low half, of b in
-/// the high. NaN if there is one.
+/// Bits of the largest magnitudes of two BF16 octets: that of a in the low
+/// half, that of b in the high half. NaN if there is one.
 __device__ inline std::uint32_t two_largest(const octet<2>& a,
                                             const octet<2>& b) {
   const auto larger = [](std::uint32_t v, std::uint32_t w) {
@@ -113,8 +114,8 @@ __device__ std::uint32_t largest_of(const octet<In::bytes>& x) {
   }
 }
 
-/// Returns the largest of key[r] over 16 neighbouring lanes, in the lanes whose
-/// number is r, modulo Rows.
+/// Returns the largest key[r] over 16 neighbouring lanes, in the lanes whose
+/// number is r modulo Rows.
 template <int Rows>
 __device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
   constexpr unsigned all = 0xffffffff;
@@ -135,7 +136,7 @@ __device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
   return key[0];
 }
 
-/// The same of words of two keys each, half by half.
+/// The same for words of two keys each; the halves are reduced separately.
 template <int Rows>
 __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
   constexpr unsigned all = 0xffffffff;
@@ -157,8 +158,8 @@ __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
-/// see plan.cuh. Sets `bit` of `open` iff they do not decide. `one`: each low =
-/// high.
+/// see plan.cuh. Sets `bit` of `open` iff the factors leave a code undecided.
+/// `one`: each low = high.
 template <class Out, class Value, class Low, class High>
 __device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
                                             bool one, bool quotients,
@@ -186,11 +187,13 @@ __device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
   return codes;
 }
 
-/// A number whose code is that of x by scale s: x / s, rounded to FP32 or,
-/// where it is not to be rounded, moved to the odd neighbour, which no midpoint
-/// is. A quotient beside a midpoint is far above FP32's subnormals, so that
-/// what division loses is a number; of others, one beyond FP32 alone needs
-/// care: its correction is NaN.
+/// Returns a number with the same code as x / s: the quotient rounded to FP32
+/// or, if it must be rounded only once, rounded to odd. No midpoint has an odd
+/// FP32 significand.
+///
+/// A quotient beside a midpoint is far above FP32's subnormals, so the
+/// remainder of its division is a number. Among other quotients only overflow
+/// needs care: its correction is NaN.
 __device__ inline float divided(const quantizer_plan& p, float x,
                                 std::uint32_t scale) {
   const float s = __uint_as_float(scale);
@@ -203,7 +206,7 @@ __device__ inline float divided(const quantizer_plan& p, float x,
   return __uint_as_float((__float_as_uint(v) - (is_less ? 1 : 0)) | 1);
 }
 
-/// Element (i, j) of x again, by a thread that no longer has it at hand.
+/// Rereads element (i, j) of x, which a thread no longer holds.
 template <int Bytes>
 __device__ std::uint32_t element_at(const device_rows& x, std::ptrdiff_t i,
                                     std::ptrdiff_t j) {

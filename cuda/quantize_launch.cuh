@@ -1,4 +1,4 @@
-// Defines which of the quantizing kernels a job is for, and their launches.
+// Defines which quantizing kernel serves a job, and declares their launches.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_LAUNCH_CUH_
 #define ZEROULP_CUDA_QUANTIZE_LAUNCH_CUH_
@@ -7,12 +7,12 @@
 
 namespace zeroulp::cuda {
 
-/// Codes of octets are wanted, of a matrix that can be read by them.
+/// True iff codes are wanted and octets of the matrices are aligned.
 inline bool writes_octets(const quantize_job& job) {
   return job.amaxes.data == nullptr && is_of_octets(job.x, job.y.codes);
 }
 
-/// quantize_block.cuh
+/// True iff quantize_block.cuh serves the job.
 inline bool quantizes_blocks(const quantize_job& job) {
   const auto is_one = [](grouping g) {
     return g == grouping::none || g >= grouping::tile;
@@ -25,7 +25,7 @@ inline bool quantizes_blocks(const quantize_job& job) {
 void launch_blocks(const quantize_job& job, unsigned tiles,
                    CUstream_st* stream);
 
-/// quantize_both.cuh
+/// True iff quantize_both.cuh serves the job.
 inline bool quantizes_both(const quantize_job& job) {
   return writes_octets(job) && job.given.data == nullptr &&
          job.plan.q.from == bf16 && job.yt.groups == grouping::column &&
@@ -33,7 +33,7 @@ inline bool quantizes_both(const quantize_job& job) {
 }
 void launch_both(const quantize_job& job, unsigned tiles, CUstream_st* stream);
 
-/// quantize_tile.cuh: all other jobs.
+/// quantize_tile.cuh serves all other jobs.
 void launch_tiles(const quantize_job& job, unsigned tiles, CUstream_st* stream);
 
 }  // namespace zeroulp::cuda

@@ -1,11 +1,11 @@
-// Defines how the numbers of a BF16 matrix become codes by factors of their
-// groups in two parts:
+// Defines how the numbers of a BF16 matrix become codes by a factor in two
+// parts:
 //
 //   code = encode(x * high + x * low), the sum rounded to FP32 once
 //
-// low = 0: one factor decides, see plan.cuh. Otherwise the scale is exact,
-// quotients may be midpoints, and high + low is 1 / scale within 2^-46: a
-// midpoint stays one, held for every BF16 x and amax. Where quotients are
+// low = 0: one factor decides, see plan.cuh. Otherwise the scale is exact and
+// quotients may be midpoints. high + low is 1 / scale within 2^-46, so that a
+// midpoint stays one: verified for every BF16 x and amax. Where quotients are
 // rounded to FP32 first, high = 1 / scale and low = -scale give them.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_PAIR_CUH_
@@ -21,9 +21,10 @@ struct alignas(8) factor_pair {
 
 namespace detail {
 
-/// What decides for all elements of a group, in BF16, of these factors, found
-/// of the amax of those elements: not of a floor, under which plan.by_core has
-/// what rounds_once. Returns false iff they are the core's.
+/// Makes the pair that decides for all elements of a BF16 group. Its factors
+/// must come from the amax of those elements, not from a floor: under a floor
+/// plan.by_core covers what rounds_once. Returns false iff the core must
+/// quantize the group.
 __device__ inline bool pair_of(const quantizer_plan& p, const group_factors& f,
                                factor_pair& pair) {
   pair = {f.low, f.high < 0 ? f.high : 0};
@@ -40,8 +41,8 @@ __device__ inline bool pair_of(const quantizer_plan& p, const group_factors& f,
   return true;
 }
 
-/// The scale and the factors of a group of this amax, that of its elements: see
-/// pair_of.
+/// Computes the scale and the factors of a group from the amax of its elements:
+/// see pair_of.
 __device__ inline bool find_pair(const quantizer_plan& p, std::uint32_t amax,
                                  group_factors& f, factor_pair& pair) {
   const bool found = find_factors(p, amax, true, f);
@@ -54,7 +55,7 @@ __device__ float scaled(float x, const factor_pair& f) {
                 : __fmaf_rn(x, f.high, __fmul_rn(x, f.low));
 }
 
-/// Octets of eight rows become octets of eight columns.
+/// Transposes octets of eight rows to octets of eight columns.
 template <int Bytes>
 __device__ void transpose_octets(octet<Bytes> (&x)[8]) {
   if constexpr (Bytes == 1) {
@@ -62,7 +63,7 @@ __device__ void transpose_octets(octet<Bytes> (&x)[8]) {
     for (int w = 0; w < 2; ++w) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        // Four rows of four columns.
+        // A block of four rows and four columns.
         std::uint32_t a[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) a[i] = x[4 * half + i].words[w];
@@ -76,7 +77,7 @@ __device__ void transpose_octets(octet<Bytes> (&x)[8]) {
         x[4 * half + 3].words[w] = __byte_perm(high01, high23, 0x7632);
       }
     }
-    // Blocks of four rows and four columns change places.
+    // Swap the off-diagonal blocks of four rows and four columns.
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const std::uint32_t word = x[i].words[1];

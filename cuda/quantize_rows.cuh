@@ -1,19 +1,19 @@
-// Defines how half a warp quantizes groups of 1x128 alone, sharing nothing with
-// others, and the kernel that does so with a few rows of a matrix.
+// Defines how half a warp quantizes groups of 1x128 without any other threads.
+// Also defines the kernel that does so with a few rows of a matrix.
 //
 //   octets -> amax (shuffles) -> a lane an octet: scale and factors -> codes
 //
-// A half warp has a few groups, 16 octets each, and a lane one octet of each.
-// Where they come from is a template parameter, `Octets`: a matrix, or what a
-// kernel has just computed. Its groups have numbers from 0 to count - 1, and it
-// has
+// A half warp has a few groups of 16 octets each; a lane has one octet of each
+// group. The template parameter `Octets` says where they come from: a matrix,
+// or results that a kernel has just computed. Its groups have numbers from 0 to
+// count - 1, and it has
 //
 //   elements  count
 //   target(i)  scales(i)        where the codes and scales of group i go
 //   row(i)  group(i)            its place in the target, in groups
-//   is_inside(i)                it is part of the target, which is wanted
-//   is_full()                   octets of all groups are, in aligned rows
-//   again(i)                    this lane's octet once more, where it is_inside
+//   is_inside(i)                it is part of a target that is wanted
+//   is_full()                   all groups' octets are inside, in aligned rows
+//   again(i)                    rereads this lane's octet; needs is_inside(i)
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_CUH_
@@ -26,21 +26,21 @@ namespace zeroulp::cuda {
 
 inline constexpr unsigned all_lanes = 0xffffffff;
 
-/// The first column of a lane's octet of a group.
+/// Returns the first column of this lane's octet of a group.
 __device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
   return group * tile_edge + 8 * (threadIdx.x % 16);
 }
 
-/// What quantize_octets leaves to finish_octets.
+/// The work that quantize_octets leaves to finish_octets.
 struct unfinished_octets {
-  bool by_core = false;  ///< all of it
-  unsigned open = 0;  ///< this lane's octets that are to be divided, a bit one
-  std::uint32_t scale = 0;  ///< of group lane % count
+  bool by_core = false;     ///< the core must quantize all groups
+  unsigned open = 0;        ///< this lane's octets to be divided, one bit each
+  std::uint32_t scale = 0;  ///< scale of group lane % count
 };
 
 namespace detail {
 
-/// Element k, which is not known when this is compiled.
+/// Returns element k, an index known only at run time.
 template <int Bytes>
 __device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
   std::uint32_t element = 0;
@@ -51,8 +51,8 @@ __device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
   return element;
 }
 
-/// The groups by the core's own functions: right for all of them, and slow. By
-/// half a warp, but in step with the other half.
+/// Quantizes the groups by the core's own functions: right for all of them, but
+/// slow. Called by half a warp, in step with the other half.
 template <class Out, class Octets>
 __device__ __noinline__ void quantize_by_core(const quantizer& q,
                                               const amax_matrix& given,
@@ -91,9 +91,9 @@ __device__ __noinline__ void quantize_by_core(const quantizer& q,
   }
 }
 
-/// Finds the scale and factors of group lane % count, of this `largest`
+/// Computes the scale and factors of group lane % count, given its `largest`
 /// magnitude, and writes the scale. Returns false, for the whole warp, iff a
-/// group that is inside is the core's.
+/// group inside the target needs the core.
 template <class Octets>
 __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
                                             const amax_matrix& given,
@@ -119,9 +119,9 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   return true;
 }
 
-/// The codes of this lane's octet x of group i, by the whole warp. Sets bit i
-/// of `open` iff the factors do not decide them. `untied`: one factor has no
-/// ties.
+/// Returns the codes of this lane's octet x of group i; called by the whole
+/// warp. Sets bit i of `open` iff the factors leave them undecided. `untied`:
+/// where one factor is used, there are no ties.
 template <class Out, class In>
 __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
     const group_factors& mine, int i, const octet<In::bytes>& x, bool untied,
@@ -140,18 +140,21 @@ __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
                              1u << i, open);
 }
 
-/// Has codes made of groups of BF16, by amaxes of their own: put(codes_of)
-/// writes those of all groups by codes_of(i, x), the codes of this lane's octet
-/// x of group i; put_one(i, codes_of) writes over those of a group i that one
-/// factor does not decide, of either half of the warp: in the other half they
-/// stay as they are. Returns false, with nothing made, iff they are the core's.
+/// Makes the codes of BF16 groups that have amaxes of their own.
+///
+/// put(codes_of) writes the codes of all groups: codes_of(i, x) gives those of
+/// this lane's octet x of group i. put_one(i, codes_of) rewrites group i where
+/// one factor does not decide it, in either half of the warp. In the other half
+/// the codes do not change.
+///
+/// Returns false, with nothing written, iff the core must quantize the groups.
 /// `largest`: as in find_groups.
 template <class Out, int Groups, class Put, class PutOne>
 __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
                                            const group_factors& mine,
                                            std::uint32_t largest, Put put,
                                            PutOne put_one) {
-  // Of zeros any factor decides.
+  // For zeros any factor decides.
   unsigned open =
       __ballot_sync(all_lanes, mine.low != mine.high && largest != 0);
   factor_pair pair{};
@@ -167,8 +170,8 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
   if (open != 0) {
     const bool has_pair = pair_of(plan, mine, pair);
     if (!__all_sync(all_lanes, has_pair)) return false;
-    // Not only divided groups are open: one that is not wanted may have NaN as
-    // its factor, and the others beside it one factor each.
+    // Not only divided groups are open. A group that is not wanted may have the
+    // factor NaN while those beside it have one factor each.
     if (plan.divides && !plan.rounds_once) {
       put(by_pairs.template operator()<true>());
       return true;
@@ -189,7 +192,8 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
   return true;
 }
 
-/// Takes the codes of groups from `first` on, those of one target.
+/// Returns the writer for the codes of groups from `first` on, all of one
+/// target.
 template <class Out, class Octets>
 __device__ octet_writer<Out::bytes> writer_of(const Octets& octets, int first) {
   const quantized_target& to = octets.target(first);
@@ -199,15 +203,15 @@ __device__ octet_writer<Out::bytes> writer_of(const Octets& octets, int first) {
 
 }  // namespace detail
 
-/// Quantizes `x`, this lane's octets, and says what is left: nothing, as a
-/// rule.
+/// Quantizes `x`, this lane's octets. Returns what is left for finish_octets,
+/// normally nothing.
 template <class Out, class Octets, int Bytes>
 __device__ __forceinline__ unfinished_octets
 quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
                 const Octets& octets, const octet<Bytes> (&x)[Octets::count]) {
   using In = typename Octets::elements;
   constexpr int count = Octets::count;
-  // Lane i has the amax, scale and factors of group i % count.
+  // Lane i holds the amax, scale and factors of group i % count.
   std::uint32_t keys[count];
 #pragma unroll
   for (int i = 0; i < count; ++i) keys[i] = detail::largest_of<In>(x[i]);
@@ -237,7 +241,7 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
   return {false, open, mine.scale};
 }
 
-/// Does what is left, by the whole warp.
+/// Does what quantize_octets left. Called by the whole warp.
 template <class Out, class Octets>
 __device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
                                               const amax_matrix& given,
@@ -248,7 +252,7 @@ __device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
     detail::quantize_by_core<Out>(plan.q, given, octets);
     return;
   }
-  // Every lane takes part in asking for scales.
+  // Every lane takes part in the shuffles of scales.
   while (__any_sync(all_lanes, left.open != 0)) {
     const int i = left.open == 0 ? 0 : __ffs(static_cast<int>(left.open)) - 1;
     const std::uint32_t scale = __shfl_sync(all_lanes, left.scale, i, 16);
@@ -265,18 +269,18 @@ __device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
   }
 }
 
-/// Rows of half a warp, and threads of a block.
+/// Rows per half warp, and threads per block.
 template <class In>
 inline constexpr int rows_of_half_warp = In::bytes == 4 ? 4 : 8;
 inline constexpr int row_threads = 128;
 
-/// Half warps that an m x n matrix takes.
+/// Half warps needed for an m x n matrix.
 template <class In>
 std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
   return ceil_div(m, rows_of_half_warp<In>) * ceil_div(n, tile_edge);
 }
 
-/// Where a half warp stands: so many rows of a group's columns.
+/// The rows and the group of columns that a half warp takes.
 struct half_warp_place {
   std::ptrdiff_t row0, group;
 
@@ -285,7 +289,7 @@ struct half_warp_place {
       : row0(first_row), group(of_group) {}
   __device__ half_warp_place(int rows, const device_rows& x)
       : half_warp_place(rows, x, threadIdx.x) {}
-  /// That of another thread of the block.
+  /// The place of another thread of the block.
   __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
     const auto at =
         x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
@@ -294,7 +298,7 @@ struct half_warp_place {
   }
 };
 
-/// Rows of a matrix.
+/// The `Octets` of a matrix: its rows.
 template <class In>
 struct matrix_octets {
   using elements = In;

@@ -1,3 +1,5 @@
+// Launches the quantizing kernel for any job (quantize_tile.cuh).
+
 #include <cuda_runtime.h>
 
 #include "cuda/launch.cuh"

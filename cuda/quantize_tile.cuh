@@ -1,12 +1,12 @@
-// Defines the quantizing kernel for any job: a block reads a tile of 128 x 128
-// once and writes what was asked for of it: codes with a scale for each row,
-// column or the whole of the tile, in place or transposed, or amaxes alone.
+// Defines the quantizing kernel for any job. A block reads a tile of 128 x 128
+// once and writes what the job wants: codes, in place or transposed, with a
+// scale for each row, each column or the whole tile; or amaxes alone.
 //
 //   load 8 x 8 elements a thread -> amax of rows, columns, tile -> barrier ->
 //   a thread a group: scale and factors -> barrier -> codes -> stores
 //
-// Source: SPEC clauses Q1 to Q13. Faster, for fewer: quantize_rows.cuh,
-// quantize_block.cuh, quantize_both.cuh.
+// Source: SPEC clauses Q1 to Q13. Faster kernels for fewer jobs:
+// quantize_rows.cuh, quantize_block.cuh, quantize_both.cuh.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_TILE_CUH_
 #define ZEROULP_CUDA_QUANTIZE_TILE_CUH_
@@ -17,8 +17,8 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// The largest magnitudes of a thread's rows and columns: first as bits of
-/// elements, in the end as FP32 numbers.
+/// The largest magnitudes of a thread's rows and columns: during construction
+/// bits of elements, then FP32 bits.
 template <class In>
 struct magnitudes {
   std::uint32_t rows[8] = {};
@@ -69,7 +69,7 @@ struct magnitudes {
   }
 };
 
-/// Eight neighbours of an array in shared memory, in two accesses.
+/// Eight contiguous floats of shared memory, read in two accesses.
 struct eight {
   float at[8];
   __device__ explicit eight(const float* from) {
@@ -80,8 +80,9 @@ struct eight {
   }
 };
 
-/// Writes eight octets of codes, of the numbers value(o, k): by factors of the
-/// octet, or of the element. Returns a bit for each octet not decided.
+/// Writes eight octets of codes, those of the numbers value(o, k). Factors are
+/// indexed by octet (`by_octet`) or by element. Returns a bit for each octet
+/// that the factors leave undecided.
 template <class Out, class Value, class Write>
 __device__ unsigned emit(const side_factors& side, int first, bool by_octet,
                          Value value, Write write) {
@@ -109,7 +110,8 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_octet,
   return open;
 }
 
-/// Calls write(o, codes) for each octet that is not decided.
+/// Calls write(o, codes), by division, for each octet that the factors left
+/// undecided.
 template <class Out, class Value, class Write>
 __device__ void settle(const quantizer_plan& p, const side_factors& side,
                        int first, bool by_octet, unsigned open, Value value,
@@ -183,7 +185,8 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
     return detail::store_amaxes(job, place, groups);
   }
 
-  // Codes as x lies, then transposed; then what the factors left open.
+  // Codes in the orientation of x, then transposed; then what the factors left
+  // undecided.
   const device_rows& y = job.y.codes;
   const bool wants_y = job.y.groups != grouping::none;
   const bool wants_yt = job.yt.groups != grouping::none;

@@ -1,3 +1,5 @@
+// Checks of arguments, and CUDA's errors as exceptions (request.hpp).
+
 #include <cuda_runtime.h>
 
 #include <limits>

@@ -1,3 +1,5 @@
+// The host side of cuda::retile: checks a request and launches a kernel for it.
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 namespace zeroulp::cuda {
 namespace {
 
-/// Returns true iff a strip_job holds this one.
+/// Returns true iff a strip_job can hold this job.
 bool is_of_strips(const retile_job& job) {
   constexpr std::ptrdiff_t most = (std::ptrdiff_t{1} << 31) - 256;
   return starts_on(16, job.codes.data, job.codes.stride) &&

@@ -1,20 +1,21 @@
-// Defines the re-tiling kernel: a block reads a tile of 128 x 128 codes under
-// scales along its rows once and writes it transposed, under scales along what
-// were its columns.
+// Defines the re-tiling kernel. A block reads a tile of 128 x 128 codes once,
+// with scales along its rows. It writes the tile transposed, with scales along
+// the former columns.
 //
 //   load 8 x 8 codes a thread, scales of rows -> barrier -> values v = code *
 //   s, amax of columns -> barrier -> a thread a column: its scale t and factors
 //   of 1 / t -> barrier -> codes of v / t into shared memory -> barrier ->
 //   stores
 //
-// Values are FP32 numbers, the core's bit for bit: products of codes and powers
-// of two from 2^-60 to 2^60 are exact, under FP32 scales they are rounded by
-// definition. Everything else (Inf, NaN, other scales) is NaN or Inf on its way
-// through the amax; such columns are done again at the end, by the core. Where
-// t is not a power of two, factors low and high bracket v / t: see plan.cuh.
-// E4M3 under powers of two that are not too far apart takes FP16 instead, two
-// at once: retile_halves.cuh. One-byte codes under FP32 scales have a kernel of
-// their own where they are aligned: retile_strips.cuh.
+// Values are FP32 numbers, the core's bit for bit. Products of codes and powers
+// of two from 2^-60 to 2^60 are exact; under FP32 scales products are rounded
+// by definition. In all other cases (Inf, NaN, other scales) the amax becomes
+// NaN or Inf; the core redoes such columns at the end.
+//
+// Where t is not a power of two, factors low and high bracket v / t: see
+// plan.cuh. E4M3 under powers of two that are not too far apart is computed in
+// FP16, two numbers at once: retile_halves.cuh. Aligned one-byte codes under
+// FP32 scales have a kernel of their own: retile_strips.cuh.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 
@@ -36,10 +37,10 @@ struct retiled_tile {
   transposing_tile<To::bytes> transposed;
 };
 
-/// What a thread makes of its 8 x 8 codes, in FP32: twice the same values, as
-/// there are not registers for 64. For the second time codes of one byte are
-/// read again, from the L1: what is kept the compiler decodes once, and spills.
-/// Those of two bytes do not fit in the L1.
+/// A thread's 8 x 8 codes as FP32 values. They are computed twice, as there are
+/// no registers for 64. The second time, codes of one byte are reread from the
+/// L1: if the thread kept them, the compiler would decode them once and spill.
+/// Codes of two bytes do not fit in the L1.
 template <class From, class To, bool Powers, bool Octets>
 class retiled_floats {
  public:
@@ -48,7 +49,8 @@ class retiled_floats {
     for (int i = 0; i < 8; ++i) x_[i] = x[i];
   }
 
-  /// Puts the amaxes of its columns; returns those with Inf or NaN.
+  /// Adds the amaxes of the thread's columns. Returns the columns with Inf or
+  /// NaN.
   __device__ unsigned put_amaxes(const retiled_rows& rows,
                                  retiled_columns& columns, thread_place t) {
     read_eight(by_row_, rows.factors + 8 * t.a);
@@ -84,7 +86,7 @@ class retiled_floats {
   __device__ static void put_factor(retiled_columns&, const retiled_rows&,
                                     int) {}
 
-  /// Puts the codes; returns the columns that are not decided.
+  /// Writes the codes to `out`. Returns the columns that are not decided.
   __device__ unsigned put_codes(const retile_job& job, tile_place place,
                                 const retiled_rows& rows,
                                 const retiled_columns& columns, thread_place t,
@@ -95,7 +97,7 @@ class retiled_floats {
     read_eight(by_row_, rows.factors + 8 * t.a);
     unsigned open = 0;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {  // two columns
+    for (int k = 0; k < 4; ++k) {  // two columns at a time
       float v[8][2];
 #pragma unroll
       for (int i = 0; i < 8; ++i) read(i, k, v[i]);
@@ -129,7 +131,7 @@ class retiled_floats {
   }
 
  private:
-  /// Values of row i, columns 2 k and 2 k + 1.
+  /// The values of row i in columns 2 k and 2 k + 1.
   __device__ void read(int i, int k, float (&v)[2]) const {
     const std::uint32_t halves = two_halves<From>(x_[i].words, k);
     v[0] = __fmul_rn(half_value(halves, 0), by_row_[i]);
@@ -140,7 +142,8 @@ class retiled_floats {
   float by_row_[8];
 };
 
-/// From values to the matrix, by numbers of this kind.
+/// Re-tiles the tile, whose rows are read, with numbers of this kind: amaxes,
+/// scales, codes, stores.
 template <class From, bool Powers, class Numbers, class To>
 __device__ void retile_by(const retile_job& job, tile_place place,
                           Numbers numbers, retiled_tile<To>& tile) {
@@ -158,7 +161,7 @@ __device__ void retile_by(const retile_job& job, tile_place place,
   __syncthreads();
   open |= numbers.put_codes(job, place, tile.rows, tile.columns, t,
                             tile.transposed);
-  if (open != 0) {  // columns that are, or may be, the core's
+  if (open != 0) {  // columns that need the core, or may need it
     fill_open<From, To, Powers>(job, tile.rows, tile.columns, place, open,
                                 tile.transposed);
   }
@@ -166,12 +169,13 @@ __device__ void retile_by(const retile_job& job, tile_place place,
   store_transposed(tile.transposed, job.to, place);
   if (thread < tile_edge) tile.columns.put_scales(job, place);
   if (again) {
-    __syncthreads();  // what follows writes over it
+    __syncthreads();  // retile_again overwrites shared memory
     retile_again<From, To>(job, tile.rows, tile.columns, place);
   }
 }
 
-/// A tile whose scales are too far apart for FP16; its rows are read.
+/// Re-tiles a tile whose scales are too far apart for FP16. The rows have been
+/// read.
 template <class From, class To>
 __device__ __noinline__ void retile_wide(const retile_job& job,
                                          retiled_tile<To>& tile) {
@@ -182,12 +186,12 @@ __device__ __noinline__ void retile_wide(const retile_job& job,
                         tile);
 }
 
-/// Where retiled_halves serves most tiles.
+/// True where retiled_halves serves most tiles.
 template <class From, class To, bool Powers, bool Octets>
 inline constexpr bool is_retiled_as_halves =
     Powers&& Octets&& From::as_format == e4m3&& To::bytes == 1;
 
-/// Blocks of a multiprocessor.
+/// Resident blocks per multiprocessor.
 template <class From, class To, bool Powers, bool Octets>
 inline constexpr int retile_blocks =
     From::bytes + To::bytes > 2                      ? 3
@@ -196,7 +200,7 @@ inline constexpr int retile_blocks =
 
 }  // namespace detail
 
-/// Octets: see is_of_octets.
+/// `Octets`: the codes satisfy is_of_octets.
 template <class From, class To, bool Powers, bool Octets>
 __global__ void __launch_bounds__(
     tile_threads, (detail::retile_blocks<From, To, Powers, Octets>))

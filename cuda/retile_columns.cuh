@@ -1,5 +1,5 @@
-// Defines what the re-tiling kernel knows of the rows and the columns of its
-// tile, in shared memory: scales, amaxes, factors. See retile.cuh.
+// Defines what the re-tiling kernel keeps in shared memory about the rows and
+// columns of its tile: scales, amaxes, factors. See retile.cuh.
 
 #ifndef ZEROULP_CUDA_RETILE_COLUMNS_CUH_
 #define ZEROULP_CUDA_RETILE_COLUMNS_CUH_
@@ -14,7 +14,7 @@ namespace zeroulp::cuda {
 
 struct retile_job {
   retiling r;
-  quantizer_plan plan;  ///< of values, FP32, to r.to
+  quantizer_plan plan;  ///< quantizer of FP32 values to r.to
   float max_ratio;      ///< 2^ceil(log2(max of r.from / max of r.to))
   device_rows codes;
   scale_source scales;
@@ -31,14 +31,15 @@ __device__ inline void read_eight(float (&to)[8], const float* from) {
   to[4] = high.x, to[5] = high.y, to[6] = high.z, to[7] = high.w;
 }
 
-/// The larger of |a| and |b|; NaN if one is.
+/// The larger of |a| and |b|; NaN if either is NaN.
 __device__ inline float larger_magnitude(float a, float b) {
   float most;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
   return most;
 }
 
-/// What values of codes under this scale are products with; NaN: the core's.
+/// Returns the factor by which codes under this scale become values. NaN: the
+/// core must do it.
 template <bool Powers>
 __device__ float value_factor(std::uint32_t scale) {
   constexpr std::uint32_t low = 67u << 23, high = 187u << 23;  // 2^-60, 2^60
@@ -50,7 +51,7 @@ __device__ float value_factor(std::uint32_t scale) {
 /// 2^-14 is there anything to round.
 __device__ inline std::uint32_t encode_two_short(float first, float second) {
   constexpr float most = 65024;
-  // 8 + a has its last bit at E5M6's smallest subnormal, 2^-20.
+  // 8 + a has its last bit at 2^-20, E5M6's smallest subnormal.
   const auto rounded = [](float x) {
     return __fadd_rn(__fadd_rn(fminf(fabsf(x), most), 8.0f), -8.0f);
   };
@@ -63,8 +64,8 @@ __device__ inline std::uint32_t encode_two_short(float first, float second) {
   return (halves | (signs & 0x80008000)) >> 4;
 }
 
-/// The codes of eight values; `Powers`: exact products of codes and powers of
-/// two.
+/// The codes of eight values. `Powers`: the values are exact products of codes
+/// and powers of two.
 template <class From, class To, bool Powers, class Value>
 __device__ octet<To::bytes> encode_values(Value value) {
   if constexpr (Powers && To::as_format == e5m6) {
@@ -82,19 +83,21 @@ __device__ octet<To::bytes> encode_values(Value value) {
 struct retiled_rows {
   alignas(16) std::uint32_t scales[tile_edge];
   alignas(16) float factors[tile_edge];
-  // Of each warp's rows, as FP32 bits.
-  alignas(16) std::uint32_t largest[tile_edge / 32];  ///< finite scale
-  alignas(16) std::uint32_t highest[tile_edge / 32];  ///< factor
+  // One for each warp's rows, as FP32 bits:
+  alignas(16) std::uint32_t largest[tile_edge / 32];  ///< largest finite scale
+  alignas(16) std::uint32_t highest[tile_edge / 32];  ///< largest factor
   alignas(16) std::uint32_t lowest[tile_edge / 32];
 
-  /// By threads 0 to 127. Rows beyond the matrix repeat the last.
+  /// Reads the scales of the rows; called by threads 0 to 127. Rows beyond the
+  /// matrix repeat the last.
   template <bool Powers>
   __device__ void read(const retile_job& job, tile_place place) {
     const std::ptrdiff_t row = place.row0 + threadIdx.x;
     put<Powers>(threadIdx.x, job.scales.at(min(row, job.codes.rows - 1),
                                            place.col0 / tile_edge));
   }
-  /// The scale of a row, by whole warps that have 32 in order.
+  /// Stores the scale of a row. Called by whole warps, which hold 32 rows in
+  /// order.
   template <bool Powers>
   __device__ void put(unsigned row, std::uint32_t s) {
     const float factor = value_factor<Powers>(s);
@@ -114,13 +117,13 @@ struct retiled_rows {
       }
     }
   }
-  /// The largest and the smallest factor, FP32 bits.
+  /// FP32 bits of the largest and the smallest factor.
   __device__ std::uint32_t top() const { return largest_of(highest); }
   __device__ std::uint32_t bottom() const {
     const auto four = *reinterpret_cast<const uint4*>(lowest);
     return min(min(four.x, four.y), min(four.z, four.w));
   }
-  /// The scale of every column by the rule max_scale.
+  /// The scale of every column under the rule max_scale.
   __device__ std::uint32_t max_scale(const retile_job& job) const {
     const std::uint32_t most = largest_of(largest);
     if (most == 0) return fp32_one;
@@ -138,8 +141,8 @@ struct retiled_rows {
   }
 };
 
-/// The scale of a column of this amax, ordinary or 0; where the rule is
-/// max_scale, of any.
+/// The scale of a column with this amax, which is ordinary or 0; under the rule
+/// max_scale, it may be any.
 template <bool Powers>
 __device__ std::uint32_t column_scale(const retile_job& job,
                                       const retiled_rows& rows,
@@ -150,25 +153,26 @@ __device__ std::uint32_t column_scale(const retile_job& job,
   if constexpr (Powers) {
     return scale_of<true>(p, amax).scale;
   } else {
-    // By zeroulp's convention, which inverts nothing.
+    // zeroulp's convention inverts nothing.
     return __float_as_uint(
         scale_quotient(__uint_as_float(amax), __uint_as_float(p.max),
                        __uint_as_float(p.reciprocal), p.correction));
   }
 }
 
-/// The factors of a column; low < 0: the core's. As two FP16 numbers: `halves`.
+/// The factors of a column, in FP32; low < 0: the core must do it. `halves` of
+/// retiled_columns: the same as two FP16 numbers.
 struct column_factors {
   float low, high;
 };
 
 struct retiled_columns {
-  /// FP32 bits; or, in the first half of a row, FP16 bits.
+  /// FP32 bits; or FP16 bits in the first half of a row.
   alignas(16) std::uint32_t amax[tile_threads / 32][tile_edge];
-  /// Of column 8 c + j: [j][c], where 16 threads find theirs side by side.
+  /// Column 8 c + j is at [j][c], so that 16 threads find theirs side by side.
   alignas(8) column_factors factors[8][tile_edge / 8];
   std::uint32_t halves[8][tile_edge / 8];
-  std::uint32_t scale[tile_edge];  ///< 0: to be done again
+  std::uint32_t scale[tile_edge];  ///< 0: the column must be redone
 
   __device__ column_factors& factors_of(int column) {
     return factors[column % 8][column / 8];
@@ -177,8 +181,8 @@ struct retiled_columns {
     return factors[column % 8][column / 8];
   }
 
-  /// `most`: a thread's amaxes of its eight columns, FP32 bits. Each half of a
-  /// warp keeps the larger of both halves for four of them.
+  /// Adds a thread's amaxes `most` of its eight columns (FP32 bits). Each half
+  /// of a warp keeps, for four columns, the larger of both halves' amaxes.
   __device__ void put_amaxes(thread_place t, const std::uint32_t (&most)[8]) {
     const bool upper = t.a % 2 != 0;
     std::uint32_t kept[4];
@@ -202,8 +206,8 @@ struct retiled_columns {
     return most;
   }
 
-  /// Decides scale and factors of a column of this amax, by threads 0 to 127.
-  /// Returns false if it has to be done again.
+  /// Sets the scale and factors of a column with amax `most`; called by threads
+  /// 0 to 127. Returns false iff the column must be redone.
   template <bool Powers>
   __device__ bool decide(const retile_job& job, tile_place place,
                          const retiled_rows& rows, std::uint32_t most) {
@@ -216,7 +220,7 @@ struct retiled_columns {
     return is_decided || place.col0 + thread >= job.codes.cols;
   }
 
-  /// Writes the scales that are decided, by threads 0 to 127.
+  /// Writes the scales that are decided. Called by threads 0 to 127.
   __device__ void put_scales(const retile_job& job, tile_place place) const {
     const std::ptrdiff_t column = place.col0 + threadIdx.x;
     const std::uint32_t t = scale[threadIdx.x];
@@ -226,8 +230,8 @@ struct retiled_columns {
   }
 
  private:
-  /// The factors of what is divided by t; within 2^-23 of it, the reciprocal
-  /// leaves enough of the margin of low and high.
+  /// Sets the factors for division by t. The approximate reciprocal is within
+  /// 2^-23 of 1 / t, which the margin of low and high allows for.
   template <bool Powers>
   __device__ void set_scale(const quantizer_plan& p, int column,
                             std::uint32_t t) {

@@ -1,6 +1,6 @@
 // Defines what the re-tiling kernel leaves to the core: columns with Inf or
-// NaN, under unusual scales, and values whose codes two factors do not decide.
-// See retile.cuh.
+// NaN, columns under unusual scales, and values whose codes two factors leave
+// undecided. See retile.cuh.
 
 #ifndef ZEROULP_CUDA_RETILE_CORE_CUH_
 #define ZEROULP_CUDA_RETILE_CORE_CUH_
@@ -12,7 +12,7 @@
 
 namespace zeroulp::cuda::detail {
 
-/// The code of a value, by the core.
+/// The code of a value, computed by the core.
 inline __device__ __noinline__ std::uint32_t retiled_code(const retiling& r,
                                                           std::uint32_t code,
                                                           std::uint32_t scale,
@@ -23,7 +23,7 @@ inline __device__ __noinline__ std::uint32_t retiled_code(const retiling& r,
       {}, keep_specials));
 }
 
-/// The scale of a column of up to 128 codes, by the core.
+/// The scale of a column of up to 128 codes, computed by the core.
 template <class Code>
 __device__ __noinline__ std::uint32_t retiled_scale(
     const retiling& r, matrix_view<const Code> codes,
@@ -41,8 +41,8 @@ __device__ std::uint32_t code_at(const device_rows& x, std::ptrdiff_t i,
   return code;
 }
 
-/// Has the codes of a thread's `open` columns decided, by their factors or by
-/// the core.
+/// Decides the codes of a thread's `open` columns by their factors or by the
+/// core.
 template <class From, class To, bool Powers>
 __device__ __noinline__ void fill_open(const retile_job& job,
                                        const retiled_rows& rows,
@@ -74,7 +74,7 @@ __device__ __noinline__ void fill_open(const retile_job& job,
   }
 }
 
-/// Does the columns without a scale, by the core.
+/// Redoes the columns without a scale, by the core.
 template <class From, class To>
 __device__ __noinline__ void retile_again(const retile_job& job,
                                           const retiled_rows& rows,
@@ -87,7 +87,7 @@ __device__ __noinline__ void retile_again(const retile_job& job,
   const device_rows& x = job.codes;
   const std::ptrdiff_t left = x.rows - place.row0;
   const auto height = static_cast<int>(left < tile_edge ? left : tile_edge);
-  // Two threads a column.
+  // Two threads take a column.
   const int at = static_cast<int>(threadIdx.x) % tile_edge;
   const int first = static_cast<int>(threadIdx.x) / tile_edge;
   const std::ptrdiff_t column = place.col0 + at;

@@ -1,12 +1,12 @@
-// Defines the re-tiling of E4M3 codes in FP16, two at once, where the tile's
+// Defines the re-tiling of E4M3 codes in FP16, two at once, for tiles whose
 // scales are powers of two within a factor of 2^20.
 //
 //   v = code * s / top * 2^6         top: the largest scale
 //   w = v * 2^-6 * top / t           the code of w is that of code * s / t
 //
-// All v are exact: multiples of 2^-23, below 2^15. So is w where it matters: it
-// has four significant bits, and rounds only below 2^-21, far from the smallest
-// half-way point of E4M3 and E5M2, 2^-17.
+// All v are exact: multiples of 2^-23, below 2^15. w is exact where it matters.
+// It has four significant bits and is rounded only below 2^-21, far from the
+// smallest midpoint of E4M3 and E5M2, 2^-17.
 
 #ifndef ZEROULP_CUDA_RETILE_HALVES_CUH_
 #define ZEROULP_CUDA_RETILE_HALVES_CUH_
@@ -29,7 +29,7 @@ __device__ inline std::uint32_t multiply_halves(std::uint32_t a,
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
   return product;
 }
-/// The larger of |a| and |b|; NaN if one is.
+/// The larger of |a| and |b| in each half; NaN if either is NaN.
 __device__ inline std::uint32_t larger_halves(std::uint32_t a,
                                               std::uint32_t b) {
   std::uint32_t most;
@@ -40,7 +40,7 @@ __device__ inline std::uint32_t larger_halves(std::uint32_t a,
   return most;
 }
 
-/// FP16 bits of 2^e, twice.
+/// FP16 bits of 2^e in both halves.
 __device__ inline std::uint32_t two_powers(int e) {
   return static_cast<std::uint32_t>(e + 15) << 10 |
          static_cast<std::uint32_t>(e + 15) << 26;
@@ -58,7 +58,7 @@ __device__ std::uint32_t encode_halves(std::uint32_t two) {
   return codes;
 }
 
-/// What a thread makes of its 8 x 8 codes: v of rows 2 i and 2 i + 1.
+/// A thread's 8 x 8 codes as FP16: v of rows 2 i and 2 i + 1 in one word.
 template <class To>
 class retiled_halves {
  public:
@@ -100,10 +100,10 @@ class retiled_halves {
     }
     *reinterpret_cast<uint2*>(
         &columns.amax[t.a / 2][4 * t.c + (upper ? 2 : 0)]) = {kept[0], kept[1]};
-    return 0;  // NaN, which E4M3 has only, becomes NaN
+    return 0;  // E4M3 has no Inf, and NaN stays NaN in the amax
   }
 
-  /// FP32 bits of the amax of what v stands for.
+  /// FP32 bits of a column's amax, converted back from v.
   __device__ static std::uint32_t amax_of(const retiled_columns& columns,
                                           const retiled_rows& rows,
                                           int column) {
@@ -120,7 +120,7 @@ class retiled_halves {
            ((127 + halves_top) << 23);
   }
 
-  /// NaN if FP16 does not hold it.
+  /// Stores the FP16 factor of a column; NaN if FP16 cannot hold it.
   __device__ static void put_factor(retiled_columns& columns,
                                     const retiled_rows& rows, int column) {
     const std::uint32_t t = columns.scale[column];
@@ -151,7 +151,7 @@ class retiled_halves {
   }
 
  private:
-  /// Of column j, in each half.
+  /// The largest |v| of column j, in each half.
   __device__ std::uint32_t largest(int j) const {
     return larger_halves(larger_halves(v_[0][j], v_[1][j]),
                          larger_halves(v_[2][j], v_[3][j]));

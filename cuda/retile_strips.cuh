@@ -1,17 +1,19 @@
-// Defines the re-tiling kernel of one-byte codes under FP32 scales, in rows
-// that start on 16 bytes. Its blocks stay, one a multiprocessor: four warps
-// copy tiles of 128 x 128 codes, and the scales of their rows, into a ring in
-// shared memory; sixteen take strips of 16 columns as they come and re-tile
-// them, without a barrier between them.
+// Defines the persistent re-tiling kernel of one-byte codes under FP32 scales,
+// in rows that start on 16 bytes. It runs one block on each multiprocessor.
+//
+// Four producer warps copy tiles of 128 x 128 codes, and the scales of their
+// rows, into a pipeline of shared-memory stages (the ring). Sixteen consumer
+// warps take strips of 16 columns in order and re-tile them. No barrier joins
+// the consumers.
 //
 //   codes of a strip -> values v = code * s, kept in registers; amax of the
 //   columns -> a lane a column: its scale t and factors of 1 / t -> codes of v
-//   / t, transposed, where the strip's were -> stores
+//   / t, transposed, in place of the strip's codes -> stores
 //
-// Values, factors and what is the core's: as in retile.cuh. A lane with a
-// special column does that by the core; columns that the factors do not decide
-// are divided after all others, from the registers: reading them again
-// would hold up the warp and its stage.
+// Values, factors and the cases for the core are as in retile.cuh. A lane whose
+// column is special computes it by the core. Columns that the factors leave
+// undecided are divided last, from the registers: rereading them would hold up
+// the warp and its stage.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 
@@ -24,36 +26,37 @@
 namespace zeroulp::cuda {
 
 inline constexpr unsigned strip_width = 16;
-inline constexpr unsigned strips = tile_edge / strip_width;  ///< of a tile
-inline constexpr unsigned strip_workers = 16;  ///< warps that re-tile
-/// Of the others, two copy codes, a half of each tile, and two scales, of every
+inline constexpr unsigned strips = tile_edge / strip_width;  ///< in a tile
+inline constexpr unsigned strip_workers = 16;                ///< consumer warps
+/// Producer warps: two copy codes, half of each tile; two copy scales, of every
 /// other tile.
 inline constexpr unsigned strip_copiers = 2;
 inline constexpr int strip_threads = 32 * (strip_workers + 2 * strip_copiers);
-inline constexpr unsigned strip_stages = 6;  ///< of the ring
-/// Those whose codes are asked for at first, the others once tile 0 is there:
-/// beside more, all blocks at once, the first tile would come later.
+inline constexpr unsigned strip_stages = 6;  ///< stages of the ring
+/// Stages that are loaded at first; the others follow once tile 0 has arrived.
+/// If all blocks asked for more at once, the first tile would arrive later.
 inline constexpr unsigned first_strip_stages = 4;
-/// Tiles of a block that the L2 is asked for early. With four no faster.
+/// Tiles of a block that are prefetched into the L2. Four were no faster.
 inline constexpr unsigned prefetched_tiles = 2;
-// A tile that is not full holds up every strip_copiers-th after it, and eight
-// workers at each: none gets to where its stage's parity is the same again.
+// A stage that is not full holds up every strip_copiers-th tile after it, and
+// eight consumer warps at each. So no warp can run ahead to the stage's next
+// phase of the same parity.
 static_assert(strip_copiers == 2 && strip_stages % strip_copiers == 0 &&
               strip_workers <= strips * (strip_stages / strip_copiers));
 
-/// A retile_job of less than 2^31 - 256 rows and columns and such strides, all
-/// columns in whole strips.
+/// A retile_job with fewer than 2^31 - 256 rows and columns, strides below
+/// that, and columns that fill whole strips.
 struct strip_job {
   retile_job any;
   unsigned rows, cols;
   unsigned stride, to_stride;
-  unsigned tiles;  ///< of the matrix
+  unsigned tiles;  ///< tiles of the matrix
 };
 
 namespace detail {
 
-/// What a lane has of its strip: rows 8 r to 8 r + 7, columns 8 h to 8 h + 7.
-/// In a reduction over the rows it ends up with a column, two lanes with each.
+/// A lane's part of its strip: rows 8 r to 8 r + 7, columns 8 h to 8 h + 7. A
+/// reduction over the rows leaves it with one column, which two lanes share.
 struct strip_lane {
   unsigned r = threadIdx.x % 32 / 2;
   unsigned h = threadIdx.x % 2;
@@ -62,12 +65,13 @@ struct strip_lane {
   __device__ bool is_first() const { return r % 2 == 0; }
 };
 
-/// A tile in shared memory: a strip has 16 times eight places of 16 bytes, 128
-/// bytes apart, in banks that change from eight to eight.
+/// A tile in shared memory. A strip has 16 times eight places of 16 bytes, 128
+/// bytes apart; their banks change from eight to eight.
 struct strip_tile {
   uint4 places[tile_edge][strips];
 
-  /// What is so many bytes on in strip 0; in another, bits 4 to 6 differ.
+  /// The address at offset `bytes` of strip 0; in another strip, bits 4 to 6
+  /// differ.
   template <class T>
   __device__ T* at(unsigned bytes, unsigned strip) {
     return reinterpret_cast<T*>(reinterpret_cast<char*>(places) +
@@ -76,16 +80,17 @@ struct strip_tile {
   __device__ static unsigned eight(unsigned index) {
     return 1024 * index + 16 * (index % 8);
   }
-  /// The codes of a lane: row i is element 16 i.
+  /// The offset of a lane's codes; row i is element 16 i.
   __device__ static unsigned codes(strip_lane l) {
     return eight(l.r) + 8 * l.h;
   }
-  /// Transposed, of columns 8 h to 8 h + 7 the codes of rows 16 m to 16 m + 15:
-  /// column j is element 8 j. Neither writes nor reads meet in a bank.
+  /// The offset, once transposed, of columns 8 h to 8 h + 7 in rows 16 m to 16
+  /// m + 15; column j is element 8 j. Neither writes nor reads conflict in a
+  /// bank.
   __device__ static unsigned sixteen(unsigned h, unsigned m) {
     return eight(8 * h + (m ^ 4 * h));
   }
-  /// The same of rows 8 r to 8 r + 7: column j is element 16 j.
+  /// The same for rows 8 r to 8 r + 7; column j is element 16 j.
   __device__ static unsigned octets(unsigned h, unsigned r) {
     return sixteen(h, r / 2) + 8 * (r % 2);
   }
@@ -112,15 +117,15 @@ struct strip_ring {
   strip_stage stages[strip_stages];
   strip_columns columns[strip_workers];
   ptx::barrier full[strip_stages], empty[strip_stages];
-  unsigned next;  ///< of the block's strips, eight a tile: the first not taken
+  unsigned next;  ///< first strip of the block not yet taken; a tile has eight
 };
 
-/// Every gridDim.x-th tile is a block's.
+/// A block takes every gridDim.x-th tile.
 __device__ inline unsigned tiles_of_block(const strip_job& job) {
   return (job.tiles - 1 - blockIdx.x) / gridDim.x + 1;
 }
 
-/// Of the block's tile i.
+/// The place of the block's tile i.
 __device__ inline strip_place place_of_tile(const strip_job& job, unsigned i) {
   const auto at = job.any.codes.tiles.divide(i * gridDim.x + blockIdx.x);
   const unsigned col0 = tile_edge * at.rest;
@@ -128,8 +133,8 @@ __device__ inline strip_place place_of_tile(const strip_job& job, unsigned i) {
           min(strips, (job.cols - col0) / strip_width)};
 }
 
-/// The stage of the block's tile i, and how often it was used before, modulo
-/// two.
+/// The stage of the block's tile i, and the parity of the number of its earlier
+/// uses.
 struct strip_turn {
   unsigned stage, parity;
 
@@ -137,7 +142,8 @@ struct strip_turn {
       : stage(i % strip_stages), parity(i / strip_stages % 2) {}
 };
 
-/// Has the L2 bring a quarter of the block's first tiles, and of their scales.
+/// Prefetches into the L2 a quarter of the block's first tiles and of their
+/// scales.
 __device__ inline void prefetch_quarter(const strip_job& job,
                                         unsigned quarter) {
   const unsigned tiles = min(tiles_of_block(job), prefetched_tiles);
@@ -152,8 +158,8 @@ __device__ inline void prefetch_quarter(const strip_job& job,
   }
 }
 
-/// Asks for half of a tile's rows, by a warp. Rows beyond the matrix repeat its
-/// last one; columns beyond are left as they are.
+/// Copies half of a tile's rows by cp.async; called by a warp. Rows beyond the
+/// matrix repeat its last one; columns beyond are left as they are.
 __device__ inline void copy_half(const strip_job& job, strip_place place,
                                  unsigned half, strip_tile& to) {
   const unsigned strip = threadIdx.x % 8;
@@ -195,7 +201,7 @@ __device__ inline void copy_codes(const strip_job& job, unsigned half,
   }
 }
 
-/// And the places of tiles.
+/// A scale-load warp; also writes the places of tiles.
 __device__ inline void copy_scales(const strip_job& job, unsigned first,
                                    strip_ring& ring) {
   const unsigned tiles = tiles_of_block(job), lane = threadIdx.x % 32;
@@ -220,8 +226,8 @@ __device__ inline void copy_scales(const strip_job& job, unsigned first,
   }
 }
 
-/// Each lane's amax of its column, of what all lanes have in their own rows:
-/// those that differ in this bit keep half of the columns each.
+/// Returns the amax of this lane's column, reduced over the rows of all lanes.
+/// In each step, lanes that differ in one bit keep half of the columns each.
 template <int Half = 4>
 __device__ std::uint32_t amax_of_column(std::uint32_t (&most)[8]) {
   const bool upper = (threadIdx.x & (4 * Half)) != 0;
@@ -235,7 +241,7 @@ __device__ std::uint32_t amax_of_column(std::uint32_t (&most)[8]) {
   return max(most[0], __shfl_xor_sync(0xffffffff, most[0], 2));
 }
 
-/// Does a lane's column by the core; returns its scale.
+/// Re-tiles a lane's column by the core; returns its scale.
 template <class From, class To>
 __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
                                                     unsigned strip,
@@ -256,7 +262,7 @@ __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
     const unsigned at = strip_tile::octets(l.h, static_cast<unsigned>(r));
     return stage.tile.at<octet<1>>(at, strip)[16 * (l.column() % 8)];
   };
-  // Two lanes have the column: octets in turn.
+  // Two lanes share the column: they take octets in turn.
   for (int i = l.is_first() ? 0 : 8; i < height; i += i % 8 == 7 ? 9 : 1) {
     octet_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
                                             stage.rows.scales[i], t));
@@ -292,7 +298,7 @@ __device__ inline void store_strip(const strip_job& job, strip_place place,
   }
 }
 
-/// Re-tiles a strip, by a warp, where it is; returns the place of its tile.
+/// Re-tiles a strip in place; called by a warp. Returns the place of its tile.
 template <class From, class To>
 __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
                                     strip_stage& stage,
@@ -302,7 +308,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
   const uint2* const codes = stage.tile.at<uint2>(strip_tile::codes(l), strip);
   float by_row[8];
   read_eight(by_row, stage.rows.factors + 8 * l.r);
-  float v[8][8];  // of row i, column j
+  float v[8][8];  // row i, column j
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
     const uint2 x = codes[16 * i];
@@ -329,15 +335,15 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
   const bool is_quick =
       (by_amax ? amax == 0 || is_ordinary(amax) : amax < fp32_infinity) &
       is_ordinary(t);
-  // See set_scale of retiled_columns; 0, which makes codes that are not `open`,
-  // iff the column is the core's.
+  // See set_scale of retiled_columns. 0 iff the column needs the core: codes
+  // are then never `open`.
   const float inverse = is_quick ? rcp(__uint_as_float(t)) : 0;
   if (l.is_first()) {
     columns.factors[l.column()] = {__fmul_rn(inverse, any.plan.low),
                                    __fmul_rn(inverse, any.plan.high)};
     columns.scale[l.column()] = t;
   }
-  __syncwarp();  // all codes are read, too: what follows writes over them
+  __syncwarp();  // also: all codes have been read before they are overwritten
 
   octet<1>* const octets =
       stage.tile.at<octet<1>>(strip_tile::octets(l.h, l.r), strip);
@@ -371,7 +377,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     octets[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
-  const strip_place place = stage.place;  // late: registers were scarce
+  const strip_place place = stage.place;  // late, as registers were scarce
   __syncwarp();
   if (inverse == 0) t = retile_column<From, To>(job, strip, stage);
   if (l.is_first()) {
@@ -382,7 +388,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
   return place;
 }
 
-/// Warps that are faster take more of the block's strips.
+/// A consumer warp. Faster warps take more of the block's strips.
 template <class From, class To>
 __device__ void retile_codes(const strip_job& job, unsigned warp,
                              strip_ring& ring) {
@@ -398,7 +404,7 @@ __device__ void retile_codes(const strip_job& job, unsigned warp,
     const auto take = [&] {
       if (threadIdx.x % 32 == 0) next = atomicAdd(&ring.next, 1);
     };
-    // A vote, so that it is one branch of the warp.
+    // A vote makes the branch warp-uniform.
     if (are_whole || __any_sync(0xffffffff, strip < stage.place.count)) {
       const strip_place place =
           retile_strip<From, To>(job, strip, stage, ring.columns[warp]);
@@ -414,13 +420,13 @@ __device__ void retile_codes(const strip_job& job, unsigned warp,
 
 }  // namespace detail
 
-/// A block a multiprocessor.
+/// One block runs on each multiprocessor.
 template <class From, class To>
 __global__ void __launch_bounds__(strip_threads, 1)
     retile_strips(const __grid_constant__ strip_job job) {
   extern __shared__ uint4 shared[];
   auto& ring = *reinterpret_cast<detail::strip_ring*>(shared);
-  // Of one value for all lanes, as the compiler cannot see otherwise.
+  // Broadcast, since the compiler cannot see that it is warp-uniform.
   const unsigned warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
   if (warp >= strip_workers) {
     detail::prefetch_quarter(job, warp - strip_workers);

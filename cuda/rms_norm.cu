@@ -1,3 +1,6 @@
+// The host side of cuda::rms_norm: checks a request and launches a kernel for
+// it.
+
 #include <cuda_runtime.h>
 
 #include <type_traits>
@@ -21,7 +24,7 @@ void launch(const request& r, const rms_job& job, CUstream_st* stream) {
   r.launched();
 }
 
-/// `Steps`: those for which E4M3 has kernels of their own.
+/// `Steps`: the step counts for which E4M3 has kernels of its own.
 template <class Out, int Rows, int... Steps>
 void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
   const unsigned blocks = r.blocks(ceil_div(job.x.rows.rows, Rows));
@@ -37,7 +40,8 @@ void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
   r.launched();
 }
 
-/// w is of BF16, all octets whole, and a block has the registers for its rows.
+/// True iff w is of BF16, all octets are whole, and a block has the registers
+/// for its rows.
 bool is_whole(const rms_job& job) {
   const auto fits = [](const device_rows& to) {
     return to.data == nullptr || to.whole;
@@ -48,7 +52,7 @@ bool is_whole(const rms_job& job) {
          fits(job.y.rows) && fits(job.out.codes);
 }
 
-/// As many rows a block as fit its registers.
+/// Launches a kernel with as many rows per block as fit its registers.
 template <class Out>
 void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
   const std::ptrdiff_t octets = ceil_div(job.x.rows.cols, rms_stride);

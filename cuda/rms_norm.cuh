@@ -1,6 +1,6 @@
-// Defines the kernels of RMSNorm. A block of 256 threads is the 256 lanes of a
-// row's sum of squares: a thread's octets are its runs of eight, and the groups
-// that are quantized are those of half a warp.
+// Defines the kernels of RMSNorm. The 256 threads of a block are the 256 lanes
+// of a row's sum of squares. A thread's octets are its runs of eight. Half a
+// warp quantizes a group.
 //
 //   x -> partial sums -> tree: shuffles, then eight warps -> rstd -> y -> codes
 //
@@ -19,7 +19,7 @@ namespace zeroulp::cuda {
 
 inline constexpr int rms_threads = rms_lanes;
 inline constexpr int rms_warps = rms_threads / 32;
-/// Columns between octets of a thread, and octets of it at a time.
+/// Columns between a thread's octets, and the octets it processes at a time.
 inline constexpr int rms_stride = rms_run * rms_threads;
 inline constexpr int rms_octets = 4;
 
@@ -28,7 +28,7 @@ struct rms_job {
   quantizer_plan plan;
   number_matrix x, w, y;
   matrix_view<std::uint32_t> rstd;
-  std::uint32_t count, eps;  ///< FP32 bits; of columns
+  std::uint32_t count, eps;  ///< FP32 bits; count: of columns
   quantized_target out;
 };
 
@@ -36,8 +36,8 @@ namespace detail {
 
 using rms_octet = octet<bf16_elements::bytes>;
 
-/// Returns the sum of 256 partial sums of each of `Rows` rows, by the whole
-/// block: in thread i < Rows that of row i.
+/// Returns the sum of 256 partial sums for each of `Rows` rows: thread i < Rows
+/// gets that of row i. Called by the whole block.
 template <int Rows>
 __device__ float sum_of_lanes(float (&p)[Rows]) {
   __shared__ float sums[Rows][rms_warps];
@@ -62,8 +62,8 @@ __device__ float sum_of_lanes(float (&p)[Rows]) {
   return s[0];
 }
 
-/// Finds rstd of rows row0 to row0 + Rows - 1, from their partial sums, for all
-/// threads.
+/// Computes rstd of rows row0 to row0 + Rows - 1 from their partial sums, for
+/// all threads.
 template <int Rows>
 __device__ void find_rstd(const rms_job& job, std::ptrdiff_t row0,
                           float (&p)[Rows], float (&rstd)[Rows]) {
@@ -116,7 +116,8 @@ __device__ inline rms_octet rms_value_octet(const rms_octet& x, float rstd,
   return y;
 }
 
-/// A thread's octets of y: `Rows` rows of so many octets that there are four.
+/// The `Octets` of y (quantize_rows.cuh): a thread's four octets, distributed
+/// over `Rows` rows.
 template <int Rows>
 struct normalized_octets {
   using elements = bf16_elements;
@@ -125,7 +126,7 @@ struct normalized_octets {
 
   const rms_job& job;
   const float* rstd;
-  std::ptrdiff_t row0, chunk;  ///< chunk: of_row octets each
+  std::ptrdiff_t row0, chunk;  ///< a chunk has of_row octets of a row
 
   __device__ const quantized_target& target(int) const { return job.out; }
   __device__ const scale_target& scales(int) const { return job.out.scales; }
@@ -158,8 +159,8 @@ struct normalized_octets {
 
 namespace detail {
 
-/// What is left of a half warp's groups; out of the way of the kernel's
-/// registers.
+/// Finishes a half warp's groups. Not inlined, to keep its registers out of the
+/// kernel.
 template <class Out, int Rows>
 __device__ __noinline__ void finish_rms(const rms_job& job, const float* rstd,
                                         std::ptrdiff_t row0,
@@ -176,7 +177,7 @@ __device__ void read_octets(const normalized_octets<Rows>& octets,
   for (int i = 0; i < rms_octets; ++i) x[i] = octets.input(i);
 }
 
-/// Adds to the partial sums.
+/// Adds the squares to the partial sums.
 template <int Rows>
 __device__ void add_squares(const rms_octet (&x)[rms_octets],
                             float (&p)[Rows]) {
@@ -188,7 +189,7 @@ __device__ void add_squares(const rms_octet (&x)[rms_octets],
   }
 }
 
-/// Turns x into y and writes what is wanted of it.
+/// Turns x into y and writes the outputs that are wanted.
 template <class Out, int Rows>
 __device__ void write_octets(const normalized_octets<Rows>& octets,
                              rms_octet (&x)[rms_octets]) {
@@ -216,7 +217,8 @@ __device__ void write_octets(const normalized_octets<Rows>& octets,
 }  // namespace detail
 
 /// x and y are of BF16, w of BF16 or FP32. A block takes `Rows` rows of up to
-/// 8192 / Rows columns, which are read once, or, if `Longer`, of more.
+/// 8192 / Rows columns and reads them once. With `Longer` rows have more
+/// columns and are read twice.
 template <class Out, int Rows, bool Longer>
 __global__ void __launch_bounds__(rms_threads, 4)
     rms_norm_rows(const __grid_constant__ rms_job job) {
@@ -251,7 +253,7 @@ __global__ void __launch_bounds__(rms_threads, 4)
   }
 }
 
-/// Numbers of any kind, values alone: a block a row.
+/// Numbers of any kind, without quantized output. A block takes a row.
 static __global__ void __launch_bounds__(rms_threads)
     rms_norm_values(const __grid_constant__ rms_job job) {
   ptx::wait_for_kernels_before();

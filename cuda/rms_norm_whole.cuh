@@ -1,7 +1,7 @@
 // Defines the kernel of RMSNorm for rows of BF16 whose octets are whole and fit
-// the registers of a block. 128 threads have two of a row's 256 lanes each:
-// those of their number, and 128 more. All octets are read before any is
-// waited for, and one barrier is all: each warp finds rstd for itself.
+// the registers of a block. Each of 128 threads takes two of a row's 256 lanes:
+// its own number, and 128 more. All octets are loaded before any is waited for.
+// There is one barrier: each warp computes rstd itself.
 //
 // Source: SPEC clauses S1, S4, S5.
 
@@ -13,14 +13,14 @@
 
 namespace zeroulp::cuda {
 
-/// Octets of a thread, columns between them, and columns of a row.
+/// A thread's octets, the columns between them, and the columns of a row.
 inline constexpr int rms_whole_octets = 8;
 inline constexpr int rms_whole_stride = rms_run * row_threads;
 inline constexpr int rms_whole_columns = rms_whole_octets * rms_whole_stride;
 
 namespace detail {
 
-/// A thread's octets of y: of `Rows` rows.
+/// The `Octets` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
 template <int Rows>
 struct whole_octets {
   using elements = bf16_elements;
@@ -50,7 +50,7 @@ struct whole_octets {
   }
 };
 
-/// 16 bytes at `from`, or zeros.
+/// Loads 16 bytes at `from` if `inside`, else returns zeros.
 __device__ inline rms_octet load_if(bool inside, const char* from) {
   rms_octet x;
   asm volatile(
@@ -65,7 +65,7 @@ __device__ inline rms_octet load_if(bool inside, const char* from) {
 
 template <class Out, int Rows>
 __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
-  // Of row i: lane 8 i.
+  // Lane 8 i holds rstd of row i.
   __shared__ float of_warp[row_threads / 32][Rows];
   const unsigned lane = threadIdx.x % 32;
   float* const here = of_warp[threadIdx.x / 32];
@@ -76,9 +76,10 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
 
 }  // namespace detail
 
-/// x, y and w are of BF16 and whole, of a multiple of eight columns, at most
-/// rms_whole_columns / Rows. `Steps`: x has so many times rms_whole_stride
-/// columns, all threads the same octets; 0: any number.
+/// x, y and w are of BF16 and aligned (`whole`), with a multiple of eight
+/// columns, at most rms_whole_columns / Rows. `Steps`: x has Steps *
+/// rms_whole_stride columns, and all threads have as many octets. 0: any number
+/// of columns.
 template <class Out, int Rows, int Steps>
 __global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
@@ -104,9 +105,9 @@ __global__ void __launch_bounds__(row_threads, 8)
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     first[r] = in.row<2>(min(row0 + r, in.rows - 1)) + col0 * 2;
-    asm volatile("" : "+l"(first[r]));  // found while kernels before run
+    asm volatile("" : "+l"(first[r]));  // computed while preceding kernels run
   }
-  if (begins_early() && threadIdx.x % 8 == 0) {  // lines of eight octets
+  if (begins_early() && threadIdx.x % 8 == 0) {  // a line has eight octets
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const int c = i % of_row;
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(row_threads, 8)
   }
   __syncthreads();
 
-  // Lane 8 r + i has sum i of row r.
+  // Lane 8 r + i has warp sum i of row r.
   using A = device_fp32;
   float sum = sums[lane / 8 % Rows][lane % 8];
 #pragma unroll
@@ -167,12 +168,12 @@ __global__ void __launch_bounds__(row_threads, 8)
     rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
   }
   const char* w_at = job.w.rows.row<2>(0) + col0 * 2;
-  asm volatile("" : "+l"(w_at));  // else found again for each octet
+  asm volatile("" : "+l"(w_at));  // otherwise recomputed for each octet
   const auto weights = [&](int c) { return octet_at(w_at, c); };
   rms_octet next = weights(0);
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {
-    // Asked for one step ahead.
+    // Weights are loaded one step ahead.
     const rms_octet w = next;
     if (c + 1 < of_row) next = weights(c + 1);
     if (!has(c)) continue;
@@ -201,7 +202,7 @@ __global__ void __launch_bounds__(row_threads, 8)
   }
   if (!makes_codes) return;
 
-  // Of octet i and of octet i + count / 2.
+  // Two amaxes in a word: octet i and octet i + count / 2.
   std::uint32_t keys[count / 2];
 #pragma unroll
   for (int i = 0; i < count / 2; ++i) {
@@ -227,7 +228,7 @@ __global__ void __launch_bounds__(row_threads, 8)
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         const int c = i % of_row;
-        const bool is_wanted =  // by a lane of the warp
+        const bool is_wanted =  // by some lane of the warp
             Steps != 0 ? has(c) : c * rms_whole_stride < cols;
         if (is_wanted) put(i, codes_of(i, x[i]));
       }

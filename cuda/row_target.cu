@@ -1,3 +1,5 @@
+// Checks of the outputs that kernels quantize (row_target.hpp).
+
 #include "cuda/row_target.hpp"
 
 namespace zeroulp::cuda {

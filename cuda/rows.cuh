@@ -1,6 +1,6 @@
-// Defines how a caller's matrix becomes the rows that kernels reach, and how a
-// thread reads its 8 x 8 elements of a tile and writes those of the transposed
-// one: without branches between accesses where all are inside and aligned.
+// Defines how a caller's matrix becomes device_rows. Also defines how a thread
+// reads its 8 x 8 elements of a tile and writes those of the transposed tile.
+// If all are inside and aligned, there are no branches between accesses.
 
 #ifndef ZEROULP_CUDA_ROWS_CUH_
 #define ZEROULP_CUDA_ROWS_CUH_
@@ -10,7 +10,7 @@
 
 namespace zeroulp::cuda {
 
-/// `bytes`: of an element.
+/// `bytes`: size of an element.
 inline device_rows rows_of(const const_matrix& x, int bytes) {
   const bool whole = bytes == 4   ? is_vectorized<4>(x.data, x.stride)
                      : bytes == 2 ? is_vectorized<2>(x.data, x.stride)
@@ -42,11 +42,11 @@ __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
   }
 }
 
-/// Where a thread's 8 x 8 elements lie in a matrix whose rows are whole and of
-/// a multiple of eight elements. Rows and octets beyond the matrix repeat its
-/// last ones, which adds nothing to an amax: no access needs a branch.
+/// The place of a thread's 8 x 8 elements in a matrix whose rows are aligned
+/// and have a multiple of eight elements. Rows and octets beyond the matrix
+/// repeat its last ones. That changes no amax, and no access needs a branch.
 struct octet_column {
-  int last;    ///< the last row that there is, 7 at most; < 0: none
+  int last;    ///< the last existing row, at most 7; < 0: none
   bool is_in;  ///< the columns are in the matrix
   std::ptrdiff_t row0, col0;
 
@@ -63,8 +63,8 @@ struct octet_column {
       x[i] = cuda::load<Bytes>(at, 0, 8, true);
     });
   }
-  /// The same, by loads that the compiler may not leave out: of what was read a
-  /// while ago, from the L1.
+  /// As load, but the compiler may not elide the loads. For data read a while
+  /// ago, from the L1.
   template <int Bytes>
   __device__ void load_again(const device_rows& from,
                              octet<Bytes> (&x)[8]) const {
@@ -100,12 +100,12 @@ struct octet_column {
   }
 };
 
-/// Writes a thread's octets to a matrix of whole ones, row by row.
+/// Writes a thread's octets, row by row, to a matrix whose octets are whole.
 template <int Bytes>
 class octet_writer {
  public:
-  /// Columns col0 to col0 + 7, from row0 on, if they are `wanted`; what lies
-  /// beyond the matrix is left out.
+  /// Writes columns col0 to col0 + 7 from row0 on, if `wanted`. Elements beyond
+  /// the matrix are left out.
   __device__ octet_writer(const device_rows& to, std::ptrdiff_t row0,
                           std::ptrdiff_t col0, bool wanted = true)
       : at_(to.row<Bytes>(row0) + col0 * Bytes),
@@ -119,7 +119,7 @@ class octet_writer {
   __device__ octet_writer(const device_rows& to, const octet_column& where)
       : octet_writer(to, where.row0, where.col0, where.is_in) {}
 
-  /// Row i, one after the other.
+  /// Writes row i. Rows must come in order.
   __device__ void put(int i, const octet<Bytes>& x) {
     if (i < left_) {
       __builtin_assume(__isGlobal(at_));
@@ -128,7 +128,7 @@ class octet_writer {
     at_ += stride_;
     forget();
   }
-  /// Row i, of a writer that has not advanced.
+  /// Writes row i, with a writer that has not advanced.
   __device__ void put_at(int i, const octet<Bytes>& x) {
     at_ += i * stride_;
     if (i < left_) {
@@ -138,7 +138,8 @@ class octet_writer {
   }
 
  private:
-  /// Else each row's address is found from the first's.
+  /// Hides the address from the compiler, which would otherwise compute each
+  /// row's from the first row's.
   __device__ void forget() { asm("" : "+l"(at_), "+l"(stride_)); }
 
   char* at_;
@@ -146,7 +147,7 @@ class octet_writer {
   int left_;
 };
 
-/// Returns true iff an octet_column can have all of x, and of y, if there is.
+/// Returns true iff octet_column can access all of x, and of y if it has data.
 inline bool is_of_octets(const device_rows& x, const device_rows& y) {
   return x.whole && x.cols % 8 == 0 && (y.data == nullptr || y.whole);
 }

@@ -1,4 +1,4 @@
-// Defines how kernels reach a matrix of scales in its layout: SPEC, Q11.
+// Defines how kernels access a matrix of scales in its layout: SPEC, Q11.
 
 #ifndef ZEROULP_CUDA_SCALES_CUH_
 #define ZEROULP_CUDA_SCALES_CUH_
@@ -8,13 +8,14 @@
 
 namespace zeroulp::cuda {
 
-/// The scales of mn x k groups, to be written.
+/// The scales of mn x k groups, as an output.
 struct scale_target {
   cuda::scales to;
   std::ptrdiff_t mn;
   std::ptrdiff_t k;
 
-  /// Writes the scale of group (i, g), and beside the last groups the padding.
+  /// Writes the scale of group (i, g), and next to the last groups also the
+  /// padding.
   __device__ void put(std::ptrdiff_t i, std::ptrdiff_t g,
                       std::uint32_t bits) const {
     put_word(i, g, bits);
@@ -61,7 +62,8 @@ struct scale_target {
         reinterpret_cast<std::uint8_t*>(to.data + g / 4 * to.stride + i);
     bytes[g % 4] = exponent_byte(bits);
   }
-  /// 0xff for what is no power of two within 2^-127 and 2^127.
+  /// The UE8M0 byte of a scale; 0xff unless it is a power of two in [2^-127,
+  /// 2^127].
   static __device__ std::uint8_t exponent_byte(std::uint32_t bits) {
     if (bits == 0x00400000) return 0;
     const bool power = (bits & 0x807fffff) == 0 && bits != 0;
@@ -69,7 +71,7 @@ struct scale_target {
   }
 };
 
-/// Scales to be read.
+/// Scales as an input.
 struct scale_source {
   const_scales from;
 
@@ -77,7 +79,7 @@ struct scale_source {
     return of(stored(i, g));
   }
 
-  /// What memory has of a scale, for `of`: to be asked for early.
+  /// Returns a scale as it is stored. It can be loaded early; of() converts it.
   __device__ std::uint32_t stored(std::ptrdiff_t i, std::ptrdiff_t g) const {
     const std::uint32_t* word = word_of(i, g);
     return is_packed() ? reinterpret_cast<const std::uint8_t*>(word)[g % 4]
@@ -106,8 +108,8 @@ struct scale_source {
 
 namespace detail {
 
-/// One of two values. Both are read: an address that depends on the thread
-/// would make slow reads of a kernel's parameters.
+/// Returns one of two values. Both are read: a thread-dependent address into a
+/// kernel's parameters would make slow reads.
 template <class T>
 __device__ T either(bool first, T a, T b) {
   if constexpr (sizeof(T) == 8) {
@@ -120,7 +122,7 @@ __device__ T either(bool first, T a, T b) {
   }
 }
 
-/// One of two places of scales, to be read or written.
+/// Returns one of two matrices of scales, input or output.
 template <class Scales>
 __device__ Scales either_scales(bool first, const Scales& a, const Scales& b) {
   Scales x;

@@ -1,10 +1,10 @@
-// Defines how half a warp has rows of 128 columns in shared memory, a lane its
-// octets of them, and quantizes what kernels make of them there. Loops over
-// rows are not unrolled far: instructions that run once come slower than those
-// at hand.
+// Defines how half a warp holds rows of 128 columns in shared memory, a lane
+// its octets of them, and quantizes the results there. Loops over rows are
+// barely unrolled: instructions that run only once must be fetched, which is
+// slower than running those at hand.
 //
-//   boxes of the inputs -> a row at a time: numbers -> a lane a group: amax,
-//   scale and factors -> a row at a time: codes
+//   TMA boxes of the inputs -> a row at a time: numbers -> a lane a group:
+//   amax, scale and factors -> a row at a time: codes
 
 #ifndef ZEROULP_CUDA_STAGED_ROWS_CUH_
 #define ZEROULP_CUDA_STAGED_ROWS_CUH_
@@ -15,44 +15,44 @@
 
 namespace zeroulp::cuda {
 
-/// Rows of half a warp, and of a box.
+/// Rows per half warp, and per TMA box.
 inline constexpr int staged_rows = 8;
 inline constexpr int staged_box_rows = 4;
 
 namespace detail {
 
-/// Octets of a block's threads, row by row of its warps.
+/// Octets of a block's threads, ordered by warp, then by row.
 template <unsigned Threads, int Bytes>
 struct alignas(128) staged_octets {
   octet<Bytes> of[staged_rows * Threads];
 
-  /// Of row i.
+  /// The octet of row i.
   __device__ octet<Bytes>& at(unsigned place, int i) {
     return of[place + 32 * static_cast<unsigned>(i)];
   }
 };
 
-/// The place of a thread among them.
+/// The place of a thread's first octet among staged_octets.
 __device__ inline unsigned place_of_thread(unsigned thread) {
   return thread / 32 * (32 * staged_rows) + thread % 32;
 }
 
-/// What kernels are asked, with tensor maps of their inputs: of a warp's boxes,
-/// of staged_box_rows x 256 elements.
+/// A kernel's parameters with tensor maps of its inputs. A warp's box has
+/// staged_box_rows x 256 elements.
 template <class Job, int Inputs>
 struct with_boxes {
   Job job;
-  divisor boxes;  ///< of a row
+  divisor boxes;  ///< boxes in a row
   CUtensorMap maps[Inputs];
 };
 
-/// Where a warp stands in matrices of one shape, and this half of it: beyond
-/// the last row, if it has no columns.
+/// The place of a warp in matrices of one shape, and of this half of it. A half
+/// without columns is placed beyond the last row.
 struct staged_place {
   unsigned warp;
-  unsigned row, column;  ///< of its boxes
+  unsigned row, column;  ///< start of its boxes
   half_warp_place at;
-  unsigned mine;  ///< among staged_octets
+  unsigned mine;  ///< see place_of_thread
 
   /// In a block of so many threads.
   __device__ staged_place(const device_rows& x, divisor boxes, unsigned threads)
@@ -65,9 +65,9 @@ struct staged_place {
     const bool has_second = column + tile_edge < static_cast<unsigned>(x.cols);
     at = {is_second && !has_second ? static_cast<unsigned>(x.rows) : row,
           2 * box.rest + (is_second && has_second ? 1u : 0u)};
-    asm("" : "+r"(mine));  // else addresses are found again row by row
+    asm("" : "+r"(mine));  // otherwise addresses are recomputed for each row
   }
-  /// Writes the octets x(i) that there are, if they are wanted.
+  /// Writes the octets x(i) that are inside the matrix, if they are wanted.
   template <class X>
   __device__ void put(X x, const device_rows& to) const {
     if (to.data == nullptr) return;
@@ -77,20 +77,21 @@ struct staged_place {
   }
 };
 
-/// A warp's boxes on their way: those of its first rows are there first.
+/// A warp's TMA loads in flight. The boxes of its first rows arrive first.
 struct staged_boxes {
   ptx::barrier parts[staged_rows / staged_box_rows];
 
-  /// By the whole warp; reads no memory.
+  /// Called by the whole warp; reads no memory.
   __device__ void prepare() {
     if (ptx::is_elected()) {
       for (ptx::barrier& part : parts) ptx::initialize(part, 1);
       ptx::fence_barriers();
     }
-    // The assembler lets another lane do it: racecheck wants that ordered.
+    // The assembler may elect another lane later; racecheck wants the order.
     __syncwarp();
   }
-  /// Has the L2 bring them, if the block begins early. By the whole warp.
+  /// Prefetches the boxes into the L2, if the block begins early. Called by the
+  /// whole warp.
   template <class Job, int Inputs>
   __device__ void prefetch(const staged_place& place,
                            const with_boxes<Job, Inputs>& asked) {
@@ -105,7 +106,7 @@ struct staged_boxes {
       }
     }
   }
-  /// Has the copy engine bring them. By the whole warp.
+  /// Issues the TMA loads. Called by the whole warp.
   template <unsigned Threads, class Job, int... Bytes>
   __device__ void bring(const staged_place& place,
                         const with_boxes<Job, sizeof...(Bytes)>& asked,
@@ -125,14 +126,14 @@ struct staged_boxes {
     }
     __syncwarp();
   }
-  /// Waits for the box that has this row.
+  /// Waits for the box that holds this row.
   __device__ void wait_for(int row) {
     ptx::wait(parts[row / staged_box_rows], 0);
   }
 };
 
-/// The largest of two_largest(first(i), second(i)) of row i = lane %
-/// staged_rows.
+/// The warp-wide maximum of two_largest(first(i), second(i)), in the lanes
+/// whose row is i = lane % staged_rows.
 template <class First, class Second>
 __device__ std::uint32_t largest_of_staged(First first, Second second) {
   std::uint32_t two[staged_rows];
@@ -144,9 +145,9 @@ __device__ std::uint32_t largest_of_staged(First first, Second second) {
   return largest_pair_of_rows(two);
 }
 
-/// Quantizes the octets first(i) of the first target, and second(i) of a second
-/// if there is one, of which `largest` is largest_of_staged: all of them, or
-/// none, which are the core's.
+/// Quantizes the octets first(i) of the first target, and second(i) of the
+/// second if there is one. `largest` is from largest_of_staged. Quantizes all
+/// octets or none; if none, the core must do it.
 template <class Out, class Octets, class First, class Second>
 __device__ __forceinline__ unfinished_octets
 quantize_staged(const quantizer_plan& plan, const Octets& octets,

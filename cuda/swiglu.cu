@@ -1,3 +1,6 @@
+// The host side of cuda::swiglu_forward and swiglu_backward: checks a request
+// and launches a kernel for it.
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -15,19 +18,19 @@
 namespace zeroulp::cuda {
 namespace {
 
-/// Blocks of row_threads for half warps of swiglu_rows.
+/// Blocks of row_threads threads, for half warps of swiglu_rows rows.
 unsigned blocks_of(const request& r, const const_matrix& x) {
   const unsigned half_warps =
       r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
   return (half_warps - 1) / (row_threads / 16) + 1;
 }
 
-/// Boxes of a warp in a row.
+/// TMA boxes (one a warp) in a row.
 std::uint32_t boxes_of_row(const device_rows& x) {
   return static_cast<std::uint32_t>(ceil_div(x.cols, 2 * tile_edge));
 }
 
-/// Blocks of so many threads for them.
+/// Blocks of `threads` threads for these boxes.
 unsigned staged_blocks(const request& r, const device_rows& x,
                        unsigned threads) {
   const unsigned warps =
@@ -35,7 +38,7 @@ unsigned staged_blocks(const request& r, const device_rows& x,
   return (warps - 1) / (threads / 32) + 1;
 }
 
-/// Of BF16, or E4M3 codes.
+/// A tensor map of BF16 (2 bytes) or of E4M3 codes (1 byte).
 CUtensorMap map_of(const request& r, const device_rows& x, int bytes) {
   return make_map(r,
                   {bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
@@ -80,9 +83,9 @@ struct staged_input {
   int bytes;  ///< of an element
 };
 
-/// True iff the staged kernels can have these inputs in boxes, and write these
-/// outputs by whole octets; what has no data is not wanted, but one is. All are
-/// of one shape.
+/// True iff the staged kernels can load these inputs by TMA and write these
+/// outputs by whole octets. All matrices have one shape. Outputs without data
+/// are not wanted; at least one output is.
 bool can_be_staged(std::initializer_list<staged_input> inputs,
                    std::initializer_list<device_rows> outputs) {
   const auto has_boxes = [](const staged_input& in) {
@@ -149,7 +152,7 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
                   numbers_of(to, job.h)});
     return r.launched();
   }
-  // What makes no codes may have any quantizer.
+  // A quantizer that makes no codes may be anything.
   const auto format_of = [](const quantizer& q, bool wanted) {
     return wanted ? q.to : e4m3;
   };

@@ -1,6 +1,6 @@
-// Defines the kernel of SwiGLU's forward pass over BF16 matrices: half a warp
-// reads four rows of 128 columns of each, and quantizes what it computes of
-// them. For whole octets: swiglu_staged.cuh.
+// Defines the kernel of SwiGLU's forward pass over BF16 matrices. Half a warp
+// reads four rows of 128 columns of each and quantizes the results. For whole
+// octets swiglu_staged.cuh is faster.
 //
 //   g, u -> their caches -> h -> h quantized
 //
@@ -15,7 +15,7 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// By the core's arithmetic.
+/// h of an octet by the core's arithmetic.
 __device__ inline bf16_octet swiglu_octet(const bf16_octet& g,
                                           const bf16_octet& u) {
   const auto value = [&](int k) {
@@ -44,8 +44,8 @@ __device__ octet<In::bytes> load_octet(const device_rows& from,
   return load<In::bytes>(from.row<In::bytes>(row), col0, from.cols, from.whole);
 }
 
-/// True iff all `Rows` of half a warp, and this lane's columns, are part of an
-/// m x n target whose rows are aligned.
+/// True iff all `Rows` rows of half a warp, and this lane's columns, are inside
+/// a wanted target whose rows are aligned.
 template <int Rows>
 __device__ bool is_covered(const quantized_target& y,
                            const half_warp_place& at) {
@@ -54,7 +54,7 @@ __device__ bool is_covered(const quantized_target& y,
          column_of_octet(at.group) + 8 <= y.codes.cols;
 }
 
-/// h of so many rows.
+/// The `Octets` of h (quantize_rows.cuh): `Rows` rows.
 template <int Rows>
 struct hidden_octets {
   using elements = bf16_elements;
@@ -76,7 +76,7 @@ struct hidden_octets {
   }
 };
 
-/// g of so many rows, then u.
+/// The `Octets` of g, `Rows` rows, then those of u.
 template <int Rows>
 struct input_octets {
   using elements = bf16_elements;
@@ -108,8 +108,8 @@ struct input_octets {
   }
 };
 
-/// What is left of a half warp's rows; out of the way of the kernel's
-/// registers.
+/// Finishes a half warp's rows. Not inlined, to keep its registers out of the
+/// kernel.
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
                                            half_warp_place at,
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   __shared__ detail::settled_octets<rows> settled;
   const half_warp_place at(rows, job.g);
   const std::ptrdiff_t col0 = column_of_octet(at.group);
-  detail::bf16_octet x[2 * rows];  // of g, then of u
+  detail::bf16_octet x[2 * rows];  // g, then u
   {
     detail::bf16_octet g[rows], u[rows];
     load_rows<2>(job.g, at.row0, col0, g);

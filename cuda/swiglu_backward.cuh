@@ -1,6 +1,6 @@
-// Defines the kernel of SwiGLU's backward pass over BF16 matrices: half a warp
-// reads four rows of 128 columns of each, and quantizes what it computes of
-// them. For whole octets: swiglu_staged.cuh.
+// Defines the kernel of SwiGLU's backward pass over BF16 matrices. Half a warp
+// reads four rows of 128 columns of each and quantizes the results. For whole
+// octets swiglu_staged.cuh is faster.
 //
 //   dh, caches of g and u -> h, dg, du -> dg, du quantized
 //
@@ -19,7 +19,8 @@ struct gradient_octets {
   bf16_octet h, dg, du;
 };
 
-/// Of an octet of dh and of the codes of g and u with their scales.
+/// By the core's arithmetic, from an octet of dh and the codes of g and u with
+/// their scales.
 template <class Cache>
 __device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
                                                  const octet<Cache::bytes>& g,
@@ -43,7 +44,7 @@ __device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
   return x;
 }
 
-/// dg of so many rows, then du.
+/// The `Octets` of dg, `Rows` rows, then those of du.
 template <class Cache, int Rows>
 struct gradient_rows {
   using elements = bf16_elements;
@@ -80,8 +81,8 @@ struct gradient_rows {
   }
 };
 
-/// What is left of a half warp's rows; out of the way of the kernel's
-/// registers.
+/// Finishes a half warp's rows. Not inlined, to keep its registers out of the
+/// kernel.
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
                                               half_warp_place at,
@@ -105,8 +106,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   load_rows<Cache::bytes>(job.g, at.row0, col0, g);
   load_rows<Cache::bytes>(job.u, at.row0, col0, u);
 
-  // Lane i has the scale of row i % 4, of g if i % 8 < 4, else of u; beyond the
-  // matrix 1.
+  // Lane i holds the scale of row i % 4: of g if i % 8 < 4, else of u. It is 1
+  // beyond the matrix.
   const int of_lane = static_cast<int>(threadIdx.x % (2 * rows));
   const std::ptrdiff_t my_row = at.row0 + of_lane % rows;
   std::uint32_t my_scale = fp32_one;

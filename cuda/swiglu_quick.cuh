@@ -1,6 +1,6 @@
-// Defines what SwiGLU computes of an octet the quick way (sigmoid.cuh), and how
-// a warp has what that leaves open decided by the core's arithmetic: a thread
-// an element.
+// Defines SwiGLU of an octet by fast approximate arithmetic (sigmoid.cuh). A
+// warp has undecided elements computed by the core's arithmetic, one thread an
+// element.
 //
 // Source: SPEC clauses S2, S3.
 
@@ -17,7 +17,7 @@
 
 namespace zeroulp::cuda {
 
-/// Rows of half a warp.
+/// Rows per half warp.
 inline constexpr int swiglu_rows = 4;
 
 /// Outputs without data, or without groups, are not wanted.
@@ -29,7 +29,7 @@ struct swiglu_job {
 
 struct swiglu_gradient_job {
   quantizer_plan out;
-  device_rows dh, g, u;  ///< g and u: codes
+  device_rows dh, g, u;  ///< g and u are codes
   scale_source g_scales, u_scales;
   device_rows h, dg, du;
   quantized_target dg_out, du_out;
@@ -39,8 +39,8 @@ namespace detail {
 
 using bf16_octet = octet<bf16_elements::bytes>;
 
-/// h of gates g(k) and u(k), if it is `decided`; so it is only for gates from
-/// -quick_limit.
+/// h of gates g(k) and of u(k), valid if `decided`, and only for gates from
+/// -quick_limit on.
 struct quick_hidden {
   bf16_octet h;
   bool decided;
@@ -62,7 +62,7 @@ struct quick_hidden {
   }
 };
 
-/// True iff no element is below -quick_limit or a NaN of that sign.
+/// True iff no element is below -quick_limit or a negative NaN.
 __device__ inline bool is_quick(const bf16_octet& g) {
   std::uint32_t most = 0;
 #pragma unroll
@@ -71,25 +71,25 @@ __device__ inline bool is_quick(const bf16_octet& g) {
   return max(most & 0xffff, most >> 16) <= limit;
 }
 
-/// The smallest magnitude of codes above zero.
+/// The smallest nonzero magnitude of codes.
 template <class Cache>
 inline constexpr float smallest_code = Cache::as_format == e4m3   ? 0x1p-9f
                                        : Cache::as_format == e5m2 ? 0x1p-16f
                                                                   : 0x1p-20f;
 
-/// The largest finite one.
+/// The largest finite code.
 template <class Cache>
 inline constexpr float largest_code = Cache::as_format == e4m3   ? 448
                                       : Cache::as_format == e5m2 ? 57344
                                                                  : 65024;
 
-/// True iff numbers of this scale are 0 or from 2^-31 to below 2^46.
+/// True iff numbers under this scale are 0 or have magnitudes in [2^-31, 2^46).
 template <class Cache>
 __device__ bool is_quick_scale(float scale) {
   return scale >= 0x1p-31f / smallest_code<Cache> && scale <= 0x1p30f;
 }
 
-/// True iff a code of this scale is near the flat gate.
+/// True iff a code under this scale gives a gate near flat_gate.
 template <class Cache>
 __device__ bool has_flat_gate(float scale) {
   const std::uint32_t nearest =
@@ -98,9 +98,9 @@ __device__ bool has_flat_gate(float scale) {
   return fabsf(__fsub_rn(gate, flat_gate)) <= flat_reach;
 }
 
-/// The scales of groups of g and u, and the bound of slope for their gates:
-/// of_group is below 0 where it depends on the octet, of_square where all is
-/// the core's.
+/// The scales of a group of g and u, and the slope bound of its gates.
+/// bound.of_group < 0: the bound depends on the octet. bound.of_square < 0: the
+/// core computes everything.
 struct alignas(16) gate_group {
   float g_scale, u_scale;
   slope_bound bound;
@@ -119,10 +119,12 @@ __device__ gate_group gate_group_of(float g_scale, float u_scale) {
   return group;
 }
 
-/// dg and du of an octet, if they are `decided` and dh are_near_or_zero: what
-/// the bounds say holds for products that neither are subnormals nor overflow,
-/// in any order, of dh that is 0 or from 2^-50 to below 2^78, and g and u
-/// is_quick_scale. `ByOctets`: bounds of groups may be below 0.
+/// dg and du of an octet, valid if `decided` and dh are_near_or_zero. The
+/// bounds hold for products, in any order, that are not subnormal and do not
+/// overflow. That is so for dh that is 0 or in [2^-50, 2^78), and for g and u
+/// under an is_quick_scale.
+///
+/// `ByOctets`: bounds of groups may be below 0.
 template <class Cache, bool ByOctets = true>
 struct quick_gradient {
   bf16_octet dg, du;
@@ -167,15 +169,16 @@ struct quick_gradient {
       du.words[k] = to_bf16(by_gate[0], by_gate[1]);
       near.add(by_gate[0], by_gate[1]);
     }
-    // Both ends have one sign: of zeros the sum has another, which is wrong.
+    // Ignore signs: both ends have the same one, except that a sum of zeros has
+    // a wrong sign.
     differ_ &= 0x7fff7fff;
     differ_ |= near.any();
     decided = differ_ == 0;
   }
-  /// True iff a magnitude is not within the range; zeros are not.
+  /// True iff a magnitude is outside the range; zero counts as outside.
   __device__ static bool has_far_ones(const bf16_octet& dh) {
-    // What is above the smallest by less than the range, in 15 bits, has not
-    // the uppermost of them. A half that borrows of the other is far itself.
+    // A magnitude less than `range` above the smallest, in 15 bits, leaves the
+    // top bit clear. A half that borrows from the other is itself outside.
     static_assert(range == 0x4000);
     std::uint32_t above = 0;
 #pragma unroll
@@ -184,7 +187,7 @@ struct quick_gradient {
     }
     return (above & (range | range << 16)) != 0;
   }
-  /// True iff each is, or is 0.
+  /// True iff each magnitude is within the range or 0.
   __device__ static bool are_near_or_zero(const bf16_octet& dh) {
     bool are = true;
 #pragma unroll
@@ -201,10 +204,10 @@ struct quick_gradient {
   /// The BF16 bits of 2^-50.
   static constexpr std::uint32_t smallest = (127 - 50) << 7;
 
-  /// So many BF16 bits above it, that of 2^78.
+  /// The distance in BF16 bits from 2^-50 to 2^78.
   static constexpr std::uint32_t range = 0x4000;
 
-  /// The least finite code, but for NaN.
+  /// The least finite code; NaN is ignored.
   __device__ static float least_of(const octet<Cache::bytes>& g) {
     const auto smaller = [](std::uint32_t a, std::uint32_t b) {
       std::uint32_t least;
@@ -217,10 +220,11 @@ struct quick_gradient {
     const std::uint32_t least =
         smaller(smaller(two[0], two[1]), smaller(two[2], two[3]));
     const float code = fminf(half_value(least, 0), half_value(least, 1));
-    // Beside -Inf, which gives NaN, others are as they would be without.
+    // -Inf itself gives NaN; the other elements are computed as if it were
+    // absent.
     return Cache::as_format == e4m3 ? code : fmaxf(code, -largest_code<Cache>);
   }
-  /// The largest magnitude of a gate.
+  /// The largest magnitude of the octet's gates.
   __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {
     std::uint32_t most = 0;
 #pragma unroll
@@ -231,7 +235,7 @@ struct quick_gradient {
   }
 };
 
-/// Element k, in memory.
+/// Element k, read from memory.
 __device__ inline float read_element(const bf16_octet& x, int k) {
   std::uint16_t element;
   std::memcpy(&element, reinterpret_cast<const char*>(&x) + 2 * k, 2);
@@ -243,12 +247,12 @@ __device__ void put_element(octet<Bytes>& x, int k, float number) {
   std::memcpy(reinterpret_cast<char*>(&x) + 2 * k, &element, 2);
 }
 
-/// Octets of a block's threads that the core decided.
+/// Octets of a block's threads that the core has decided.
 template <int Rows>
 struct settled_octets {
   bf16_octet x[Rows][row_threads];
 
-  /// Octet i of this thread, if it was `open`.
+  /// Replaces this thread's octet i if it was `open`.
   __device__ void take(int i, unsigned open, bf16_octet& to) const {
     if ((open >> i & 1) != 0) to = x[i][threadIdx.x];
   }
@@ -257,15 +261,16 @@ struct settled_octets {
   }
 };
 
-/// Calls put(thread, i, k, find(thread, i, k)), by a thread each, for the
-/// elements k of every octet that is open in a thread of the warp: a bit i. All
-/// of an octet's are found before any is put.
+/// Calls put(thread, i, k, find(thread, i, k)) for all elements k of each octet
+/// that is open in a thread of the warp: bit i of that thread's `open`. One
+/// thread handles one element. All elements of an octet are found before any is
+/// put.
 template <class Find, class Put>
 __device__ void for_open_elements(unsigned open, Find find, Put put) {
   const unsigned mine = threadIdx.x % 32;
   unsigned lanes = __ballot_sync(all_lanes, open != 0);
   while (lanes != 0) {
-    // Eight threads for each of the first four.
+    // Eight threads for each of the first four open lanes.
     unsigned left = lanes;
 #pragma unroll
     for (unsigned i = 0; i < 3; ++i) {
@@ -286,7 +291,7 @@ __device__ void for_open_elements(unsigned open, Find find, Put put) {
   __syncwarp();
 }
 
-/// h of what is open.
+/// h of the open octets, by the core's arithmetic.
 template <int Rows>
 __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
                                            settled_octets<Rows>& h) {
@@ -305,7 +310,8 @@ __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
                     });
 }
 
-/// dg and du of what is open; h is written, if it is wanted.
+/// dg and du of the open octets, by the core's arithmetic. Also writes h, if it
+/// is wanted.
 template <class Cache, int Rows>
 __device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
                                               unsigned open,

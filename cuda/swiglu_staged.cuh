@@ -1,9 +1,10 @@
-// Defines the kernels of SwiGLU for whole octets of BF16, its caches and
-// outputs in E4M3, in shared memory (staged_rows.cuh). A row at a time: values
-// by a table of sigmoids (swiglu_table.cuh), else quick ones (sigmoid.cuh);
-// what these do not decide is the core's, for all rows at once.
+// Defines the kernels of SwiGLU for whole octets of BF16, with caches and
+// outputs in E4M3, in shared memory (staged_rows.cuh). Warps compute a row at a
+// time: with a table of sigmoids (swiglu_table.cuh), else by fast approximate
+// arithmetic (sigmoid.cuh). The core then computes what these leave undecided,
+// for all rows at once.
 //
-// Results take the place of inputs.
+// Results overwrite the inputs in shared memory.
 //
 // Source: SPEC clauses S1 to S3.
 
@@ -19,12 +20,12 @@ namespace zeroulp::cuda {
 namespace detail {
 
 struct hidden_tile {
-  staged_octets<row_threads, 2> g;  ///< then h
+  staged_octets<row_threads, 2> g;  ///< later h
   staged_octets<row_threads, 2> u;
   staged_boxes inputs[row_threads / 32];
 };
 
-/// h of what is open, by the core's arithmetic.
+/// h of the open octets, by the core's arithmetic.
 static __device__ __noinline__ void settle_staged(hidden_tile& tile,
                                                   unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
@@ -38,11 +39,11 @@ static __device__ __noinline__ void settle_staged(hidden_tile& tile,
       });
 }
 
-/// Of a block of so many threads.
+/// The shared memory of a block of `Threads` threads.
 template <unsigned Threads>
 struct gradient_tile {
-  staged_octets<Threads, 2> dh;    ///< then dg
-  staged_octets<Threads, 1> g, u;  ///< then the halves of du
+  staged_octets<Threads, 2> dh;    ///< later dg
+  staged_octets<Threads, 1> g, u;  ///< later the halves of du
   gate_group groups[Threads / 16][staged_rows];
   staged_boxes inputs[Threads / 32];
 
@@ -56,7 +57,7 @@ struct gradient_tile {
   }
 };
 
-/// dg and du of what is open, by the core's arithmetic.
+/// dg and du of the open octets, by the core's arithmetic.
 template <unsigned Threads>
 __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
                                            unsigned open) {
@@ -80,16 +81,16 @@ __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
       });
 }
 
-/// Has what is open settled, in any of the warp's lanes.
+/// Has the open octets of all lanes of the warp settled.
 template <class Tile>
 __device__ __forceinline__ void settle_open(Tile& tile, unsigned open) {
-  __syncwarp();  // what is left to the core other lanes read
+  __syncwarp();  // other lanes read the octets that are left to the core
   if (__any_sync(all_lanes, open != 0)) settle_staged(tile, open);
 }
 
 }  // namespace detail
 
-/// All matrices are whole, of a multiple of eight columns.
+/// All matrices are aligned (`whole`), with a multiple of eight columns.
 static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
     const __grid_constant__ detail::with_boxes<swiglu_job, 2> asked) {
   const swiglu_job& job = asked.job;
@@ -141,7 +142,7 @@ static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
   }
 }
 
-/// Threads of a block: those that share a table are more.
+/// Threads per block: more if they share a table.
 template <bool Powers>
 inline constexpr int staged_gradient_threads = Powers ? 256 : 64;
 
@@ -153,8 +154,8 @@ struct staged_gradient_memory {
   detail::sigmoid_table<Powers ? threads : 0> sigmoids;
 };
 
-/// All matrices are whole, of a multiple of eight columns; h is not wanted.
-/// `Powers`: g's scales may be expected to be powers of two.
+/// All matrices are aligned (`whole`), with a multiple of eight columns. h is
+/// not wanted. `Powers`: the scales of g are expected to be powers of two.
 template <bool Powers>
 __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
                                   768 / staged_gradient_threads<Powers>)
@@ -173,8 +174,8 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
   detail::staged_boxes& inputs = tile.inputs[place.warp];
   inputs.prepare();
   ptx::wait_for_kernels_before();
-  // A lane has the scale of a row, of g in the lower half, else of u: asked for
-  // before they are needed.
+  // A lane has the scale of a row: of g in the lower half, else of u. It is
+  // loaded before it is needed.
   const unsigned row = t % rows;
   const bool is_u = t % 16 >= rows;
   const scale_source scales{
@@ -184,7 +185,7 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
                         static_cast<unsigned>(job.dh.rows) - 1),
                     place.at.group);
   inputs.bring(place, asked, tile.dh, tile.g, tile.u);
-  // Else it is awaited before the boxes are asked for.
+  // Without the shuffle, the scale is awaited before the TMA loads are issued.
   stored = __shfl_sync(all_lanes, stored, static_cast<int>(t % 32));
   const float scale = __uint_as_float(scales.of(stored));
   const float other = __shfl_xor_sync(all_lanes, scale, rows);
@@ -232,7 +233,7 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
           const octet<2> dh = dg(i);
           const detail::quick_gradient<e4m3_elements, ByOctets> x(
               dh, g(i), u(i), groups[i]);
-          // A branch of the warp: lanes that part meet again at a price.
+          // Make the branch warp-uniform: diverged lanes reconverge at a price.
           bool decided = x.decided;
           if (__any_sync(all_lanes, x.has_far_ones(dh))) {
             decided &= x.are_near_or_zero(dh);

@@ -1,7 +1,8 @@
-// Defines how SwiGLU's backward pass has its sigmoids where the scales of gates
-// are powers of two: those of all 256 E4M3 codes under a few such scales, by
-// the core's arithmetic, in a table that a block makes. What follows from them
-// is the core's, bit for bit: there is nothing to bound, and nothing left open.
+// Defines the table of sigmoids for SwiGLU's backward pass where the scales of
+// gates are powers of two. A block computes the sigmoids of all 256 E4M3 codes
+// under a few such scales, by the core's arithmetic. The results that follow
+// are the core's, bit for bit: no bounds are needed, and nothing is left
+// undecided.
 //
 // Source: SPEC clause S3.
 
@@ -12,20 +13,20 @@
 
 namespace zeroulp::cuda::detail {
 
-/// For a block of so many threads.
+/// For a block of `Threads` threads.
 template <unsigned Threads>
 struct sigmoid_table {
-  /// Consecutive powers of two.
+  /// The number of consecutive powers of two in the table.
   static constexpr int powers = 4;
 
-  float of[powers][256];  ///< by the scale's exponent, modulo `powers`; by code
+  float of[powers][256];  ///< [scale's exponent modulo `powers`][code]
   struct {
     int least, most;
   } exponents[Threads / 32];
 
-  /// Makes the table of the largest powers among the block's scales, by all its
-  /// threads, which have one each, and count it or not. Returns, for the whole
-  /// warp, whether the table has those that its lanes count.
+  /// Makes the table for the largest powers of two among the block's scales.
+  /// Called by all threads; each has one scale, which counts or not. Returns,
+  /// for the whole warp, whether the table has all powers that its lanes count.
   __device__ bool make(float scale, bool counts) {
     const std::uint32_t bits = __float_as_uint(scale);
     const bool is_power = bits < 0x7f800000 && (bits & 0x7fffff) == 0;
@@ -41,7 +42,7 @@ struct sigmoid_table {
       first = min(first, of_warp.least), last = max(last, of_warp.most);
     }
     first = max(first, last - powers + 1);
-    // A thread has a magnitude, a power for each 128 of them.
+    // A thread takes one magnitude; each 128 threads take one power.
     const std::uint32_t code = threadIdx.x % 128;
     for (int e = first + static_cast<int>(threadIdx.x / 128); e <= last;
          e += Threads / 128) {
@@ -55,20 +56,20 @@ struct sigmoid_table {
     return __all_sync(all_lanes, !counts || exponent >= first);
   }
 
-  /// That of code k of some under a scale that the table has.
+  /// The sigmoid of code k under a scale that the table has.
   __device__ float at(float scale, const std::uint32_t* codes, int k) const {
     const std::uint32_t power = __float_as_uint(scale) >> 23 & (powers - 1);
     return (&of[0][0])[__byte_perm(codes[k / 4], power, 0x5540 | k % 4)];
   }
 };
 
-/// None.
+/// No table.
 template <>
 struct sigmoid_table<0> {
   __device__ static bool make(float, bool) { return false; }
 };
 
-/// dg and du of an octet.
+/// dg and du of an octet, by the table.
 struct tabled_gradient {
   bf16_octet dg, du;
 

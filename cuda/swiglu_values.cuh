@@ -1,6 +1,6 @@
-// Defines the kernels of SwiGLU for numbers and caches of any kind, values
-// alone: half a warp has four rows of 128 columns, a thread every sixteenth
-// element. Source: SPEC clauses S1 to S3.
+// Defines the kernels of SwiGLU for numbers and caches of any kind, without
+// quantized outputs. Half a warp has four rows of 128 columns, a thread every
+// sixteenth element. Source: SPEC clauses S1 to S3.
 
 #ifndef ZEROULP_CUDA_SWIGLU_VALUES_CUH_
 #define ZEROULP_CUDA_SWIGLU_VALUES_CUH_
@@ -39,7 +39,7 @@ struct swiglu_gradient_values_job {
 
 namespace detail {
 
-/// Calls use(i, j) for the elements of this thread in a matrix like x.
+/// Calls use(i, j) for this thread's elements of a matrix like x.
 template <class Use>
 __device__ void for_elements(const device_rows& x, Use use) {
   const half_warp_place at(swiglu_rows, x);

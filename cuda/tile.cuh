@@ -1,11 +1,11 @@
 // Defines how 256 threads hold a tile of 128 x 128 elements, and how it is
 // written transposed.
 //
-// Thread t has rows 8 a to 8 a + 7 and columns 8 c to 8 c + 7, a = t / 16 and
-// c = t % 16: a row of it is an octet, and 16 threads read 128 elements of a
-// row. To transpose, each thread puts octets of eight rows of a column into
-// shared memory; their places are swizzled, so that neither the writes nor the
-// reads meet in a bank.
+// Let a = t / 16 and c = t % 16: thread t has rows 8 a to 8 a + 7 and columns 8
+// c to 8 c + 7. Its part of a row is an octet, and 16 threads read 128 elements
+// of a row. To transpose, each thread writes octets of eight rows of a column
+// to shared memory. Their places are swizzled so that neither writes nor reads
+// conflict in a bank.
 
 #ifndef ZEROULP_CUDA_TILE_CUH_
 #define ZEROULP_CUDA_TILE_CUH_
@@ -18,14 +18,15 @@ namespace zeroulp::cuda {
 inline constexpr int tile_edge = 128;
 inline constexpr int tile_threads = 256;
 
-/// Divides numbers below 2^31 by one that is known beforehand.
+/// Divides numbers below 2^31 by a number known beforehand.
 class divisor {
  public:
   divisor() = default;
   /// by > 0.
   explicit divisor(std::uint32_t by) : by_(by) {
     while (std::uint64_t{1} << shift_ < by) ++shift_;
-    // Above 2^(31 + shift) / by by at most 1, which is too little to tell.
+    // The factor exceeds 2^(31 + shift) / by by at most 1, too little to change
+    // a quotient.
     factor_ =
         static_cast<std::uint32_t>((std::uint64_t{1} << (31 + shift_)) / by) +
         1;
@@ -52,12 +53,12 @@ struct thread_place {
   int c = static_cast<int>(threadIdx.x % 16);
 };
 
-/// A row-major matrix as kernels reach it.
+/// A row-major matrix as kernels access it.
 struct device_rows {
   void* data;
   std::ptrdiff_t rows, cols, stride;
-  bool whole;     ///< is_vectorized
-  divisor tiles;  ///< of a row
+  bool whole;     ///< rows satisfy is_vectorized
+  divisor tiles;  ///< divides by the number of tiles in a row
 
   template <int Bytes>
   __device__ char* row(std::ptrdiff_t i) const {
@@ -65,11 +66,11 @@ struct device_rows {
   }
 };
 
-/// Where a tile stands in a matrix.
+/// The position of a tile in a matrix.
 struct tile_place {
   std::ptrdiff_t row0, col0;
 
-  /// Tile number `index` of x, row by row.
+  /// The position of tile `index` of x, counted row by row.
   __device__ tile_place(unsigned index, const device_rows& x) {
     const auto at = x.tiles.divide(index);
     row0 = std::ptrdiff_t{at.quotient} * tile_edge;
@@ -77,12 +78,13 @@ struct tile_place {
   }
 };
 
-/// Whether this block may be there while kernels before run: of the later ones
-/// none is, at eight a multiprocessor of an H200.
+/// True if this block may be resident while preceding kernels run. Later blocks
+/// never are, with eight per multiprocessor of an H200.
 __device__ inline bool begins_early() { return blockIdx.x < 8 * 132; }
 
-/// Has the L2 bring piece number `piece` of columns col0 to col0 + 127 from
-/// row0 on: 128 bytes, `Bytes` pieces a row, if the block begins early.
+/// Prefetches piece `piece` of columns col0 to col0 + 127 from row0 on into the
+/// L2, if the block begins early. A piece has 128 bytes, and a row `Bytes`
+/// pieces.
 template <int Bytes>
 __device__ void prefetch_piece(const device_rows& x, std::ptrdiff_t row0,
                                std::ptrdiff_t col0, unsigned piece) {
@@ -93,22 +95,22 @@ __device__ void prefetch_piece(const device_rows& x, std::ptrdiff_t row0,
   }
 }
 
-/// A tile of octets on its way to the transposed matrix, in shared memory.
+/// A tile of octets in shared memory, to be written transposed.
 template <int Bytes>
 struct transposing_tile {
   alignas(16) octet<Bytes> octets[tile_edge][16];
 
-  /// `rows`: elements 8 a to 8 a + 7 of column 8 c + j.
+  /// Stores elements 8 a to 8 a + 7 (`rows`) of column 8 c + j.
   __device__ void put(thread_place t, int j, const octet<Bytes>& rows) {
     octets[8 * t.c + j][t.a ^ t.c] = rows;
   }
-  /// One element of what was put.
+  /// Replaces one element of a stored octet.
   __device__ void set(thread_place t, int j, int i, std::uint32_t code) {
     octets[8 * t.c + j][t.a ^ t.c].set(i, code);
   }
 
-  /// Writes the tile that stands at (row0, col0) of the source to its place in
-  /// the transposed matrix. After a barrier, by all threads.
+  /// Writes the tile at (row0, col0) of the source to its place in the
+  /// transposed matrix. Called by all threads after a barrier.
   __device__ void store_transposed(const device_rows& to, std::ptrdiff_t row0,
                                    std::ptrdiff_t col0) const {
 #pragma unroll

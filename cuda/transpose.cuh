@@ -1,5 +1,5 @@
 // Defines the kernel that transposes codes and their 128 x 128 scales: SPEC,
-// W6. A block moves a tile, a thread transposes 8 x 8 of it in registers.
+// W6. A block moves a tile; a thread transposes 8 x 8 of it in registers.
 
 #ifndef ZEROULP_CUDA_TRANSPOSE_CUH_
 #define ZEROULP_CUDA_TRANSPOSE_CUH_
@@ -19,7 +19,7 @@ struct transpose_job {
 
 namespace detail {
 
-/// Column j of eight rows of eight elements.
+/// Returns column j of eight rows of eight elements.
 template <int Bytes>
 __device__ octet<Bytes> column_of(const octet<Bytes> (&rows)[8], int j) {
   octet<Bytes> column{};
@@ -32,7 +32,7 @@ __device__ octet<Bytes> column_of(const octet<Bytes> (&rows)[8], int j) {
     }
   } else {
     static_assert(Bytes == 1);
-    // Two columns of two rows, then one column of four.
+    // First two columns of two rows each, then one column of four rows.
     const unsigned pairs = j % 4 < 2 ? 0x5140 : 0x7362;
     const unsigned halves = j % 2 == 0 ? 0x5410 : 0x7632;
 #pragma unroll

@@ -1,6 +1,6 @@
-// Defines eight 12-bit codes in 16-bit elements (four words, the first code in
-// the low half of the first) and in three packed words, on host and device:
-// SPEC, P1 and P2.
+// Defines how eight 12-bit codes convert between 16-bit elements and packed
+// words, on host and device: SPEC, P1 and P2. Elements take four words, the
+// first code in the low half of the first; packed, they take three.
 
 #ifndef ZEROULP_CUDA_TWELVE_HPP_
 #define ZEROULP_CUDA_TWELVE_HPP_
@@ -9,7 +9,7 @@
 
 namespace zeroulp::cuda {
 
-/// Two codes of a word in 24 bits, the first one low or high. Bits above a
+/// Joins a word's two codes in 24 bits, the first one low or high. Bits above a
 /// code's are ignored.
 ZEROULP_HD constexpr std::uint32_t joined(std::uint32_t codes,
                                           bool is_first_low) {
@@ -22,8 +22,8 @@ ZEROULP_HD constexpr std::uint32_t parted(std::uint32_t pair,
                       : (pair >> 12 & 0xfff) | (pair & 0xfff) << 16;
 }
 
-/// packing::bytes puts pair i at bit 24 i from the low end, packing::words from
-/// the high end of three words.
+/// Packs eight codes into three words. packing::bytes puts pair i at bit 24 i
+/// from the low end, packing::words from the high end.
 ZEROULP_HD constexpr void pack_eight(packing how, const std::uint32_t (&x)[4],
                                      std::uint32_t (&packed)[3]) {
   const bool low = how == packing::bytes;

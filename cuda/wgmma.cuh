@@ -1,9 +1,9 @@
-// Defines wgmma of FP8 operands, B in shared memory, FP32 results:
+// Defines wgmma of FP8 operands with B in shared memory and FP32 results:
 //
 //   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T
 //
-// m64nNk32; d is float[N / 2], b a descriptor, a a descriptor or the words of a
-// thread. It is asynchronous:
+// m64nNk32. d is float[N / 2]. b is a descriptor; a is a descriptor or a
+// thread's words of A in registers. wgmma is asynchronous:
 //
 //   fence_registers(d)  begin_wgmma()  wgmma...  commit_wgmma()
 //   wait_for_wgmma()  fence_registers(d)
@@ -17,7 +17,7 @@
 
 namespace zeroulp::cuda::ptx {
 
-/// Before the first wgmma, and after other uses of its registers.
+/// Required before the first wgmma and after other uses of its registers.
 __device__ inline void begin_wgmma() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -28,21 +28,21 @@ template <int Pending = 0>
 __device__ void wait_for_wgmma() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
-/// Keeps the compiler from moving uses of registers across this place.
+/// Keeps the compiler from moving uses of the registers d across this point.
 template <int Count>
 __device__ void fence_registers(float (&d)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
-/// The descriptor of a K-major operand in rows of 128 bytes, as a box of the
-/// 128-byte swizzle leaves it; `tile` is a multiple of 1024, plus 32 for each
-/// step along K.
+/// The lower word of the descriptor of a K-major operand: rows of 128 bytes in
+/// the 128-byte swizzle, as a TMA box leaves them. `tile` is a multiple of
+/// 1024, plus 32 for each step along K.
 __device__ inline unsigned descriptor_word(shared_address tile) {
   constexpr unsigned leading = 1u << 16;
   return leading | (tile & 0x3ffff) >> 4;
 }
-/// Of the descriptor's lower word.
+/// The descriptor with this lower word.
 __device__ inline std::uint64_t descriptor_of(unsigned word) {
   constexpr std::uint64_t swizzle_128 = std::uint64_t{1} << 62;
   constexpr std::uint64_t stride_1024 = std::uint64_t{1024 >> 4} << 32;
@@ -52,7 +52,7 @@ __device__ inline std::uint64_t descriptor(shared_address tile) {
   return descriptor_of(descriptor_word(tile));
 }
 
-/// x of lane 0: what the compiler then knows to be the same in all lanes.
+/// Broadcasts x of lane 0, which makes it warp-uniform for the compiler.
 __device__ inline unsigned of_lane_0(unsigned x) {
   return __shfl_sync(0xffffffff, x, 0);
 }
@@ -103,7 +103,7 @@ struct wgmma;
 #define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
 #define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
 
-// Operands 0 to REGS - 1 are the result's; P0 to P5 the numbers of the others.
+// asm operands 0 to REGS - 1 are the result; P0 to P5 number the others.
 #define ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, TYPES, SUFFIX)          \
   template <>                                                                  \
   struct wgmma<fp8_types::TYPES, N> {                                          \

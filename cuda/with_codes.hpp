@@ -1,5 +1,5 @@
-// Defines `with_codes`: a format of codes that is known at run time as a type,
-// for a kernel's instance.
+// Defines `with_codes`: turns a format of codes known at run time into a type,
+// for instantiating a kernel.
 
 #ifndef ZEROULP_CUDA_WITH_CODES_HPP_
 #define ZEROULP_CUDA_WITH_CODES_HPP_

@@ -5,8 +5,8 @@
 //   cuda::gemm(recipe, groups, a, b, c, d, stream)          several at once
 //
 // Fprop is X W^T, Dgrad dY (W^T)^T, Wgrad dY^T (X^T)^T, each operand K-major.
-// The bits of an output depend on its row of A, its row of B and the recipe:
-// not on M, on the other outputs, on the tiles that were chosen, or on the run.
+// The bits of an output depend on its row of A, its row of B and the recipe.
+// They do not depend on M, other outputs, the tile configuration or the run.
 // Recipes: see `gemm`. Source: SPEC, G1 to G13.
 
 #ifndef ZEROULP_CUDA_GEMM_HPP_
@@ -16,24 +16,24 @@
 
 namespace zeroulp::cuda {
 
-/// How several GEMMs share a launch (of promotion::product_of_scales alone);
-/// `table` is in device memory, so that the host need not know it.
+/// How several GEMMs share a launch; only with promotion::product_of_scales.
+/// `table` is in device memory, so that the host need not know its contents.
 enum class gemm_groups : std::uint8_t {
   /// One GEMM: A m x k, B n x k, D m x n.
   none,
-  /// Experts, contiguous: rows [table[g], table[g + 1]) of A (m x k) and D
-  /// (m x n) have rows [g n, (g + 1) n) of B (count n x k). Rows in no range
-  /// are left alone; a range that is none, or not within A, is empty. Of ranges
-  /// that share rows D has either's.
+  /// Experts, contiguous (M-grouped). A is m x k, B count n x k, D m x n. Rows
+  /// [table[g], table[g + 1]) of A and D use rows [g n, (g + 1) n) of B. Rows
+  /// in no range are not written. A range that is invalid, or not within A, is
+  /// empty. Where ranges overlap, a row of D has the result of either.
   rows,
-  /// Experts, padded: of A (count m x k) and D (count m x n), rows
-  /// [g m, g m + table[g]) have rows [g n, (g + 1) n) of B (count n x k). Other
-  /// rows are left alone.
+  /// Experts, padded (masked). A is count m x k, B count n x k, D count m x n.
+  /// Rows [g m, g m + table[g]) of A and D use rows [g n, (g + 1) n) of B.
+  /// Other rows are not written.
   first_rows,
-  /// Experts' Wgrad: D (count m x n) has in rows [g m, (g + 1) m) the product
-  /// over elements [table[g], table[g + 1]) of K of A (m x k) and B (n x k).
-  /// These are multiples of 128, or k; where they are not, D is NaN. An empty
-  /// range gives +0, or C.
+  /// Experts' Wgrad (K-grouped). A is m x k, B n x k, D count m x n. Rows [g m,
+  /// (g + 1) m) of D are the product over elements [table[g], table[g + 1]) of
+  /// K. The table's entries are multiples of 128, or k; otherwise D is NaN. An
+  /// empty range gives +0, or C.
   k_ranges,
 };
 
@@ -52,15 +52,16 @@ struct gemm_partition {
 ///                 the whole matrix or none: unpromoted, cublaslt.tensorwise
 ///
 /// A and B are e4m3 or e5m2; their rows start on multiples of 16 bytes. Each
-/// needs a scale (FP32; no stride is negative) for each of its groups; with
-/// several B's in one, groups begin anew in each. D is of r.output, fp32 or
-/// bf16; C is FP32, as large as D, and may be D itself if that is FP32. Fastest
-/// where rows of C and D start on multiples of 16 bytes and N is a multiple of
-/// 8. Rows and K are below 2^30.
+/// needs an FP32 scale for each of its groups; no stride is negative. Where an
+/// operand holds several matrices, groups begin anew in each.
 ///
-/// It may begin before the kernel ahead of it in the stream has ended, but
-/// reads and writes nothing until then (programmatic dependent launch). A
-/// kernel of yours that is launched the same way right after it has to wait for
+/// D is of r.output, fp32 or bf16. C is FP32, as large as D, and may be D
+/// itself if D is FP32. Fastest if rows of C and D start on multiples of 16
+/// bytes and N is a multiple of 8. Rows and K are below 2^30.
+///
+/// The kernel may begin before the preceding kernel in the stream has ended,
+/// but reads and writes nothing until then (programmatic dependent launch). A
+/// kernel of yours that is launched the same way right after it must wait for
 /// it, too.
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
