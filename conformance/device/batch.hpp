@@ -84,7 +84,7 @@ class batch_memory {
   batch value_;
 };
 
-/// What a comparison found. Operands are codes.
+/// The result of a comparison: the count, and one mismatch. Operands are codes.
 struct mismatch_record {
   unsigned long long count;
   std::uint32_t a[32];

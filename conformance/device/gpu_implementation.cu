@@ -1,8 +1,9 @@
 // The kernels as an implementation; functions without a kernel are the core's.
-// The same result may be requested in several ways, and a hash of the inputs
-// chooses one: directly or through the transpose (quantized or, for blocks,
-// made from codes), by given amaxes, any layout of scales, any alignment. These
-// functions also check what their caller cannot see, such as padding.
+// A call may request the same result in several ways, and a hash of the inputs
+// chooses one. It may be direct or go through the transpose, which is quantized
+// or, for blocks, made from codes. Amaxes may be given; layouts of scales and
+// alignments vary. These functions also check what their caller cannot see,
+// such as padding.
 
 #include <cstdio>
 #include <utility>

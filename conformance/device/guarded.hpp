@@ -1,6 +1,6 @@
-// Defines `guarded_matrix`: a matrix in device memory at any alignment, with
-// gaps between rows and guard bytes that no kernel may change; and `bytes_of`:
-// the size of an element there.
+// Defines `guarded_matrix`: a matrix in device memory at any alignment. No
+// kernel may change the gaps between its rows and the guard bytes around it.
+// Also defines `bytes_of`: the size of an element there.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_

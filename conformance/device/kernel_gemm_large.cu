@@ -185,9 +185,9 @@ std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
 ///   740               2                   4
 ///   350               2                   2
 ///
-/// If B is scaled by blocks, the kernel that stages D in shared memory (panels)
-/// serves groups of rows with a BF16 D whose rows are multiples of 16 bytes,
-/// without C. Kernels without panels serve all other cases.
+/// If B is scaled by blocks, one kernel stages D in shared memory (panels). It
+/// serves groups of rows without C, with a BF16 D whose rows are multiples of
+/// 16 bytes. Kernels without panels serve all other cases.
 verdict check_groups(const effort& e) {
   using enum gemm_groups;
   verdict v;

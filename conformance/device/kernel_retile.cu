@@ -154,7 +154,7 @@ std::uint32_t code_of(const retiling& r, std::ptrdiff_t column, int step) {
          static_cast<std::uint32_t>(low_bits(r.from.bits()));
 }
 
-/// Tests every code in a column of its own at every shift below a partner: the
+/// Tests every code at every shift below a partner. Each code has a column; the
 /// first row of a tile has the partner, each other row a shift. Without a
 /// partner (0) the first row has the codes and the others are zeros.
 void hold_shifts(const retiling& r, std::uint32_t partner, int top, int span,

@@ -1,7 +1,7 @@
 // SwiGLU and RMSNorm on inputs that select their fastest kernels, against the
-// engine on the host: octets (vectors of 8) of BF16, E4M3 in groups of 1x128,
-// aligned rows. Every convention and kind of scale, and numbers for each code
-// path of the kernels. SPEC clauses S2 to S5, Q2 to Q13.
+// engine on the host. Rows are aligned and consist of octets (vectors of 8) of
+// BF16, and of E4M3 in groups of 1x128. Every convention and kind of scale, and
+// numbers for each code path of the kernels. SPEC clauses S2 to S5, Q2 to Q13.
 
 #include <bit>
 

@@ -1,7 +1,7 @@
-// wgmma of every shape, with A in shared memory or in registers, chained,
-// without c and with negated operands, against single steps of m64n128 of the
-// same type: SPEC clauses T9, T12. silicon_paths.cu compares m64n128 with the
-// emulator.
+// wgmma of every shape against single steps of m64n128 of the same type: SPEC
+// clauses T9, T12. A is in shared memory or in registers; steps are chained,
+// without c, or with negated operands. silicon_paths.cu compares m64n128 with
+// the emulator.
 //
 // All tiles of a batch have the same A, so that N columns come from one tile or
 // from two neighbours.

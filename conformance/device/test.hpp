@@ -18,9 +18,9 @@
 
 namespace zeroulp::conformance::device {
 
-/// Returns how many cases a check takes: `few` at level 0 (also the level for
-/// compute-sanitizer), `many` at level 1, 8 and 64 times as many at levels 2
-/// and 3, but never more than `all`, the number of existing cases.
+/// Returns how many cases a check takes: `few` at level 0, `many` at level 1, 8
+/// and 64 times as many at levels 2 and 3. There are never more than `all`, the
+/// number of existing cases. compute-sanitizer has time for level 0 only.
 constexpr std::uint64_t cases(const effort& e, std::uint64_t few,
                               std::uint64_t many, std::uint64_t all = ~0ull) {
   if (e.level <= 0) return std::min(few, all);

@@ -5,10 +5,10 @@
 //   engine::multiply(path, a, b, c, d);                    one instruction's
 //
 // Speed: the engine sums in floating point for every path of a tensor core and
-// for similar accumulators: at most 32 products a step, cut toward zero, with a
-// cut FP32 result or an FP16 one rounded to nearest. It does so, too, for
-// sequential sums and for exact sums that fit 53 bits. Other what-ifs, and
-// outputs with a NaN or Inf among their operands, take the core.
+// for similar accumulators. These take at most 32 products a step, cut toward
+// zero; their result is FP32 and cut, or FP16 and rounded to nearest. The same
+// arithmetic serves sequential sums and exact sums that fit 53 bits. Other
+// what-ifs, and outputs with a NaN or Inf among their operands, take the core.
 
 #ifndef ZEROULP_ENGINE_HPP_
 #define ZEROULP_ENGINE_HPP_
@@ -23,9 +23,9 @@ namespace zeroulp {
 
 struct tile_side;
 
-/// An operand of a GEMM, mn x k, that stores the exact value of each element:
-/// 2 bytes for formats that BF16 holds (such as E4M3, E5M2, E5M6), 4 for
-/// others. Formats of up to 32 bits.
+/// An operand of a GEMM, mn x k, that stores the exact value of each element.
+/// A value takes 2 bytes for formats that BF16 holds (such as E4M3, E5M2,
+/// E5M6), 4 for others. Formats of up to 32 bits.
 class prepared_operand {
  public:
   /// Throws input_error if the format has more bits than that, or more than an

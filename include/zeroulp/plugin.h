@@ -24,7 +24,7 @@
 //   zeroulp conform --plugin ./mine.so
 //   zeroulp fuzz quantize --against ./mine.so
 //
-// What we do  zeroulp loads your library into a process of its own. It ends
+// Procedure   zeroulp loads your library into a process of its own. It ends
 //             that process when a call takes too long (--limit, 10 s) or
 //             loading does (--load-limit, 120 s). A library that hung is not
 //             called again. Each request is made twice, with different bytes in
@@ -79,14 +79,14 @@
 extern "C" {
 #endif
 
-/// What a call returns. Any other value is a failure, such as a launch's or a
+/// The result of a call. Any other value is a failure, such as a launch's or a
 /// library's error code; zeroulp reports it with its number.
 enum zeroulp_plugin_status {
   ZEROULP_PLUGIN_DONE = 0,
   /// The plug-in does not serve this request: counted, and no finding. But
-  /// claim only what you serve. A claim is VACUOUS, and no pass, if less than
-  /// half of it is answered, or if no request of a kind that was asked (a
-  /// coverage bin, a size) is.
+  /// claim only what you serve. A claim is VACUOUS, and no pass, if you answer
+  /// less than half of it, or nothing of a kind that was asked (a coverage bin,
+  /// a size).
   ZEROULP_PLUGIN_REFUSED = 1
 };
 
@@ -138,8 +138,8 @@ typedef struct zeroulp_plugin_dequantize {
   zeroulp_plugin_matrix x;  ///< FP32, to be written
 } zeroulp_plugin_dequantize;
 
-/// Transposes a quantized matrix, with tiles along the rows of the result:
-/// m x n codes with m x ceil(n / tile) scales become n x m codes with
+/// Transposes a quantized matrix; tiles lie along the rows of the result. m x n
+/// codes with m x ceil(n / tile) scales become n x m codes with
 /// n x ceil(m / tile) scales. SPEC W1 to W5, W7.
 typedef struct zeroulp_plugin_retile {
   int64_t size;
@@ -195,7 +195,7 @@ typedef struct zeroulp_plugin_adamw {
   int64_t size;
   const char* gradient;  ///< of g: fp32, bf16 or fp16
   const char* moment;    ///< of m and v: bf16, fp32, fp16, e4m3 or e5m2
-  /// Of m and v: nearest_even, stochastic, toward_zero, ...
+  /// The rounding of m and v: nearest_even, stochastic, toward_zero, ...
   const char* rounding;
   int64_t one_minus_beta1;
   int64_t one_minus_beta2;

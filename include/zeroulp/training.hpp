@@ -22,7 +22,7 @@ enum class elementary : std::uint8_t { exp, sigmoid, rsqrt };
 void apply(elementary f, matrix_view<const std::uint32_t> x,
            matrix_view<std::uint32_t> out);
 
-/// A quantized matrix that a call writes; none is written without data.
+/// A quantized matrix that a call writes; left out if it has no data.
 struct quantized_view {
   code_view codes{};
   matrix_view<std::uint32_t> scales{};

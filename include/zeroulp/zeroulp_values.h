@@ -49,7 +49,7 @@ enum zeroulp_specials {  ///< which codes are not finite numbers
 typedef struct zeroulp_format {
   int32_t exponent_bits;  ///< 1 to 11
   int32_t fraction_bits;  ///< 0 to 52
-  int32_t bias;           ///< no exponent and no bit beyond those of FP64
+  int32_t bias;           ///< FP64 must hold every number of the format
   int32_t specials;       ///< zeroulp_specials
 } zeroulp_format;
 
@@ -163,7 +163,7 @@ enum zeroulp_addend { ZEROULP_ADDEND_ALIGNED = 0, ZEROULP_ADDEND_LAST = 1 };
 /// `exponent_floor` of an accumulator without one.
 #define ZEROULP_NO_FLOOR (-32768)
 
-/// What a tensor-core step does with its terms: SPEC, T1 to T8.
+/// How a tensor-core step sums its terms: SPEC, T1 to T8.
 typedef struct zeroulp_accumulator {
   int32_t length;          ///< products a step takes, to 32767; 0: all, uncut
   int32_t fraction_bits;   ///< 0 to 44, or ZEROULP_UNCUT
@@ -172,8 +172,8 @@ typedef struct zeroulp_accumulator {
   int32_t cut;             ///< zeroulp_rounding, of each term; not stochastic
   int32_t addend;          ///< zeroulp_addend: how c joins
   int32_t renormalized;    ///< yes or no
-  zeroulp_format output;   ///< SPECIALS_IEEE, numbers of `stored`
-  zeroulp_format stored;   ///< SPECIALS_IEEE, numbers of FP32: what c and D are
+  zeroulp_format output;   ///< SPECIALS_IEEE; `stored` holds its numbers
+  zeroulp_format stored;   ///< SPECIALS_IEEE; FP32 holds it; format of c and D
 } zeroulp_accumulator;
 
 enum zeroulp_lowering {
