@@ -1,5 +1,5 @@
-// Defines `altered_requests`: a good request, which must be served, and what
-// must be refused when it is changed in one place.
+// Defines `altered_requests`: a good request, which must be served, and its
+// versions with one change, which must be refused.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_ALTERED_REQUESTS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_ALTERED_REQUESTS_HPP_
@@ -10,7 +10,7 @@ namespace zeroulp::conformance::device {
 
 /// The shape of the matrices of a good request.
 inline constexpr std::ptrdiff_t request_rows = 100, request_cols = 200;
-/// Bytes of a matrix and its scales, and of all there are.
+/// Bytes for one matrix with its scales, and for all of a request's.
 inline constexpr std::ptrdiff_t request_room = 1 << 17;
 inline constexpr std::size_t request_bytes = 8 * request_room;
 
@@ -24,9 +24,9 @@ inline quantized codes_at(char* memory, int place) {
           {reinterpret_cast<std::uint32_t*>(scales), 2}};
 }
 
-/// Requests of one function, of which Request(memory) is a good one: of BF16
-/// numbers, of codes e4m3 with FP32 scales in groups of 1x128. run() asks for
-/// it, make_no_codes() leaves out what it writes of codes.
+/// Requests of one function. Request(memory) is a good one: BF16 numbers, e4m3
+/// codes, FP32 scales, groups of 1x128. Request::run() calls the function.
+/// Request::make_no_codes() removes all outputs of codes.
 template <class Request>
 class altered_requests {
  public:
@@ -53,7 +53,7 @@ class altered_requests {
     v.count(heard.empty(), [&] { return what + ": " + heard; });
   }
 
-  /// Numbers of 16 bits.
+  /// Alters a matrix of 16-bit numbers.
   void no_numbers(const std::string& name, matrix Request::*at) {
     const auto no_such = [&](const char* what, auto change) {
       no(name + ": " + what, [&](Request& r) { change(r.*at); });
@@ -72,7 +72,7 @@ class altered_requests {
     no("null " + name, [&](Request& r) { (r.*at).data = nullptr; });
   }
 
-  /// Codes by a quantizer of the layer, read or written.
+  /// Alters codes of the layer's quantizer `by`, read or written.
   void no_codes(const std::string& name, quantized Request::*at,
                 quantizer& (*by)(Request&)) {
     const auto no_such = without_others(name, at, by);
@@ -107,7 +107,7 @@ class altered_requests {
     no_codes(name, at, by);
     no("null " + name, [&](Request& r) { (r.*at).codes.data = nullptr; });
   }
-  /// Codes that are written.
+  /// Alters codes that the function writes.
   void no_output(const std::string& name, quantized Request::*at,
                  quantizer& (*by)(Request&)) {
     no_codes(name, at, by);
@@ -150,7 +150,7 @@ class altered_requests {
       });
     };
   }
-  /// Leaves out what else is written of codes.
+  /// Removes all outputs of codes but `at`.
   static void keep_only(Request& r, quantized Request::*at) {
     const quantized y = r.*at;
     r.make_no_codes();

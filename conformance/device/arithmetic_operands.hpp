@@ -1,5 +1,5 @@
-// Defines the random operands of arithmetic: any bits, exponents close to each
-// other, sums that cancel.
+// Defines random operands for arithmetic checks: any bits, exponents close to
+// each other, sums that cancel.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_ARITHMETIC_OPERANDS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_ARITHMETIC_OPERANDS_HPP_
@@ -29,13 +29,13 @@ ZEROULP_HD constexpr operands random_operands(format f, std::uint64_t seed,
     return (x + offset) & mask;
   };
   switch (i % 4) {
-    case 1: {  // exponents close to each other, those of a product too
+    case 1: {  // exponents close to each other, also a product's
       const std::uint64_t near =
           (a & ~low_bits(f.man_bits)) | (b & low_bits(f.man_bits));
       return {a, beside(near, 2),
               beside(multiply(f, a, b) ^ (c & low_bits(f.man_bits)), 3)};
     }
-    case 2:  // sums that cancel but for a few last bits
+    case 2:  // sums that cancel except for a few last bits
       return {a, (a ^ f.sign_mask()) + rng.below(4),
               (multiply(f, a, b) ^ f.sign_mask()) & mask};
     case 3: {  // few significand bits

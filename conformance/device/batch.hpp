@@ -1,12 +1,12 @@
 // Defines a batch of matrix products on the device: tiles of 64 x 128 outputs,
-// one step each, in global memory, so that what makes operands, what multiplies
-// and what compares are kernels of their own.
+// one step each. The tiles lie in global memory, so that separate kernels make
+// the operands, multiply and compare:
 //
 //   fill(batch) -> multiply(batch): the instruction -> compare(batch): the
 //   emulator
 //
-// An operand row is 32 bytes of K as the instruction reads them; TF32 has
-// random low bits that it ignores.
+// An operand row is 32 bytes of K as the instruction reads them. TF32 operands
+// have random low bits, which the instruction ignores.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_BATCH_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_BATCH_HPP_
@@ -24,7 +24,7 @@ inline constexpr int batch_cols = 128;
 inline constexpr int row_bytes = 32;
 inline constexpr int batch_outputs = batch_rows * batch_cols;
 
-/// How the operands of a path lie in a row.
+/// How the operands of a path are stored in a row.
 struct element_layout {
   int bytes;        ///< of an element
   int unused_bits;  ///< below the code
@@ -56,7 +56,8 @@ ZEROULP_HD constexpr element_layout layout_of(format f) {
                        : element_layout{2, 0};
 }
 
-/// Tiles in global memory. c and d are codes of the path's result, a word each.
+/// Tiles in global memory. c and d are codes of the path's result format, one
+/// per word.
 struct batch {
   path p;
   int tiles;
@@ -66,7 +67,7 @@ struct batch {
   std::uint32_t* d;
 };
 
-/// The memory of a batch.
+/// Owns the memory of a batch.
 class batch_memory {
  public:
   batch_memory(const path& p, int tiles)
@@ -83,7 +84,7 @@ class batch_memory {
   batch value_;
 };
 
-/// What a comparison found. Operands are codes.
+/// The result of a comparison: the count, and one mismatch. Operands are codes.
 struct mismatch_record {
   unsigned long long count;
   std::uint32_t a[32];
@@ -95,28 +96,28 @@ struct mismatch_record {
 
 /// How the numbers of a batch are made.
 enum class filling : std::uint8_t {
-  random,      ///< a family; c on all sides of the products
+  random,      ///< a family; c above, near and below the products
   every_c,     ///< zero products; c is the index of the output
   every_pair,  ///< two products, the codes are bits of the index; c = +0
 };
 
-/// Fills tiles whose first output is number `first` of all there are.
+/// Fills tiles; their first output is number `first` of the whole sequence.
 void fill(const batch& x, filling how, family of, std::uint64_t seed,
           std::uint64_t first);
 
 enum class unit : std::uint8_t { wgmma, mma };
 
-/// The paths that instructions of Hopper are said to follow.
+/// The paths that Hopper's instructions are claimed to follow.
 const std::vector<path>& wgmma_paths();
 const std::vector<path>& mma_paths();
 
-/// d = the instruction on a, b, c.
+/// d = the instruction's result for a, b, c.
 void multiply(const batch& x, unit by);
 
-/// Counts the outputs of d that are not what the emulator makes of a, b, c.
+/// Counts the outputs of d that differ from the emulator's result for a, b, c.
 void compare(const batch& x, mismatch_record* found);
 
-/// Replaces d by what the emulator makes of a, b, c.
+/// Replaces d by the emulator's result for a, b, c.
 void emulate(const batch& x);
 
 }  // namespace zeroulp::conformance::device

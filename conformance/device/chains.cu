@@ -1,3 +1,5 @@
+// The two chains of kernels, and the memory that they work on.
+
 #include <set>
 
 #include "conformance/device/chains.hpp"
@@ -17,7 +19,7 @@ chain_room room_of(const chain_setting& s) {
   return chain_room(std::max(s.m, s.n), s.pitch);
 }
 
-// Factors of 1 and 1/2 in place of a step's: whatever they are.
+// AdamW factors of 1 and 1/2 instead of a real step's: any values serve here.
 constexpr std::uint32_t one = 0x3f800000, half = 0x3f000000;
 constexpr adamw_factors factors{half, half, one, half, half, one};
 constexpr std::uint32_t eps = 0x358637bd;  // 1e-6
@@ -80,7 +82,7 @@ const chain_matrix& chain::make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
 
 namespace {
 
-/// What both chains have: matrices, and two runs of calls.
+/// The parts that both chains share: matrices, and two sequences of calls.
 class training_chain : public chain {
  protected:
   training_chain(const chain_setting& s, std::uint64_t stream)
@@ -90,7 +92,7 @@ class training_chain : public chain {
         scale(s.scale),
         rng(s.seed, stream) {}
 
-  /// SwiGLU of `in` by itself, forward and backward; dg to numbers.
+  /// SwiGLU with g = u = `in`, forward and backward; dg as numbers.
   void run_swiglu(cudaStream_t stream, const step& before,
                   const chain_matrix& in, cuda::matrix h_again,
                   const chain_matrix& out) const {
@@ -108,7 +110,7 @@ class training_chain : public chain {
     cuda::dequantize(e4m3, row, dg_codes.view(), dg_codes.scale_view(), bf16,
                      out.view(), stream);
   }
-  /// Rows to experts and back, to sums.
+  /// Dispatches rows to experts and combines them to sums.
   void run_experts(cudaStream_t stream, const step& before, const quantizer& q,
                    combine_rule rule, const chain_matrix& in) const {
     before({&in, &numbers});

@@ -1,6 +1,6 @@
-// Defines kernels each of which reads what that before it writes: `chain`, made
-// of `chain_matrix`es. One at least of every kernel but the GEMM's
-// (kernel_gemm.cu) is in one of the chains.
+// Defines `chain`: a sequence of kernels, each of which reads what the one
+// before it writes, on `chain_matrix`es. Every kernel but the GEMM's (see
+// kernel_gemm.cu) is in at least one of the chains.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_CHAINS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_CHAINS_HPP_
@@ -15,8 +15,9 @@
 
 namespace zeroulp::conformance::device {
 
-/// Where the matrices of a chain lie: each in memory of its own without gaps
-/// or, with a pitch, beside one another in rows so many bytes apart.
+/// The memory of a chain's matrices. Without a pitch each matrix has its own
+/// memory without gaps. With one, the matrices lie side by side and the rows
+/// are `pitch` bytes apart.
 class chain_room {
  public:
   chain_room(std::ptrdiff_t rows, std::ptrdiff_t pitch) : pitch_(pitch) {
@@ -83,8 +84,8 @@ struct chain_rows {
   }
 };
 
-/// A matrix, and the scales of its codes: of groups of 1x128 or more, row by
-/// row.
+/// A matrix and room for the scales of its codes, in groups of 1x128 or larger,
+/// row-major.
 struct chain_matrix {
   std::ptrdiff_t cols, bytes;  // bytes: of an element
   chain_rows data, scales;
@@ -102,7 +103,7 @@ struct chain_matrix {
   cuda::scales scale_view() const { return {scales.words(), scales.pitch / 4}; }
   cuda::quantized quantized() const { return {view(), scale_view()}; }
   cuda::const_quantized input() const { return {view(), scale_view()}; }
-  /// Elements of four bytes: as scales, words, row numbers.
+  /// Views of four-byte elements as scales, words, row numbers.
   cuda::scales as_scales() const { return {data.words(), data.pitch / 4}; }
   matrix_view<std::uint32_t> words() const {
     return {data.words(), data.rows, cols, data.pitch / 4, 1};
@@ -115,7 +116,7 @@ struct chain_matrix {
 
 class chain {
  public:
-  /// Called before each kernel with all that it reads.
+  /// Called before each kernel with all matrices that it reads.
   using step = std::function<void(std::vector<const chain_matrix*>)>;
   /// The contents of a matrix or its scales.
   using content = std::vector<unsigned char>;
@@ -123,12 +124,12 @@ class chain {
   virtual ~chain() = default;
   virtual void run(cudaStream_t stream, const step& before) const = 0;
 
-  /// Sets what is updated to zeros, what is computed to ones throughout.
+  /// Clears updated matrices; sets all bits of computed ones and of scales.
   void spoil() const;
-  /// Returns all that was updated and computed: each matrix, then its scales.
+  /// Returns all updated and computed matrices, each followed by its scales.
   std::vector<content> image() const;
-  /// Returns how many matrices of some size have no more than two values of
-  /// bytes: NaN or zeros alone, in which nothing wrong would show.
+  /// Returns how many larger matrices have at most two different byte values:
+  /// only NaN or only zeros, which would hide errors.
   int vacuous() const;
 
  protected:
@@ -143,10 +144,10 @@ class chain {
                            std::ptrdiff_t bytes) {
     return make(role::computed, m, n, bytes);
   }
-  /// BF16 numbers of some binades.
+  /// Makes BF16 numbers within a few binades.
   const chain_matrix& make_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
                                    counter_rng& rng);
-  /// Numbers of `below` rows.
+  /// Makes row numbers from 0 to below - 1.
   const chain_matrix& make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
                                        std::ptrdiff_t below, counter_rng& rng);
 
@@ -155,7 +156,7 @@ class chain {
   std::deque<std::pair<role, chain_matrix>> all_;
 };
 
-/// What a chain is made with.
+/// The parameters of a chain.
 struct chain_setting {
   std::ptrdiff_t m, n;
   scale_kind scale;
@@ -163,11 +164,11 @@ struct chain_setting {
   std::ptrdiff_t pitch = 0;  ///< of the rows of all its matrices; 0: none
 };
 
-/// BF16 throughout, in whole octets of aligned rows where m and n are of 128:
-/// the fastest kernels.
+/// BF16 throughout. If m and n are multiples of 128, rows are aligned and
+/// consist of whole octets (vectors of 8 elements), so the fastest kernels run.
 std::unique_ptr<chain> make_aligned_chain(const chain_setting& s);
-/// BF16, then FP32: kernels of rows that are not aligned where n is odd, of
-/// other numbers and groups, with all that they write.
+/// BF16, then FP32, with every output of each kernel: kernels for other formats
+/// and groups and, if n is odd, for rows that are not aligned.
 std::unique_ptr<chain> make_odd_chain(const chain_setting& s);
 
 }  // namespace zeroulp::conformance::device

@@ -26,7 +26,7 @@ struct decode_case {
 
 constexpr std::uint32_t policies = std::size(named_policies);
 
-/// The policies, where device code can index them.
+/// The policies in a form that device code can index.
 struct policy_table {
   policy value[policies];
 };
@@ -43,7 +43,7 @@ policy_table all_policies() {
 struct recoding {
   std::uint32_t x;
   rounder r;
-  std::uint32_t how;  ///< of named_policies
+  std::uint32_t how;  ///< index into named_policies
 
   ZEROULP_HD std::uint16_t to(format f, const policy_table& table) const {
     return static_cast<std::uint16_t>(recode(fp32, x, f, r, table.value[how]));

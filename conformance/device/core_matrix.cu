@@ -121,7 +121,7 @@ struct gemm_case {
     return in;
   }
 
-  /// Any code in a few cases, else a finite one.
+  /// Returns any code in one case of 16, else a finite one.
   static ZEROULP_HD std::uint8_t random_code(format f, std::uint64_t i,
                                              counter_rng& rng) {
     const auto any = static_cast<std::uint8_t>(rng.next32() >> 24);

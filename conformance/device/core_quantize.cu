@@ -9,7 +9,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// Returns the bits of an amax: any, ordinary, or the least ordinary ones.
+/// Returns the bits of an amax: any, ordinary, or an edge case.
 ZEROULP_HD constexpr std::uint32_t random_amax(counter_rng& rng) {
   const std::uint32_t any = rng.next32() & 0x7fffffff;
   switch (rng.below(8)) {
@@ -33,7 +33,7 @@ ZEROULP_HD constexpr std::uint32_t random_amax(counter_rng& rng) {
          (any & 0x7fffff);
 }
 
-/// Returns an element of a group of this amax, or any.
+/// Returns an element of a group with this amax, or any element.
 ZEROULP_HD constexpr std::uint32_t random_element(std::uint32_t amax,
                                                   counter_rng& rng) {
   const std::uint32_t r = rng.next32();
@@ -48,8 +48,8 @@ struct quantize_inputs {
   std::uint32_t x;
 };
 
-/// Case i: a random amax gives a scale and an inverse, and with them a random
-/// element a code.
+/// Case i: a random amax gives a scale and an inverse; with these, a random
+/// element gives a code.
 struct quantize_case {
   quantizer q;
   std::uint64_t seed;

@@ -15,7 +15,7 @@ struct step_inputs {
   std::uint32_t a[longest];
   std::uint32_t b[longest];
   std::uint64_t c;
-  int given;  ///< operands, from the first on
+  int given;  ///< number of operands used, from the first
 };
 
 /// Case i: a random step of family i mod `families`.
@@ -58,7 +58,7 @@ struct step_case {
       in.b[k + 1] = y.second;
     }
     in.c = addend_code(p, row_of(in.a, p.a), row_of(in.b, p.b), count, rng);
-    // Now and then the last products are missing.
+    // In one case of eight the last products are missing.
     in.given =
         rng.one_in(8)
             ? static_cast<int>(rng.below(static_cast<std::uint32_t>(count + 1)))

@@ -1,4 +1,4 @@
-// The GPU that is here, and the list of all checks on it.
+// Describes this machine's GPU, and lists all checks on it.
 
 #include <cctype>
 #include <fstream>
@@ -15,8 +15,8 @@ std::string version_text(int version) {
          std::to_string(version % 1000 / 10);
 }
 
-/// Returns the version of the kernel module, or of CUDA in the driver where the
-/// system does not tell.
+/// Returns the version of the kernel module or, if the system does not give it,
+/// the driver's CUDA version.
 std::string driver_version() {
   std::ifstream in("/proc/driver/nvidia/version");
   for (std::string word; in >> word;) {

@@ -1,5 +1,5 @@
-// Defines what the host asks of a GPU: which one it is, the checks that need
-// it, single steps of its tensor cores. No CUDA in this header.
+// Defines the host's interface to a GPU: which one it is, the checks that need
+// it, single steps of its tensor cores. This header includes no CUDA.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_DEVICE_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_DEVICE_HPP_
@@ -14,8 +14,8 @@
 
 namespace zeroulp::conformance::device {
 
-/// Why there is nothing to run on, one line; empty if a GPU of compute
-/// capability 9.0 is here.
+/// Returns one line that says why there is no GPU to run on; empty if there is
+/// one of compute capability 9.0.
 std::string why_absent();
 
 struct description {
@@ -29,36 +29,36 @@ struct description {
 };
 description describe();
 
-/// Every check that needs the GPU. The implementation that they are given does
-/// not matter: they hold the core on the device, or an instruction.
+/// Every check that needs the GPU. They ignore the implementation passed to
+/// them: they check the kernels, the core on the device, or an instruction.
 check_list all_checks();
 
-/// The kernels, where there is one.
+/// The kernels as an implementation; the core where there is no kernel.
 implementation gpu_implementation();
 
-/// Replaces settings that no kernel serves by some that one does.
+/// Replaces settings that no kernel serves by settings that one serves.
 void keep_to_kernels(fuzz::target t, fuzz::settings& s);
 
-/// Returns where the two differ, or what the kernels' side found besides, such
-/// as a word written beside an output. Throws input_error if no kernel serves
-/// `p`, std::runtime_error if CUDA has failed for good.
+/// Returns where the two differ, or another error that the kernels' side found,
+/// such as a word written outside an output. Throws input_error if no kernel
+/// serves `p`, std::runtime_error if CUDA has failed for good.
 std::optional<fuzz::difference> find_difference(const fuzz::problem& p,
                                                 const implementation& gpu,
                                                 const implementation& core);
-/// Returns that difference in words: the output, where, and the token of a
+/// Returns that difference as text: the output, the place, and the token of a
 /// small case that shows it.
 std::string describe_difference(const fuzz::problem& p,
                                 const fuzz::difference& found,
                                 const implementation& gpu,
                                 const implementation& core);
 
-/// Returns true iff an instruction of Hopper is said to follow `p`: wgmma or
-/// mma.sync.
+/// Returns true iff an instruction of Hopper, wgmma or mma.sync, is claimed to
+/// follow `p`.
 bool has_instruction(const path& p);
 
-/// Returns D of each case, by the instruction that follows `p`: wgmma, or if
-/// there is none or `by_mma` asks for it, mma.sync. Throws std::runtime_error
-/// if CUDA fails.
+/// Returns D of each case, computed by the instruction that follows `p`: wgmma,
+/// or mma.sync if there is no such wgmma or `by_mma` is set. Throws
+/// std::runtime_error if CUDA fails.
 std::vector<std::uint64_t> run_steps(const path& p,
                                      const std::vector<step_case>& cases,
                                      bool by_mma = false);

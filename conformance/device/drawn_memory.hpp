@@ -1,6 +1,6 @@
-// Defines device memory whose alignment and layout are drawn: `placed_matrix`
-// goes in, `number_output` comes out, `quantized_memory` does either. An output
-// that is not wanted has memory, too: none of it may change.
+// Defines device memory of random alignment and layout: `placed_matrix` is an
+// input, `number_output` an output, `quantized_memory` either. An output that a
+// call does not ask for has memory, too, which the call must not change.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_DRAWN_MEMORY_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_DRAWN_MEMORY_HPP_
@@ -12,8 +12,8 @@
 
 namespace zeroulp::conformance::device {
 
-/// What the memory of a call is drawn from: half of all calls have aligned rows
-/// throughout, as the fastest kernels want them.
+/// The random numbers that place the memory of a call. In half of all calls
+/// every matrix has aligned rows, which the fastest kernels require.
 struct placing : counter_rng {
   bool aligned;
 
@@ -21,7 +21,7 @@ struct placing : counter_rng {
       : counter_rng(from), aligned(one_in(2)) {}
 };
 
-/// Without gaps, with aligned rows, or any.
+/// Draws margins: none, those that align rows, or any.
 inline margins draw_margins(std::ptrdiff_t cols, placing& rng) {
   if (rng.aligned) return {0, static_cast<int>(-cols & 15)};
   if (rng.one_in(3)) return {};
@@ -29,13 +29,13 @@ inline margins draw_margins(std::ptrdiff_t cols, placing& rng) {
   return {rng.between(0, 3), rng.between(0, 5)};
 }
 
-/// A layout for scales of this kind.
+/// Draws a layout for scales of this kind.
 inline scale_layout draw_layout(scale_kind kind, counter_rng& rng) {
   const bool is_power = kind != scale_kind::float32;
   return static_cast<scale_layout>(rng.below(is_power ? 4 : 3));
 }
 
-/// A layout that holds each of these scales.
+/// Draws a layout that holds each of these scales.
 inline scale_layout draw_layout(codes_in scales, counter_rng& rng) {
   const auto layout = draw_layout(scale_kind::pow2, rng);
   const auto shape = stored_shape(layout, scales.rows, scales.cols);
@@ -58,7 +58,7 @@ struct placed_matrix : guarded_matrix {
   }
 };
 
-/// Numbers or codes of `f`, if they are wanted.
+/// An output of numbers or codes of `f`; the call gets it only if `is_wanted`.
 class number_output {
  public:
   number_output(format f, std::ptrdiff_t m, std::ptrdiff_t n, bool is_wanted,
@@ -72,7 +72,7 @@ class number_output {
   codes_out word_view() const {
     return is_wanted_ ? memory_.word_view() : codes_out{};
   }
-  /// Leaves what is not wanted as it is.
+  /// Leaves `to` as it is if the output is not wanted.
   void download(codes_out to) {
     is_wanted_ ? memory_.download(to) : memory_.need_untouched();
   }
@@ -123,8 +123,9 @@ class quantized_memory {
   cuda::const_quantized input() const {
     return {codes_.view(), scales_.view()};
   }
-  /// Leaves what is not wanted as it is. UE8M0 does not hold every scale: there
-  /// those of compute(quantized_out) are laid out, and returned.
+  /// Leaves `to` as it is if the output is not wanted. UE8M0 does not hold
+  /// every scale: in that layout compute(quantized_out) gives the scales, and
+  /// the memory must hold their UE8M0 form.
   template <class Compute>
   void download(const quantized_out& to, Compute compute) {
     if (!is_wanted_) {

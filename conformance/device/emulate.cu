@@ -1,4 +1,4 @@
-// The emulator on batches.
+// Runs the emulator on batches.
 
 #include "conformance/device/batch.hpp"
 #include "cuda/emulator.cuh"
@@ -13,8 +13,8 @@ using emulator::operand_tile;
 using emulator::thread_cols;
 using emulator::thread_rows;
 
-/// Takes a tile's rows apart. With `fp16` FP8 codes become FP16's, those with k
-/// mod 4 equal to `first` or one more.
+/// Unpacks a tile's rows. With `Fp16`, converts FP8 codes to FP16: those with k
+/// mod 4 equal to `first` or first + 1.
 template <class Unit, bool Fp16>
 __device__ void load_operands(const batch& x, int tile, int first,
                               const path& p, operand_tile<Unit>& t) {
@@ -45,7 +45,7 @@ __device__ std::ptrdiff_t output_at(int tile, int r, int c) {
          emulator::row_of(r) * batch_cols + emulator::col_of(c);
 }
 
-/// D of the chained lowering: c + T2 (T10).
+/// Returns D of the chained lowering: c + T2 (T10).
 __device__ std::uint32_t join(bool half, std::uint32_t c, std::uint32_t t) {
   if (!half)
     return __float_as_uint(__fadd_rn(__uint_as_float(c), __uint_as_float(t)));
@@ -70,7 +70,7 @@ __device__ void keep(const batch& x, int tile, int row, int col,
   found->emulated = emulated;
 }
 
-/// Without `found` the results replace d.
+/// If `found` is null, the results replace d.
 template <class Unit, bool Lowered>
 __global__ void __launch_bounds__(emulator::threads, 2)
     emulate_tiles(batch x, path p, mismatch_record* found) {

@@ -18,7 +18,7 @@ std::size_t bytes_of(format f) {
   return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
 }
 
-/// Codes as the GPU reads them.
+/// Packs codes into bytes as the GPU reads them.
 std::vector<unsigned char> packed(const fuzz::matrix& x) {
   const std::size_t bytes = bytes_of(x.type);
   std::vector<unsigned char> out(x.words.size() * bytes);
@@ -40,7 +40,7 @@ class uploaded {
                        cudaMemcpyHostToDevice));
   }
   const void* data() const { return data_.data(); }
-  /// Reads it back. Returns false iff something behind it was written.
+  /// Reads the matrix back. Returns false iff memory behind it was written.
   bool copy_to(fuzz::matrix& x) const {
     std::vector<unsigned char> bytes(x.words.size() * 4 + 4);
     data_.copy_to(bytes.data(), bytes.size());
@@ -65,7 +65,7 @@ class uploaded {
 
 struct emulation {
   fuzz::matrix d;
-  bool kept_to_d;  ///< nothing behind D was written
+  bool kept_to_d;  ///< no memory behind D was written
 };
 
 emulation emulated(const fuzz::problem& p) {
@@ -104,7 +104,7 @@ void hold(const fuzz::problem& p, const implementation& right, verdict& v) {
   }
 }
 
-/// Cases of the case engine.
+/// Checks cases of the case engine.
 verdict hold_cases(const effort& e) {
   verdict v;
   const auto core = core_implementation();
@@ -115,7 +115,7 @@ verdict hold_cases(const effort& e) {
   return v;
 }
 
-/// Named recipes on matrices of many tiles, against the compiled library.
+/// Checks named recipes on matrices of many tiles against the compiled library.
 verdict hold_named(const effort& e) {
   verdict v;
   const auto engine = engine_implementation();
@@ -134,7 +134,7 @@ verdict hold_named(const effort& e) {
         auto x = fuzz::make_operand(spec, edge, edge + 31, 2 * edge + 7);
         const format f = x.type;
         for (auto& word : x.words) {
-          // About 1, any fraction; scales without signs.
+          // Numbers near 1 with any fraction; scales have no sign.
           const std::uint64_t r = rng.next();
           const std::uint64_t exponent =
               static_cast<std::uint64_t>(f.bias) - 2 + (r & 3);

@@ -1,11 +1,12 @@
-// Makes the operands of batches.
+// Fills the operands and c of batches.
 
 #include "conformance/device/batch.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
 
-/// Pairs of one row of operands: partners are `stride` apart, a power of two.
+/// Fills one row of operands in pairs. Partners are `stride` elements apart, a
+/// power of two.
 __device__ void fill_row(format f, element_layout e, side at, family of,
                          unsigned char* row, int stride, std::uint64_t seed,
                          std::uint64_t index) {
@@ -40,8 +41,8 @@ __global__ void fill_random(batch x, family of, std::uint64_t seed,
   }
 }
 
-/// c for output (row, col) of a tile. What is wild takes the emulator long:
-/// Inf, NaN, and in FP32 what is near the largest.
+/// Returns c for output (row, col) of a tile. `wild` allows values that take
+/// the emulator long: Inf, NaN, and FP32 numbers near the largest.
 __device__ std::uint32_t random_addend(const batch& x, int tile, int row,
                                        int col, bool wild, counter_rng& rng) {
   const format s = x.p.acc.stored;
@@ -70,7 +71,7 @@ __device__ std::uint32_t random_addend(const batch& x, int tile, int row,
     default:
       break;
   }
-  // On both sides of the place of one of the products.
+  // An exponent above or below that of one of the products.
   const element_layout ea = layout_of(x.p.a);
   const element_layout eb = layout_of(x.p.b);
   const auto k = static_cast<int>(r >> 8) & (ea.length() - 1);
@@ -102,8 +103,8 @@ __global__ void fill_addends(batch x, std::uint64_t seed,
   }
 }
 
-/// Zero products of every kind: one factor is a zero, the other any finite
-/// code.
+/// Fills zero products of every kind: one factor is a zero, the other any
+/// finite code.
 __global__ void fill_zero_products(batch x, std::uint64_t first) {
   constexpr int rows = batch_rows + batch_cols;
   for (int i = static_cast<int>(threadIdx.x); i < rows; i += blockDim.x) {
@@ -116,7 +117,8 @@ __global__ void fill_zero_products(batch x, std::uint64_t first) {
              : x.b + (tile * batch_cols + i - batch_rows) * row_bytes;
     counter_rng rng(17, (first / batch_outputs + blockIdx.x) * rows +
                             static_cast<unsigned>(i));
-    // Odd tiles have A's zeros, even ones B's; now and then all are -0 * +.
+    // In odd tiles A is zero, in even ones B. Some outputs have only products
+    // -0 * +.
     const bool zeros = is_a == (blockIdx.x % 2 == 1);
     for (int k = 0; k < e.length(); ++k) {
       const std::uint32_t sign =
@@ -136,8 +138,8 @@ __global__ void fill_zero_products(batch x, std::uint64_t first) {
   }
 }
 
-/// Row r of tile t has the codes of A that are bits of its number; so has B.
-/// 8-bit operands only: 2^16 rows, 2^16 columns.
+/// Each row of A has two codes: the bits of the row's number. Each column of B
+/// likewise. For 8-bit operands only: 2^16 rows, 2^16 columns.
 __global__ void fill_pairs(batch x, std::uint64_t first) {
   constexpr unsigned tile_columns = 65536 / batch_cols;
   const std::uint64_t tile = first / batch_outputs + blockIdx.x;
@@ -151,7 +153,7 @@ __global__ void fill_pairs(batch x, std::uint64_t first) {
              : x.b + (blockIdx.x * batch_cols + i - batch_rows) * row_bytes;
     const unsigned number = is_a ? row0 + i : col0 + i - batch_rows;
     for (int k = 0; k < row_bytes; ++k) row[k] = 0;
-    // Where the two stand must not matter: it moves from tile to tile.
+    // The place of the two codes must not matter, so it differs between tiles.
     const unsigned k = static_cast<unsigned>(tile) % 31;
     row[k] = static_cast<unsigned char>(number);
     row[k + 1] = static_cast<unsigned char>(number >> 8);

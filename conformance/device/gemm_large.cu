@@ -1,3 +1,5 @@
+// Compares one large cuda::gemm call with the emulator.
+
 #include <cstdio>
 #include <cstring>
 
@@ -7,7 +9,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// Words of the host that the device reaches where they are.
+/// Words in mapped host memory, which the device accesses directly.
 class host_words {
  public:
   explicit host_words(std::size_t count) {
@@ -24,8 +26,8 @@ class host_words {
   void* data_ = nullptr;
 };
 
-/// Scales of `rows` rows and `blocks` blocks of K; `by_blocks`: those of a
-/// block stand beside each other.
+/// Scales of `rows` rows and `blocks` blocks of K. With `by_blocks` the scales
+/// of a block of K are contiguous, else those of a row.
 struct filled_scales {
   bool by_blocks;
   filled<std::uint32_t> words;
@@ -62,7 +64,7 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                                            sums.rows, n);
   const auto size = static_cast<std::size_t>(d_rows * n);
   const int bytes = r.output == fp32 ? 4 : 2;
-  // What no product covers stays 0 in both.
+  // Outputs that no product covers stay 0 in both.
   const device_buffer<std::uint32_t> on_device(places.d_on_host ? 1 : size);
   const device_buffer<unsigned char> right(size *
                                            static_cast<std::size_t>(bytes));

@@ -1,5 +1,5 @@
-// Defines what checks of large GEMM calls share: matrices that the device
-// fills, and one call held against the emulator, all on the device.
+// Defines what the checks of large GEMM calls share: matrices that the device
+// fills, and one call compared with the emulator, all on the device.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GEMM_LARGE_CUH_
 #define ZEROULP_CONFORMANCE_DEVICE_GEMM_LARGE_CUH_
@@ -9,7 +9,8 @@
 
 namespace zeroulp::conformance::device {
 
-/// Codes of about N(0, 1); positive FP32 numbers, or any, around 1; NaN.
+/// codes: about N(0, 1). scales: positive FP32 numbers around 1. sums: the same
+/// with either sign. nan: NaN.
 enum class content : std::uint8_t { codes, scales, sums, nan };
 
 __device__ inline std::uint32_t drawn(content what, format f,
@@ -32,7 +33,7 @@ __global__ void fill_with(content what, format f, std::uint64_t seed,
   }
 }
 
-/// A filled matrix; rows may start on multiples of 16.
+/// A filled matrix; rows start on multiples of `each` elements.
 template <class Word>
 struct filled {
   std::ptrdiff_t rows, cols, stride;
@@ -51,7 +52,7 @@ struct filled {
   matrix_view<const Word> view() const {
     return {memory.data(), rows, cols, stride, 1};
   }
-  /// Its columns as rows.
+  /// The transpose: its columns as rows.
   matrix_view<const Word> turned() const {
     return {memory.data(), cols, rows, 1, stride};
   }
@@ -64,13 +65,13 @@ inline cuda::operand operand_of(format f, matrix_view<const std::uint8_t> codes,
 
 /// Where C and D lie.
 struct large_places {
-  int c_before = 0;        ///< 1: where the copy engine does not read it
-  bool d_on_host = false;  ///< from where stores are slow to be done
+  int c_before = 0;        ///< 1: misaligned, so that TMA cannot read it
+  bool d_on_host = false;  ///< host memory, where stores complete slowly
 };
 
-/// One call of cuda::gemm, and the emulator's for each of its products. Scales
-/// stand beside those of the same row or, as the copy engine reads them, of the
-/// same block of K, which is drawn call by call.
+/// Compares one call of cuda::gemm with the emulator, product by product. The
+/// scales of a row, or those of a block of K as TMA reads them, are contiguous;
+/// each call draws which.
 verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                    const std::vector<std::int32_t>& table = {},
                    large_places places = {});

@@ -1,3 +1,5 @@
+// Draws GEMM trials, runs them on the GPU and compares them with the engine.
+
 #include <optional>
 
 #include "conformance/device/gemm_trial.hpp"
@@ -8,10 +10,10 @@ namespace {
 
 using cuda::gemm_groups;
 
-/// NaN in every format here.
+/// Repeated, NaN in every format here.
 constexpr unsigned char nan_byte = 0xff;
 
-/// A copy with NaN around it.
+/// A copy in device memory with NaN around it.
 struct placed_copy : guarded_matrix {
   placed_copy(codes_in x, int bytes, margins at)
       : guarded_matrix(x.rows, x.cols, bytes, at, nan_byte) {
@@ -19,7 +21,7 @@ struct placed_copy : guarded_matrix {
   }
 };
 
-/// Scales, row by row or column by column.
+/// A copy of scales, row-major or column-major.
 class placed_scales {
  public:
   placed_scales(const word_matrix& s, counter_rng& rng)
@@ -39,13 +41,13 @@ class placed_scales {
   placed_copy words_;
 };
 
-/// Rows that start on multiples of 16 bytes.
+/// Draws margins with which rows start on multiples of 16 bytes.
 margins draw_operand_margins(std::ptrdiff_t cols, counter_rng& rng) {
   return {16 * rng.between(0, 2),
           static_cast<int>(-cols & 15) + 16 * rng.between(0, 2)};
 }
 
-/// The same for half of the outputs, others anywhere.
+/// Draws such margins for half of the outputs, any margins for the others.
 margins draw_output_margins(std::ptrdiff_t cols, int bytes, counter_rng& rng) {
   const int each = 16 / bytes;
   if (rng.one_in(2)) {
@@ -61,7 +63,7 @@ word_matrix row_of(const std::vector<std::int32_t>& table) {
   return row;
 }
 
-/// What a call reads, somewhere in device memory.
+/// The inputs of a call, placed at random in device memory.
 class placed_trial {
  public:
   placed_trial(const gemm_trial& t, counter_rng& rng)
@@ -94,7 +96,7 @@ class placed_trial {
   placed_copy c_, table_;
 };
 
-/// D after one call, or after two of them.
+/// Returns D after one call, or after a second one, `next`.
 word_matrix run_once(const gemm_trial& t, const gemm_trial* next,
                      counter_rng& rng) {
   const int bytes = t.r.output == fp32 ? 4 : 2;
@@ -222,7 +224,7 @@ gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng) {
   t.fb = rng.one_in(3) ? e5m2 : e4m3;
   t.shape = s;
   auto codes = static_cast<code_family>(rng.below(code_families));
-  // The engine takes NaN and Inf slowly.
+  // The engine is slow on NaN and Inf.
   const bool is_large = s.m * s.n * s.k > 1 << 20;
   if (codes == code_family::special && is_large) codes = code_family::normal;
   const auto scales = static_cast<scale_family>(rng.below(scale_families));
@@ -233,7 +235,7 @@ gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng) {
   };
   const auto scales_of = [&](granularity by, std::ptrdiff_t matrices,
                              std::ptrdiff_t rows) {
-    // Where scales change along K, kernels need them.
+    // Kernels need scales if they change along K.
     if (by.k == 0 && (scales == scale_family::none || rng.one_in(6))) {
       return word_matrix(0, 0);
     }

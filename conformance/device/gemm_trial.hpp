@@ -1,5 +1,5 @@
-// Defines `gemm_trial`: one call of cuda::gemm, its matrices on the host, and
-// how it is held against the engine, product by product. SPEC clauses G1 to
+// Defines `gemm_trial`: one call of cuda::gemm with its matrices on the host,
+// and its comparison with the engine, product by product. SPEC clauses G1 to
 // G13.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GEMM_TRIAL_HPP_
@@ -14,7 +14,8 @@
 
 namespace zeroulp::conformance::device {
 
-/// The shape of a call: that of one matrix, m of all where groups are rows.
+/// The shape of a call: m, n, k of one matrix. If the groups are ranges of rows
+/// or of K, m or k counts all groups together.
 struct trial_shape {
   cuda::gemm_groups kind = cuda::gemm_groups::none;
   std::ptrdiff_t count = 1;
@@ -32,7 +33,7 @@ struct trial_shape {
   std::ptrdiff_t d_rows() const { return has_several_d() ? count * m : m; }
 };
 
-/// Which rows of D are the product of which rows of A and of B.
+/// One product of a call: rows of D, and the rows of A and B that give them.
 struct gemm_product {
   std::ptrdiff_t row, rows, a_row, b_row;
   std::ptrdiff_t first_a_scale, first_b_scale;  ///< rows of scales
@@ -40,11 +41,11 @@ struct gemm_product {
   bool is_spoiled;  ///< D is NaN
 };
 
-/// What the table asks for.
+/// Returns the products that the table of groups asks for.
 std::vector<gemm_product> products_of(const recipe& r, const trial_shape& s,
                                       const std::vector<std::int32_t>& table);
 
-/// Rows or columns of scales for this many elements.
+/// Returns the rows or columns of scales for this many elements.
 constexpr std::ptrdiff_t scale_count(std::ptrdiff_t length, std::int32_t by) {
   return by == 0 ? 1 : ceil_div(length, by);
 }
@@ -56,9 +57,9 @@ struct gemm_trial {
   word_matrix a{0, 0}, b{0, 0};    ///< codes
   word_matrix sa{0, 0}, sb{0, 0};  ///< without rows: no scales
   word_matrix c{0, 0};
-  word_matrix before{0, 0};  ///< D before, codes of r.output
-  bool c_is_d = false;       ///< then `before` is of no concern
-  bool may_race = false;     ///< products share rows: D has either's
+  word_matrix before{0, 0};  ///< D before the call, codes of r.output
+  bool c_is_d = false;       ///< then `before` is not used
+  bool may_race = false;     ///< products share rows: D is either's
   trial_shape shape{};
   std::vector<std::int32_t> table{};
 
@@ -66,23 +67,23 @@ struct gemm_trial {
   std::string name() const;
 };
 
-/// A recipe that cuda::gemm serves.
+/// Draws a recipe that cuda::gemm serves.
 recipe draw_served_recipe(counter_rng& rng);
 
-/// Draws formats, numbers, and whether C is D. The table is the caller's.
+/// Draws formats, numbers, and whether C is D. The caller fills the table.
 gemm_trial make_trial(const recipe& r, const trial_shape& s, counter_rng& rng);
 
-/// D by cuda::gemm, of matrices that lie anywhere, with NaN around. Runs twice,
-/// in two places; throws if the runs differ or if something beside D changed.
-/// `next`: called right after it, with the same D.
+/// Returns D by cuda::gemm for matrices placed at random, with NaN around them.
+/// Runs twice, in two places; throws if the runs differ or if memory around D
+/// changed. `next` is a second call right after it, with the same D.
 word_matrix run_gemm(const gemm_trial& t, counter_rng& rng,
                      const gemm_trial* next = nullptr);
 
-/// Counts the elements of D that are not what G13 says: where several products
-/// cover an element, any of them.
+/// Counts the elements of D that are not what G13 requires. If several products
+/// cover an element, any of them is right.
 void hold_gemm(const gemm_trial& t, counter_rng& rng, verdict& v);
 
-/// A length up to `most`: small, around a tile's edge, any.
+/// Draws a length up to `most`: small, near a tile's edge, or any.
 std::ptrdiff_t draw_length(std::ptrdiff_t most, counter_rng& rng);
 
 // Parts of the list of checks.

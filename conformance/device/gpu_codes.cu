@@ -1,5 +1,5 @@
 // Re-tiling, dequantization and packing on the GPU, as an implementation's
-// functions. Alignments and layouts are drawn, by the shape and the first code.
+// functions. The shape and the first code seed alignments and layouts.
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_parts.hpp"

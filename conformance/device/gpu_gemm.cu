@@ -1,5 +1,5 @@
-// The GEMM on the GPU as an implementation's function. Where matrices lie, and
-// whether C is D, is drawn by the numbers.
+// The GEMM on the GPU as an implementation's function. A hash of the numbers
+// seeds the placement of matrices and whether C is D.
 
 #include "conformance/device/gemm_trial.hpp"
 #include "conformance/device/gpu_parts.hpp"
@@ -15,7 +15,8 @@ word_matrix copy_of(codes_in x) {
   return copy;
 }
 
-/// Scales that change along K must be there: none are ones.
+/// Returns the scales. Kernels need scales that change along K: if there are
+/// none, ones replace them.
 word_matrix scales_of(const gemm_operand<std::uint32_t>& x, granularity by) {
   if (x.scales.data != nullptr) return copy_of(x.scales);
   if (by.k == 0) return word_matrix(0, 0);

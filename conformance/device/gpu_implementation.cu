@@ -1,8 +1,9 @@
-// The kernels as one more implementation: what has no kernel is the core's. A
-// call tries one of the ways in which the same may be asked, by the numbers:
-// direct or through the transpose, which is quantized or, of blocks, made of
-// codes, by given amaxes, any layout of scales, any alignment. What the caller
-// does not see, such as padding, is held here.
+// The kernels as an implementation; functions without a kernel are the core's.
+// A call may request the same result in several ways, and a hash of the inputs
+// chooses one. It may be direct or go through the transpose, which is quantized
+// or, for blocks, made from codes. Amaxes may be given; layouts of scales and
+// alignments vary. These functions also check what their caller cannot see,
+// such as padding.
 
 #include <cstdio>
 #include <utility>
@@ -17,7 +18,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// A function of the numbers, so that a case can be repeated.
+/// Seeds the choices by a hash of the numbers, so that a case can be repeated.
 counter_rng ways_of(codes_in x) {
   std::uint64_t hash = 0;
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
@@ -36,7 +37,7 @@ word_matrix transpose_of(codes_in x) {
   return t;
 }
 
-/// Throws unless the two are the same.
+/// Throws unless the two are equal.
 void need_same(codes_in got, codes_in right, const std::string& what) {
   for (std::ptrdiff_t i = 0; i < got.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < got.cols; ++j) {
@@ -49,8 +50,8 @@ void need_same(codes_in got, codes_in right, const std::string& what) {
   }
 }
 
-/// What runs: x itself and, if asked for, its transpose, by their own amaxes or
-/// by given ones.
+/// Quantizes x to y and, if asked for, its transpose to yt, by their own amaxes
+/// or by given ones.
 void run_quantize(const quantizer& q, const guarded_matrix& x,
                   const cuda::quantized& y, const cuda::quantized& yt,
                   bool by_amax, bool is_transposed) {
@@ -58,7 +59,7 @@ void run_quantize(const quantizer& q, const guarded_matrix& x,
     cuda::quantize(q, x.view(), y, yt);
     return finish_kernel();
   }
-  // The groups of x: q's, or those whose transposes are q's.
+  // The groups of x: q's or, for a transpose, q's transposed.
   quantizer of_x = q;
   if (is_transposed) std::swap(of_x.group.rows, of_x.group.cols);
   const auto view = x.view();
@@ -126,7 +127,7 @@ void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
 
 bool is_kernel_format(format f) { return f == e4m3 || f == e5m2 || f == e5m6; }
 
-/// One of the three, by what it stands for.
+/// Maps any other format to one of the three; equal formats map alike.
 format kernel_format(format f) {
   if (is_kernel_format(f)) return f;
   constexpr format all[] = {e4m3, e5m2, e5m6};

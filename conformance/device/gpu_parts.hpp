@@ -1,5 +1,5 @@
-// Defines the functions of an implementation that run on the GPU what is made
-// of codes: see gpu_implementation.
+// Defines those functions of gpu_implementation that take codes and run on the
+// GPU.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GPU_PARTS_HPP_

@@ -1,8 +1,8 @@
-// The training path's kernels as training_functions, and the checks of it by
-// them. What a kernel does not quantize in its own pass is quantized after it,
-// as users would; 1x32, for which there is no kernel, by the engine. Alignments
-// and layouts are drawn, by the shape and the first code, and so is which of
-// its outputs a call is asked for: another call is asked for the others.
+// The training path's kernels as training_functions, and the training checks
+// with them. Outputs that a kernel does not quantize itself are quantized by
+// another kernel, as users would do, or, for groups of 1x32, by the engine. The
+// shape and the first code seed alignments, layouts and the outputs of a call;
+// a second call computes the other outputs.
 
 #include <optional>
 
@@ -25,8 +25,8 @@ bool is_fused(const quantizer& q) {
   return q.from == bf16 && q.group == group_shape{1, 128};
 }
 
-/// Calls call(wanted) with all of the bits of `outputs`, or twice: with some
-/// of them and with the others.
+/// Calls call(wanted) once with all bits of `outputs`, or twice: with some of
+/// them and with the others.
 template <class Call>
 void in_parts(unsigned outputs, placing& rng, Call call) {
   const unsigned part = rng.one_in(4) ? outputs : rng.next32() & outputs;
@@ -35,7 +35,7 @@ void in_parts(unsigned outputs, placing& rng, Call call) {
   }
 }
 
-/// Quantizes by a call of its own.
+/// Quantizes values by a separate call.
 void quantize_values(const quantizer& q, codes_in values, quantized_out to,
                      placing& rng) {
   const auto with_engine = [&](const quantized_out& y) {
@@ -74,7 +74,7 @@ void apply_on_gpu(elementary which, codes_in x, codes_out out) {
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < x.cols; ++j) words.push_back(x(i, j));
   }
-  // Kept: there are many calls of the same size.
+  // Static, since many calls need memory of this size.
   constexpr std::size_t usual = 1 << 20;
   static const device_buffer<std::uint32_t> kept(usual);
   std::optional<device_buffer<std::uint32_t>> larger;
@@ -190,7 +190,7 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
   const bool fused =
       layer.from == bf16 && layer.weight != fp16 && is_fused(layer.out);
   constexpr unsigned values = 1, factors = 2, codes = 4;
-  // A row of nothing has a factor.
+  // A row without elements still has a factor.
   const unsigned outputs =
       n == 0 ? factors : values | factors | (fused ? codes : 0);
   in_parts(outputs, rng, [&](unsigned wanted) {

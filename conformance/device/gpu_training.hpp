@@ -1,6 +1,6 @@
-// Defines the training path's kernels as training_functions: matrices and
-// elementary functions in gpu_training.cu, what has state or slots in
-// gpu_training_state.cu.
+// Defines the training path's kernels as training_functions. gpu_training.cu
+// has SwiGLU, RMSNorm and the elementary functions, gpu_training_state.cu the
+// functions with state or slots.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GPU_TRAINING_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GPU_TRAINING_HPP_

@@ -1,6 +1,6 @@
-// The kernels of AdamW, combine and dispatch as training_functions: what has no
-// kernel is the engine's. A call takes any alignment and layout of scales, by
-// its numbers.
+// The kernels of AdamW, combine and dispatch as training_functions; the engine
+// where there is no kernel. The numbers of a call seed the alignment and the
+// layout of scales.
 
 #include "conformance/device/drawn_memory.hpp"
 #include "conformance/device/gpu_training.hpp"
@@ -57,7 +57,7 @@ cuda::row_numbers row_numbers_of(const guarded_matrix& x) {
   return {static_cast<const std::int32_t*>(m.data), m.rows, m.cols, m.stride};
 }
 
-/// A function of the row numbers, so that a case can be repeated.
+/// Seeds choices by a hash of the row numbers, so that a case can be repeated.
 counter_rng ways_of(slots_in rows, std::ptrdiff_t cols) {
   std::uint64_t hash = static_cast<std::uint64_t>(cols);
   for (std::ptrdiff_t i = 0; i < rows.rows; ++i) {

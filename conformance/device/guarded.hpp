@@ -1,6 +1,6 @@
-// Defines `guarded_matrix`: a matrix in device memory, anywhere in it and with
-// gaps between rows, whose surroundings must stay as they were; bytes_of, an
-// element's there.
+// Defines `guarded_matrix`: a matrix in device memory at any alignment. No
+// kernel may change the gaps between its rows and the guard bytes around it.
+// Also defines `bytes_of`: the size of an element there.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GUARDED_HPP_
@@ -26,7 +26,7 @@ struct margins {
 
 class guarded_matrix {
  public:
-  /// `around`: the byte that its surroundings are made of.
+  /// `around`: the value of the guard bytes.
   guarded_matrix(std::ptrdiff_t rows, std::ptrdiff_t cols, int bytes,
                  margins at = {}, unsigned char around = 0xa5)
       : rows_(rows),
@@ -41,7 +41,7 @@ class guarded_matrix {
     copy_in();
   }
 
-  /// Codes into the low bytes of elements.
+  /// Writes each code to the low bytes of its element.
   void upload(codes_in codes) {
     for_each([&](std::ptrdiff_t i, std::ptrdiff_t j, unsigned char* at) {
       const std::uint32_t code = codes(i, j);
@@ -50,7 +50,8 @@ class guarded_matrix {
     copy_in();
   }
 
-  /// The elements; throws if anything else has changed since the last upload.
+  /// Reads the elements; throws if a byte outside them has changed since the
+  /// last upload.
   void download(codes_out codes) {
     auto now = memory_image();
     now.swap(image_);

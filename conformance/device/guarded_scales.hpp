@@ -1,6 +1,6 @@
-// Defines `guarded_scales`: scales in device memory, in any layout, whose
-// surroundings must stay as they were; and `hold_twice`: what a kernel writes
-// against what it must.
+// Defines `guarded_scales`: scales in device memory, in any layout, between
+// guard bytes that no kernel may change; and `hold_twice`, which compares a
+// kernel's outputs with the right ones.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_GUARDED_SCALES_HPP_
@@ -9,7 +9,8 @@
 
 namespace zeroulp::conformance::device {
 
-/// The scales that are stored so: UE8M0 does not hold every scale.
+/// Returns the scales that `stored` represents. They may differ from the scales
+/// laid out: UE8M0 does not hold every scale.
 inline word_matrix read_scales(scale_layout layout, codes_in stored,
                                std::ptrdiff_t mn, std::ptrdiff_t k) {
   word_matrix read(mn, k);
@@ -31,7 +32,7 @@ class guarded_scales {
         shape_(stored_shape(layout, mn, k)),
         words_(shape_.rows, shape_.cols, 4, at) {}
 
-  /// Lays out the scales, and returns what can be read back.
+  /// Lays out the scales, and returns them as the layout stores them.
   word_matrix upload(codes_in scales) {
     word_matrix stored(shape_.rows, shape_.cols);
     lay_out_scales(layout_, scales, stored.view());
@@ -51,7 +52,7 @@ class guarded_scales {
     }
     return count;
   }
-  /// The scales; throws if the padding is not the layout's.
+  /// Reads the scales; throws if the padding is not the layout's.
   void download(codes_out scales) {
     word_matrix stored(shape_.rows, shape_.cols);
     words_.download(stored.view());
@@ -93,13 +94,13 @@ inline void compare_codes(const std::string& what, codes_in got, codes_in right,
   }
 }
 
-/// An output on the device and what it must hold; scales if it has any.
+/// An output on the device and its right contents; scales if it has any.
 struct held_output {
   guarded_matrix& codes;
   codes_in right;
   guarded_scales* scales = nullptr;
   codes_in right_scales = {};
-  const char* suffix = "";  ///< to what it is called
+  const char* suffix = "";  ///< of its name in messages
 
   void compare(const std::string& what, verdict& v) const {
     word_matrix got(right.rows, right.cols);
@@ -123,7 +124,7 @@ void hold_twice(const std::string& what,
   }
 }
 
-/// What a list of shapes and alignments comes to.
+/// A shape, and the margins of the input and the output.
 struct placed_shape {
   std::ptrdiff_t rows, cols;
   margins in, out;
@@ -136,7 +137,8 @@ struct placed_shape {
   }
 };
 
-/// Within a tile, tiles as they are, ragged, more of them; aligned and not.
+/// Shapes within one tile, of whole tiles, of partial tiles and of several
+/// tiles; aligned and not.
 inline std::vector<placed_shape> placed_shapes(const effort& e) {
   std::vector<placed_shape> all = {
       {1, 1, {}, {}},

@@ -1,5 +1,5 @@
-// The arithmetic without branches of AdamW's kernel against the division and
-// the square root of the FP32 unit, which silicon.fp32 holds against the core.
+// The branch-free arithmetic of AdamW's kernel against the FP32 unit's division
+// and square root, which the silicon.fp32 checks compare with the core.
 
 #include "conformance/device/observation.hpp"
 #include "cuda/adamw.cuh"
@@ -10,14 +10,15 @@ namespace {
 
 using cuda::quick_fp32;
 
-/// What is not sure is right; what ought to be sure and is not is wrong.
+/// A result that is not sure counts as right, since the kernel then takes the
+/// slow path, unless it must be sure.
 __device__ std::uint32_t held(quick_fp32::number x, bool must_be_sure,
                               std::uint32_t right) {
   if (x.sure) return __float_as_uint(x.value);
   return must_be_sure ? ~right : right;
 }
 
-/// Every float: sure from +0 to below 2^64.
+/// Every float; the root must be sure from +0 to below 2^64.
 struct root_case {
   __device__ observation operator()(std::uint64_t i) const {
     const auto x = static_cast<std::uint32_t>(i * 0x9e3779b1u);
@@ -27,8 +28,8 @@ struct root_case {
   }
 };
 
-/// Any numbers; moments, mostly small ones and zeros, by denominators from
-/// 2^-40 to 2^20, sure if the quotient is between 2^-126 and 2^40.
+/// Any numbers; or moments, mostly small and zeros, by denominators from 2^-40
+/// to 2^20. These must be sure if the quotient is between 2^-126 and 2^40.
 struct quotient_case {
   std::uint64_t seed;
 

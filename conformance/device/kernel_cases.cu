@@ -1,5 +1,5 @@
 // The kernels on the cases of the case engine, against the core on the host. A
-// case that differs is shrunk; its token repeats it:
+// case that differs is shrunk, and its token repeats it:
 //
 //   zeroulp fuzz TARGET --against gpu --replay TOKEN
 
@@ -22,7 +22,7 @@ verdict check_cases(fuzz::target t, std::uint64_t few, std::uint64_t many,
   for (std::uint64_t n = 0; n < count; ++n) {
     auto p = fuzz::generate(t, -1, e.seed, n,
                             [t](fuzz::settings& s) { keep_to_kernels(t, s); });
-    // A few are large. GEMM's sizes have checks of their own.
+    // A few cases are large. Large GEMMs have checks of their own.
     if (n % 64 == 5 && t != fuzz::target::gemm) {
       counter_rng rng(e.seed, n);
       p = fuzz::grown(p, rng);
@@ -49,7 +49,7 @@ std::optional<fuzz::difference> find_difference(const fuzz::problem& p,
   } catch (const input_error&) {
     throw;
   } catch (const std::runtime_error& found) {
-    // After some failures of CUDA nothing runs any more.
+    // Some CUDA errors are sticky: no later call would succeed.
     if (cudaDeviceSynchronize() != cudaSuccess) throw;
     return fuzz::difference{found.what()};
   }
@@ -59,7 +59,7 @@ std::string describe_difference(const fuzz::problem& p,
                                 const fuzz::difference& found,
                                 const implementation& gpu,
                                 const implementation& core) {
-  // Of settings that shrinking tries kernels may serve none.
+  // Shrinking may try settings that no kernel serves.
   const auto again = [&](const fuzz::problem& x) {
     try {
       return find_difference(x, gpu, core);

@@ -1,5 +1,5 @@
-// What SwiGLU and RMSNorm must refuse before anything is launched: good
-// requests, which are served, each changed in one place.
+// Requests that SwiGLU and RMSNorm must refuse before they launch a kernel:
+// good requests, which are served, each changed in one place.
 
 #include "conformance/device/altered_requests.hpp"
 #include "zeroulp/cuda_training.hpp"

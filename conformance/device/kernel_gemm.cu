@@ -1,5 +1,5 @@
-// The GEMM kernels against the engine: random shapes, and that no bit of a row
-// depends on how many others there are.
+// The GEMM kernels against the engine on random shapes; and no bit of a row may
+// depend on the number of other rows.
 
 #include "conformance/device/gemm_trial.hpp"
 #include "conformance/device/guarded_scales.hpp"
@@ -24,7 +24,8 @@ verdict check_shapes(const effort& e) {
     const auto r = draw_served_recipe(rng);
     trial_shape s{gemm_groups::none, 1, draw_length(most, rng),
                   draw_length(most, rng), draw_k(2 * most, rng)};
-    // Many rows or many columns: other tiles, and several of them to a block.
+    // Many rows or many columns select other tile sizes, with several tiles for
+    // each block.
     if (e.level > 0 && rng.one_in(16)) {
       (rng.one_in(2) ? s.m : s.n) = rng.between(2000, 20000);
       s.k = std::min<std::ptrdiff_t>(s.k, 150);
@@ -35,7 +36,7 @@ verdict check_shapes(const effort& e) {
   return v;
 }
 
-/// Rows [first, first + count).
+/// Returns rows [first, first + count).
 word_matrix rows_of(const word_matrix& x, std::ptrdiff_t first,
                     std::ptrdiff_t count) {
   word_matrix some(count, x.cols);
@@ -44,7 +45,7 @@ word_matrix rows_of(const word_matrix& x, std::ptrdiff_t first,
   return some;
 }
 
-/// The product of some rows of A.
+/// Returns the trial for some rows of A.
 gemm_trial part_of(const gemm_trial& t, std::ptrdiff_t first,
                    std::ptrdiff_t count) {
   gemm_trial part = t;
@@ -66,7 +67,7 @@ verdict check_independence(const effort& e) {
     const trial_shape s{gemm_groups::none, 1, few ? 301 : 2100, few ? 40 : 4100,
                         few ? 130 : 300};
     auto t = make_trial(draw_served_recipe(rng), s, rng);
-    // Once each way to scale.
+    // The first three cases cover each kind of scaling.
     if (c < 3) {
       t = make_trial(named_recipes[c == 0 ? 4 : c == 1 ? 5 : 1].value, s, rng);
     }
@@ -85,8 +86,8 @@ verdict check_independence(const effort& e) {
   return v;
 }
 
-/// A product that is added to one that takes longer and was asked for just
-/// before: on the GPU they may overlap.
+/// Adds a product to D right after a longer GEMM that writes D: the two may
+/// overlap on the GPU, so that the second must wait.
 verdict check_in_turn(const effort& e) {
   verdict v;
   const std::uint64_t count = cases(e, 2, 20);

@@ -1,5 +1,5 @@
-// Several GEMMs in a launch against the engine: groups of any size, empty ones,
-// rows and elements of K in no group, tables that cannot be.
+// Grouped GEMMs (several in one launch) against the engine: groups of any size,
+// also empty, rows and elements of K in no group, invalid tables.
 
 #include <limits>
 
@@ -10,14 +10,14 @@ namespace {
 
 using cuda::gemm_groups;
 
-/// None, a few rows, a tile's edge, any.
+/// Draws a size: zero, a few rows, near a tile's edge, or any.
 std::int32_t draw_size(std::int32_t most, counter_rng& rng) {
   if (rng.one_in(4)) return 0;
   const auto size = static_cast<std::int32_t>(draw_length(most, rng));
   return std::min(size, most);
 }
 
-/// Sizes that follow one another; rows before and after may be in none.
+/// Draws adjacent groups of rows; rows before and after may be in no group.
 void draw_rows(trial_shape& s, std::vector<std::int32_t>& table,
                std::int32_t most, counter_rng& rng) {
   std::int32_t at = rng.one_in(3) ? rng.between(0, 40) : 0;
@@ -29,8 +29,8 @@ void draw_rows(trial_shape& s, std::vector<std::int32_t>& table,
   s.m = at + (rng.one_in(3) ? rng.between(0, 200) : 0);
 }
 
-/// Multiples of 128, the last may be k; elements before and after may be in
-/// none.
+/// Draws ranges of K: edges are multiples of 128, the last may be k. Elements
+/// before and after may be in no group.
 void draw_ranges(trial_shape& s, std::vector<std::int32_t>& table,
                  counter_rng& rng) {
   std::int32_t at = rng.one_in(3) ? 128 : 0;
@@ -43,7 +43,7 @@ void draw_ranges(trial_shape& s, std::vector<std::int32_t>& table,
   if (rng.one_in(3)) {
     s.k += rng.between(0, 200);
   } else if (rng.one_in(2)) {
-    // A tail, perhaps with nothing behind it.
+    // A tail of less than a block; empty groups may follow it.
     s.k += rng.between(1, 127);
     for (auto i = table.rbegin(); i != table.rend() && *i == at; ++i) {
       *i = static_cast<std::int32_t>(s.k);
@@ -72,7 +72,7 @@ std::int32_t draw_strange(std::ptrdiff_t most, counter_rng& rng) {
   }
 }
 
-/// Groups are for the recipes that are trained with.
+/// Groups exist only for the recipes of training.
 recipe draw_grouped_recipe(counter_rng& rng) {
   recipe r = draw_served_recipe(rng);
   if (r.update == promotion::add) {
@@ -107,7 +107,7 @@ gemm_trial draw_trial(gemm_groups kind, bool is_strange, std::int32_t most,
     for (auto& entry : table) {
       if (rng.one_in(3)) entry = draw_strange(by_k ? s.k : s.m, rng);
     }
-    // Of two groups that share rows one would read what the other has written.
+    // If two groups share rows and C is D, one would read the other's output.
     t.c_is_d = false;
     t.may_race = kind == gemm_groups::rows;
   }
@@ -126,7 +126,8 @@ verdict check_groups(gemm_groups kind, bool is_strange, const effort& e) {
   return v;
 }
 
-/// Sums of nothing, by scales that would show: +0, or C.
+/// Empty sums give +0, or C. The scales would show in the result if a kernel
+/// used them.
 verdict check_empty(const effort& e) {
   constexpr std::uint32_t scales[] = {0xbf800000, 0x7f800000, 0x7fffffff};
   verdict v;
@@ -144,12 +145,13 @@ verdict check_empty(const effort& e) {
       if (r.a.k == 0) *x = word_matrix(1, 1);
       x->words.assign(x->words.size(), scales[i / 12]);
     }
-    // The second range is all there is to sum.
+    // Only the second range has elements.
     if (by_ranges) t.table = {0, 0, 200, 200, 200, 200};
     hold_gemm(t, rng, v);
   }
-  // Of a size for which D would flow, were there products: where its rows begin
-  // on 16 bytes, as half of those drawn do.
+  // A size that would select the kernel that overlaps D's TMA store with the
+  // next tile, if there were products. It also needs rows of D aligned to 16
+  // bytes, as in half of the draws.
   for (std::uint64_t i = 36; i < 44; ++i) {
     counter_rng rng(e.seed + 26, i);
     auto r = named_recipes[4].value;

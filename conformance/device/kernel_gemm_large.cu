@@ -1,6 +1,6 @@
-// The GEMM kernels against the emulator, all on the device: every output of the
-// shapes that are timed and of those that DeepSeek-V3 trains with, of those for
-// which each kernel for groups is chosen, and of random ones.
+// The GEMM kernels against the emulator, all on the device: every output of
+// benchmarked shapes, of DeepSeek-V3's training shapes, of shapes that select
+// each grouped kernel, and of random shapes.
 
 #include <span>
 
@@ -15,7 +15,7 @@ using cuda::gemm_groups;
 
 recipe recipe_called(const char* name) { return parse_recipe(name).value; }
 
-/// What is trained with, then the other promotion and the controls.
+/// The recipes of training, then the other promotion and the controls.
 std::vector<recipe> large_recipes() {
   auto unpromoted = recipe_called("unpromoted");
   auto often = unpromoted;
@@ -70,8 +70,8 @@ verdict check_timed(const effort& e) {
   return v;
 }
 
-/// Output and input channels of the layers of DeepSeek-V3, for 4096 tokens
-/// forward and backward; Wgrad for more of them.
+/// Output and input channels of the layers of DeepSeek-V3: Fprop, Dgrad and
+/// Wgrad for 4096 tokens, and Wgrad for more tokens.
 verdict check_layers(const effort& e) {
   constexpr struct {
     std::ptrdiff_t out, in;
@@ -92,7 +92,7 @@ verdict check_layers(const effort& e) {
     hold(backward, 60, 130, 700);
     return v;
   }
-  hold(backward, 8192, 7168, 128);  // the ring has little but C
+  hold(backward, 8192, 7168, 128);  // the pipeline carries mostly C
   for (const auto& x : layers) {
     hold(forward, 4096, x.out, x.in);
     hold(forward, 4096, x.in, x.out);
@@ -106,7 +106,7 @@ verdict check_layers(const effort& e) {
   return v;
 }
 
-/// Experts: of the sizes that are timed, and of uneven ones.
+/// Experts: of benchmarked sizes, and of uneven sizes.
 verdict check_experts(const effort& e) {
   verdict v;
   const auto forward = recipe_called("deepgemm.1d2d");
@@ -129,7 +129,7 @@ verdict check_experts(const effort& e) {
       for (std::ptrdiff_t g = 0; g < count; ++g) {
         table.push_back(table.back() + size(by_k ? 128 : 1));
       }
-      // With ranges of K, `k` is M and `each` the elements of a range.
+      // For ranges of K, the argument `k` is M, `each` the length of a range.
       (by_k ? s.k : s.m) = table.back();
       if (by_k) s.m = k;
     }
@@ -137,10 +137,10 @@ verdict check_experts(const effort& e) {
   };
   using enum gemm_groups;
   for (const bool is_even : {true, false}) {
-    if (is_even && e.level >= 1) {  // tiles of 256 rows, a half may be empty
+    if (is_even && e.level >= 1) {  // tiles of 256 rows, half may be empty
       hold(forward, first_rows, 7, 129, 4000, 300, true);
       hold(forward, first_rows, 7, 256, 4000, 300, false);
-      hold(forward, rows, 7, 401, 4000, 300, true);  // begins anywhere
+      hold(forward, rows, 7, 401, 4000, 300, true);  // groups begin anywhere
     }
     if (e.level == 0) {
       hold(forward, rows, 3, 70, 130, 200, is_even);
@@ -160,8 +160,8 @@ verdict check_experts(const effort& e) {
   return v;
 }
 
-/// Groups of any size, among them empty ones; rows or elements of K in none;
-/// an entry that cannot be, which spoils the groups beside it.
+/// Draws a table: groups of any size, also empty; rows or elements of K in no
+/// group; one invalid entry, which spoils the groups beside it.
 std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
   const bool by_k = s.kind == gemm_groups::k_ranges;
   const bool has_edges = !s.has_several_a();
@@ -178,16 +178,22 @@ std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
   return table;
 }
 
-/// Every kernel for groups, of shapes for which it is chosen where there are
-/// 132 multiprocessors: tiles of 256 rows are two waves of them for groups of
-/// 740 rows and tiles of 128 four; of 350, both two. Where B is scaled by
-/// blocks, panels serve BF16 whose rows are whole pieces of 16 bytes and to
-/// which nothing is added, in groups of rows; all else has kernels without.
+/// Every grouped kernel, on shapes for which the host selects it with 132 SMs.
+/// Waves of tiles:
+///
+///   rows of a group   tiles of 256 rows   tiles of 128 rows
+///   740               2                   4
+///   350               2                   2
+///
+/// If B is scaled by blocks, one kernel stages D in shared memory (panels). It
+/// serves groups of rows without C, with a BF16 D whose rows are multiples of
+/// 16 bytes. Kernels without panels serve all other cases.
 verdict check_groups(const effort& e) {
   using enum gemm_groups;
   verdict v;
   std::uint64_t turn = 0;
-  // which: how B is scaled, BF16, C. types: of A and B; where C begins.
+  // which: bit 0 scales of B, bit 1 BF16, bit 2 C. types: formats of A and B
+  // and, with `kind`, where C begins.
   const auto hold = [&](gemm_groups kind, std::ptrdiff_t each, std::ptrdiff_t n,
                         int which, int types) {
     auto r = recipe_called(which % 2 == 0 ? "deepgemm.1d2d" : "deepgemm.1d1d");
@@ -208,17 +214,17 @@ verdict check_groups(const effort& e) {
       if (e.level == 0) continue;
       hold(kind, 350, 2040, which, which);
       for (const std::ptrdiff_t each : {740, 350}) {
-        hold(kind, each, 2044, which, which + 1);  // rows of words
-        hold(kind, each, 2043, which, which + 2);  // rows that begin anywhere
+        hold(kind, each, 2044, which, which + 1);  // rows of whole words
+        hold(kind, each, 2043, which, which + 2);  // rows begin anywhere
       }
     }
   }
   return v;
 }
 
-/// Products that are added to C, of shapes for which the tiles are the largest:
-/// no panels then, whatever D is, but in groups of elements of K. The L2 is
-/// asked for C from 33 blocks of K before the end.
+/// Products added to C, with the largest tiles. Their kernel has no panels (D
+/// staged in shared memory), whatever D is, except for groups of K. It
+/// prefetches C to the L2 from 33 blocks of K before the end.
 verdict check_sums(const effort& e) {
   verdict v;
   const auto added = recipe_called("deepgemm.1d1d");
@@ -241,8 +247,8 @@ verdict check_sums(const effort& e) {
   return v;
 }
 
-/// Few rows, and so many columns that each multiprocessor has one tile, which
-/// may lie in two blocks of columns; B is read once, then, and begun early.
+/// Few rows, and as many columns as give each SM one tile. A tile may span two
+/// 128-column blocks of scales. The kernel reads B only once and prefetches it.
 verdict check_wide(const effort& e) {
   constexpr size3 few[] = {
       {64, 7168, 300}, {1, 7001, 1100}, {60, 5000, 900}, {65, 7392, 128}};
@@ -265,12 +271,14 @@ verdict check_wide(const effort& e) {
   return v;
 }
 
-/// Tiles whose D leaves while the next is under way, from two blocks of K on,
-/// three waves of them where there are 132 multiprocessors, also of a D that
-/// leaves slowly; then in groups, of which some warps have no rows; then so
-/// many, of so few blocks of K, that D leaves later than the next tile is
-/// there. Before all that, and alone at level 0, as many tiles with few rows,
-/// which compute-sanitizer comes to the end of.
+/// Short main loops, in which the TMA store of D overlaps the next tile, from
+/// two blocks of K on:
+///   - three waves of tiles with 132 SMs, also with a D that is stored slowly;
+///   - groups in which some warps have no rows;
+///   - so many tiles with so few blocks of K that the next tile is computed
+///     before D of the last one is stored.
+/// Before these, and alone at level 0, as many tiles with few rows, which
+/// compute-sanitizer can finish.
 verdict check_short(const effort& e) {
   using enum gemm_groups;
   verdict v;
@@ -284,7 +292,7 @@ verdict check_short(const effort& e) {
     v += hold_large(r, e4m3, e4m3, {first_rows, 12, 130, 4224, k},
                     {130, 0, 1, 16, 65, 129, 7, 1, 2, 3, 4, 5});
   }
-  // A box with each stage.
+  // K is long enough for one TMA store of D with each stage of the next tile.
   v += hold_large(r, e4m3, e4m3, {first_rows, 12, 130, 4224, 1600},
                   {130, 0, 1, 16, 65, 129, 7, 1, 2, 3, 4, 5});
   auto gradient = recipe_called("deepgemm.1d1d");
@@ -306,7 +314,7 @@ verdict check_short(const effort& e) {
   for (const std::ptrdiff_t k : {1, 200, 257, 700}) {
     v += hold_large(r, e4m3, e4m3, {rows, 8, 2500, 9208, k},
                     {0, 1, 130, 130, 700, 901, 1157, 2000, 2500});
-    // More than a patch of rows of tiles.
+    // More rows of tiles than a patch (raster group) of the scheduler has.
     v += hold_large(r, e4m3, e4m3, {rows, 2, 2500, 9208, k}, {0, 2400, 2500});
     v += hold_large(r, e4m3, e4m3, {first_rows, 6, 400, 9224, k},
                     {400, 0, 128, 129, 256, 300});
@@ -316,11 +324,11 @@ verdict check_short(const effort& e) {
   return v;
 }
 
-/// One call, time and again, with the bits of the first time.
+/// Repeats one call and requires the bits of its first run.
 verdict repeat(const recipe& r, size3 x, std::uint64_t runs) {
   const filled<std::uint8_t> a(content::codes, e4m3, x.m, x.k),
       b(content::codes, e4m3, x.n, x.k);
-  // As the copy engine reads them: those of a block of K beside each other.
+  // The layout that TMA reads: scales of one block of K are contiguous.
   const std::ptrdiff_t blocks = ceil_div(x.k, 128);
   const filled<std::uint32_t> sa(content::scales, fp32, blocks, x.m, 4),
       sb(content::scales, fp32, blocks, x.n, 4);
@@ -350,9 +358,10 @@ verdict repeat(const recipe& r, size3 x, std::uint64_t runs) {
   return v;
 }
 
-/// Long loops whose stages are freed while scales are read, and a C that comes
-/// through the ring while there is little else: a stage that was written too
-/// early changes a few outputs of a few thousand products.
+/// Long main loops, whose stages are released while warps read scales; and a C
+/// that passes through the pipeline when little else does. A stage that the
+/// producer overwrites too early changes only a few outputs in a few thousand
+/// products, hence the repetition.
 verdict check_repeated(const effort& e) {
   auto r = recipe_called("deepgemm.1d1d");
   auto added = r;

@@ -1,4 +1,4 @@
-// What cuda::gemm must refuse before anything is launched.
+// Requests that cuda::gemm must refuse before it launches a kernel.
 
 #include "conformance/device/gemm_trial.hpp"
 #include "conformance/device/refusals.hpp"
@@ -11,7 +11,7 @@ using cuda::gemm_partition;
 
 constexpr std::ptrdiff_t m = 256, n = 384, k = 512;
 
-/// A request that would be served.
+/// A request that cuda::gemm would serve.
 struct gemm_request {
   recipe r;
   gemm_partition groups{};
@@ -47,7 +47,7 @@ gemm_request grouped(gemm_groups kind) {
   return q;
 }
 
-/// Requests are made good, then one thing is changed.
+/// Takes good requests and changes one thing in each.
 class refusals {
  public:
   explicit refusals(verdict& v) : v_(v) {}
@@ -195,8 +195,8 @@ verdict refused_groups(const effort&) {
   return v;
 }
 
-/// The good requests, of no columns so that nothing is launched: what is
-/// refused above is so for the one thing that was changed.
+/// cuda::gemm must serve the good requests, so that each refusal above is due
+/// to the one change. They have no columns, so that no kernel is launched.
 verdict served(const effort&) {
   verdict v;
   const auto serve = [&](const char* what, gemm_request q) {

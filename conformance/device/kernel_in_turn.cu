@@ -1,8 +1,9 @@
-// Chains of kernels. Right after one another they overlap on the GPU, so each
-// must wait: what they compute where each is awaited before the next is asked
-// for they must compute again without, from a graph, and where what each reads
-// is wrong until the last moment. And of matrices whose rows lie so far apart
-// that the last ones begin more than 2^32 words from the first.
+// Chains of kernels with programmatic dependent launch. Kernels launched right
+// after one another overlap on the GPU, so that each must wait for its input.
+// The reference synchronizes after every kernel. The same bits must result
+// without that, from a CUDA graph, and when each kernel's input is wrong until
+// the last moment. Also chains on matrices whose rows are so far apart that the
+// last ones begin more than 2^32 words after the first.
 
 #include "conformance/device/chains.hpp"
 #include "conformance/device/same_bits.hpp"
@@ -23,14 +24,14 @@ __global__ void stay(long long nanoseconds) { sleep(nanoseconds); }
 
 using chain_matrices = std::vector<const chain_matrix*>;
 
-/// Words that are turned over at once: what a kernel reads, and its scales.
+/// Words to invert in one launch: all that a kernel reads, with scales.
 struct turned_words {
   static constexpr int most = 8;
   std::uint32_t* words[most] = {};
   std::size_t count[most] = {};
 };
 
-/// Turns all bits over, not before so long; the next kernel may begin sooner.
+/// Inverts all bits, but only after a delay. The next kernel may start before.
 __global__ void turn_over(const __grid_constant__ turned_words all,
                           long long nanoseconds) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -44,8 +45,9 @@ __global__ void turn_over(const __grid_constant__ turned_words all,
   }
 }
 
-/// Leaves these as they are, but wrong until the kernel after would have ended,
-/// did it not wait. They have no gaps.
+/// Inverts the matrices twice, which leaves them as they are. The second time
+/// is so late that a next kernel that did not wait would have read them wrong.
+/// The matrices have no gaps.
 void come_late(const chain_matrices& read, cudaStream_t stream) {
   turned_words all;
   int n = 0;
@@ -61,7 +63,7 @@ void come_late(const chain_matrices& read, cudaStream_t stream) {
   }
 }
 
-/// A stream, and the chain in it as a graph.
+/// A stream, and the chain captured from it as a graph.
 class stream_and_graph {
  public:
   explicit stream_and_graph(const chain& c) {
@@ -88,7 +90,7 @@ class stream_and_graph {
   cudaGraphExec_t graph_ = nullptr;
 };
 
-/// Computes all of a chain, each kernel by itself.
+/// Runs a chain with a synchronization before each kernel; returns its results.
 std::vector<chain::content> image_of(const chain& c) {
   c.spoil();
   c.run(nullptr, [](const chain_matrices&) { finish_kernel(); });
@@ -98,8 +100,8 @@ std::vector<chain::content> image_of(const chain& c) {
 struct named_chain {
   const char* name;
   std::unique_ptr<chain> (*make)(const chain_setting&);
-  std::ptrdiff_t m, n;          // as they are
-  std::ptrdiff_t far_m, far_n;  // where rows are far apart
+  std::ptrdiff_t m, n;          // without a pitch
+  std::ptrdiff_t far_m, far_n;  // with rows far apart
 };
 constexpr named_chain chains[] = {
     {"aligned", make_aligned_chain, 256, 1024, 520, 528},
@@ -115,7 +117,7 @@ void for_each_chain(Use use) {
   }
 }
 
-/// Counts whether both are the same.
+/// Counts one case, a failure if the two differ.
 void compare_images(const std::vector<chain::content>& got,
                     const std::vector<chain::content>& right,
                     const std::string& what, verdict& v) {
@@ -130,7 +132,7 @@ void compare_images(const std::vector<chain::content>& got,
   });
 }
 
-/// Counts whether a chain that has run says something.
+/// Counts one case, a failure if the chain's results would hide errors.
 void need_content(const chain& c, const std::string& what, verdict& v) {
   v.count(c.vacuous() == 0, [&] {
     return what + ": " + std::to_string(c.vacuous()) +
@@ -154,7 +156,7 @@ verdict check_in_turn(const effort& e) {
             compare_images(c->image(), right,
                            what + ", " + how + ", run " + std::to_string(i), v);
           };
-          // Until all kernels are queued.
+          // Keeps the stream busy until all kernels are queued.
           const auto queue = [&] { stay<<<1, 1, 0, run.stream()>>>(1000000); };
           hold("launches", [&] {
             queue();

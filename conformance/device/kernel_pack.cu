@@ -10,7 +10,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// Any words below 2^bits.
+/// Draws words below 2^bits.
 word_matrix random_words(std::ptrdiff_t rows, std::ptrdiff_t cols, int bits,
                          counter_rng& rng) {
   word_matrix x(rows, cols);
@@ -18,7 +18,7 @@ word_matrix random_words(std::ptrdiff_t rows, std::ptrdiff_t cols, int bits,
   return x;
 }
 
-/// The same as bytes.
+/// Packs on the host; returns the bytes, one per word.
 word_matrix packed_on_host(cuda::packing how, word_matrix& codes) {
   const bool bytes = how == cuda::packing::bytes;
   const std::ptrdiff_t width =
@@ -33,7 +33,7 @@ word_matrix packed_on_host(cuda::packing how, word_matrix& codes) {
   return out;
 }
 
-/// `any`: codes below any bits, which are ignored.
+/// `any`: 12-bit codes, with any higher bits, which kernels ignore.
 void check_packing(cuda::packing how, const placed_shape& s,
                    const word_matrix& any, verdict& v) {
   word_matrix codes = any;
@@ -59,13 +59,13 @@ verdict check_pack(cuda::packing how, const effort& e) {
     check_packing(how, s, random_words(s.rows, s.cols, 16, rng), v);
   };
   for (const auto& s : placed_shapes(e)) check_random(s);
-  // What a warp moves, and less.
+  // Around the number of columns that a warp moves at once.
   for (const std::ptrdiff_t cols : {1023, 1024, 1025, 2056}) {
     for (const margins at : {margins{}, margins{0, 8}, margins{1, 0}}) {
       check_random({e.level == 0 ? 3 : 33, cols, at, at});
     }
   }
-  // Every code in every place of eight.
+  // Every code at every place of eight.
   word_matrix codes(8, 4096);
   for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < codes.cols; ++j) {
@@ -114,7 +114,7 @@ verdict check_transpose(const effort& e) {
       }
     }
   }
-  // More columns of scales than a layout pads.
+  // More columns of scales than the padding of a layout.
   check_transposed(e4m3, scale_layout::blk128, scale_layout::packed_ue8m0,
                    {130, 700, {}, {}}, rng, v);
   return v;

@@ -13,9 +13,9 @@ namespace {
 
 constexpr int tile = 128;
 
-/// Any numbers by any amaxes, so that octets hold elements far beyond the
-/// largest, on midpoints and tiny ones; both outputs. Rows alone every third
-/// time.
+/// Quantizes any numbers by any given amaxes: octets (vectors of 8) then mix
+/// elements far beyond the largest number, midpoints and tiny elements. Writes
+/// both orientations, and every third time the rows once more alone.
 verdict check_given(const effort& e) {
   verdict v;
   constexpr std::ptrdiff_t m = 40, n = 300;
@@ -92,8 +92,8 @@ verdict check_given(const effort& e) {
   return v;
 }
 
-/// Numbers whose amax is another in each 128 x 128: any significand, anywhere.
-/// In some matrices there are zeros in place of some of these, and of rows.
+/// Numbers whose amax differs for each 128 x 128 tile, with any significand at
+/// any place. Some matrices have tiles and rows that are all zeros.
 word_matrix numbers_for(const quantizer& q, const placed_shape& s,
                         bool has_specials, counter_rng& rng) {
   word_matrix x(s.rows, s.cols);
@@ -129,7 +129,7 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
   return x;
 }
 
-/// Quantizes x, its transpose, or both in one pass; twice.
+/// Quantizes x, its transpose, or both in one pass. Checks two runs.
 void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
                  bool turned, counter_rng& rng, verdict& v) {
   word_matrix x = numbers_for(q, s, rng.one_in(8), rng);
@@ -183,7 +183,8 @@ verdict check_matrices(const effort& e) {
              {group_shape{1, tile}, {tile, 1}, {tile, tile}}) {
           for (const int outputs : {1, 2, 3}) {
             constexpr format codes[] = {e4m3, e5m2, e5m6};
-            // Half of BF16's and more by that which has kernels' own ways.
+            // For BF16, more than half use zeroulp_convention, for which the
+            // kernels have specialized code.
             const auto& how =
                 named_conventions[turn++ % std::size(named_conventions)];
             const bool is_own = from == bf16 && rng.one_in(2);
@@ -200,7 +201,7 @@ verdict check_matrices(const effort& e) {
   return v;
 }
 
-/// A large matrix whose tiles are those of a small one, again and again.
+/// A large matrix that repeats the tiles of a small one.
 struct repeated {
   std::ptrdiff_t rows, cols, small_rows, small_cols;
 
@@ -241,7 +242,7 @@ __global__ void compare_repeated(repeated r, const std::uint32_t* small,
   });
 }
 
-/// The output of a large matrix, and what is right in the small one.
+/// The output for a large matrix, and the right output for the small one.
 template <class Code>
 class repeated_output {
  public:
@@ -304,9 +305,10 @@ verdict hold_repeated(const quantizer& q, const word_matrix& small,
   return v;
 }
 
-/// Both orientations with several blocks on every multiprocessor, so that warps
-/// of one get apart: 1536 tiles, three rounds of four blocks each. Then one of
-/// 15 tiles is the core's, whose code and time are others'.
+/// Both orientations with several blocks on every SM, so that the warps of a
+/// block drift apart: 1536 tiles, three rounds of four blocks per SM. Then the
+/// same with a NaN in one of every 15 tiles. These tiles fall back to the
+/// core's arithmetic, which is different code and takes a different time.
 verdict check_crowded(const effort& e) {
   constexpr repeated r{32 * tile, 48 * tile, 5 * tile, 3 * tile};
   constexpr quantizer ways[] = {

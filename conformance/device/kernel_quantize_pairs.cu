@@ -1,11 +1,11 @@
-// The kernel that quantizes rows on every pair of a BF16 amax and a BF16
+// The kernel that quantizes rows, on every pair of a BF16 amax and a BF16
 // element, against the core on the device: SPEC clauses Q2 to Q13.
 //
-//   given   rows: amaxes, columns: every code; amaxes are given
-//   online  the same in tiles of 1x128, elements of at most the row's amax, the
-//           first of each tile being it
-//   both    online by the kernel of both orientations; columns are held, too,
-//           though not every pair is in them
+//   given   a row for each amax, a column for every code; amaxes are given
+//   online  the same in tiles of 1x128: the first element of each tile is the
+//           row's amax, the others are at most as large
+//   both    online by the kernel for both orientations; columns are checked,
+//           too, though they do not have every pair
 
 #include "conformance/device/same_bits.hpp"
 #include "zeroulp/cuda.hpp"
@@ -34,7 +34,7 @@ struct pairs {
   }
   ZEROULP_HD std::uint32_t element(std::uint32_t row, std::uint32_t col) const {
     const std::uint32_t most = amax(row);
-    // Else neighbours in a column would be one number.
+    // Without this, neighbours in a column would be the same number.
     const std::uint32_t turn = row * 40503;
     const std::uint32_t at =
         col / tile * fresh + (col % tile + fresh) % tile + turn;
@@ -84,8 +84,8 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
   }
 }
 
-/// Codes of the transpose, whose groups are 128 rows of one column: a block a
-/// column, a thread a row.
+/// Compares codes of the transpose, whose groups are 128 rows of one column:
+/// one block for each column, one thread for each row.
 template <class Code>
 __global__ void compare_turned(const __grid_constant__ pairs p,
                                const Code* codes, const std::uint32_t* scales,

@@ -1,6 +1,7 @@
-// What kernels of codes must refuse before anything is launched: null and
-// misaligned data, sizes that are negative, too large or do not fit, formats,
-// groups, tiles, kinds and layouts that there are not.
+// Requests that quantization, re-tiling, transposition, packing and
+// dequantization must refuse before they launch a kernel: null or misaligned
+// data; sizes that are negative, too large or do not fit; unknown formats,
+// groups, tiles, kinds, layouts.
 
 #include "conformance/device/refusals.hpp"
 

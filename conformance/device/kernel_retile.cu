@@ -31,7 +31,7 @@ void for_each_retiling(Use use) {
   }
 }
 
-/// Re-tiles twice, and compares both with the host.
+/// Re-tiles twice, and compares both results with the host's.
 void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
           const placed_shape& s, scale_layout from, scale_layout to,
           const std::string& what, verdict& v) {
@@ -55,7 +55,7 @@ void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
       v);
 }
 
-/// What the numbers of a matrix are like.
+/// The kinds of numbers in a matrix.
 enum class numbers : std::uint8_t { plain, near, specials, any_bits, far };
 constexpr const char* number_names[] = {"plain", "near", "specials", "any bits",
                                         "far"};
@@ -71,7 +71,7 @@ word_matrix random_codes(format f, const placed_shape& s, numbers how,
     const bool special = m > f.max_code();
     const bool keeps = any || (how == numbers::specials && rng.one_in(16));
     if (special && !keeps) word = 0;
-    // Whole columns of small numbers and zeros.
+    // Half of the codes are small numbers and zeros.
     if (how == numbers::near && rng.one_in(2)) {
       word &= static_cast<std::uint32_t>(f.sign_mask()) | 7;
     }
@@ -84,7 +84,7 @@ word_matrix random_scales(scale_kind kind, const placed_shape& s, numbers how,
   constexpr int middles[] = {-12, -45, 45};
   word_matrix x(s.rows, ceil_div(s.cols, tile));
   const int spread = how == numbers::near ? 2 : rng.one_in(2) ? 8 : 24;
-  // Far: near either end of FP32, where a reciprocal is no ordinary number.
+  // `far` is near either end of FP32, where a reciprocal is not normal.
   const int middle = how != numbers::far ? middles[rng.below(3)]
                      : rng.one_in(3)     ? 115
                                          : -127;
@@ -109,7 +109,7 @@ verdict check_matrices(const effort& e) {
       if (e.level == 0 && rng.one_in(2)) return;
       const auto how = static_cast<numbers>(rng.below(5));
       word_matrix codes = random_codes(r.from, s, how, rng);
-      // Strange codes under plain scales, too.
+      // Unusual codes must also meet plain scales.
       word_matrix scales =
           random_scales(r.scale, s, rng.one_in(2) ? how : numbers::plain, rng);
       const bool fits = r.scale != scale_kind::float32;
@@ -122,8 +122,8 @@ verdict check_matrices(const effort& e) {
   return v;
 }
 
-/// A matrix of two tiles of rows: `code(i, j)` in row i of a tile, whose scale
-/// is 2^(top - shift(i)), i to 255.
+/// A matrix of two tiles of rows. Row i of a tile has the codes `code(i, j)`;
+/// row i of the matrix, 0 to 255, has the scale 2^(top - shift(i)).
 template <class Code, class Shift>
 void hold_powers(const retiling& r, std::ptrdiff_t cols, int top, Code code,
                  Shift shift, const std::string& what, verdict& v) {
@@ -144,7 +144,7 @@ void hold_powers(const retiling& r, std::ptrdiff_t cols, int top, Code code,
        what, v);
 }
 
-/// Columns that every step-th code needs, for octets.
+/// Returns the columns for every step-th code, rounded up to whole octets.
 std::ptrdiff_t columns_of(const retiling& r, int step) {
   const auto count = std::ptrdiff_t{1} << r.from.bits();
   return ceil_div(ceil_div(count, step), 8) * 8;
@@ -154,8 +154,9 @@ std::uint32_t code_of(const retiling& r, std::ptrdiff_t column, int step) {
          static_cast<std::uint32_t>(low_bits(r.from.bits()));
 }
 
-/// Every code below a partner, a column a code and a row a shift; without a
-/// partner the first row stands alone.
+/// Tests every code at every shift below a partner. Each code has a column; the
+/// first row of a tile has the partner, each other row a shift. Without a
+/// partner (0) the first row has the codes and the others are zeros.
 void hold_shifts(const retiling& r, std::uint32_t partner, int top, int span,
                  int step, verdict& v) {
   hold_powers(
@@ -174,7 +175,8 @@ void hold_shifts(const retiling& r, std::uint32_t partner, int top, int span,
       v);
 }
 
-/// Every code at every shift, alone in its column, below a scale of zeros.
+/// Tests every code at every shift, alone in its column, with a larger scale in
+/// the first row, whose codes are zeros.
 void hold_alone(const retiling& r, int span, int step, verdict& v) {
   const std::ptrdiff_t codes = columns_of(r, step);
   hold_powers(
@@ -187,8 +189,9 @@ void hold_alone(const retiling& r, int span, int step, verdict& v) {
       "alone, shifts to " + std::to_string(span), v);
 }
 
-/// Calls use(r, step) for every re-tiling, with every step-th code; at level 0
-/// for those within a format by powers of two. NaN, the last code, is in all.
+/// Calls use(r, step) for every re-tiling; `step` says that every step-th code
+/// is tested. Level 0 takes only re-tilings within one format with power-of-two
+/// scales. Every step includes NaN, the last code.
 template <class Use>
 void for_each_shifted(const effort& e, Use use) {
   for_each_retiling([&](const retiling& r) {
@@ -203,9 +206,10 @@ verdict check_shifts(const effort& e) {
   for_each_shifted(e, [&](const retiling& r, int step) {
     const auto most = static_cast<std::uint32_t>(r.from.max_code());
     const auto one = static_cast<std::uint32_t>(r.from.bias << r.from.man_bits);
-    // Scales within what FP32 needs, and all there are; shifts within what FP16
-    // holds, one more, and all there are. Where a column's amax is NaN, FP16's
-    // is far above it: below 2^-33 an ordinary number, were it taken for one.
+    // Scales: those for which FP32 products are exact (2^-60 to 2^60), and all.
+    // Shifts: as many as FP16 holds (20), one more, and all. A column's amax
+    // may be NaN. Its FP16 bits, taken for a number, would be far above the
+    // others, and an ordinary number if the scales are below 2^-33.
     for (const std::uint32_t partner : {most, one, 0u}) {
       for (const int top : {60, 127}) {
         hold_shifts(r, partner, top, 2 * tile, step, v);
@@ -229,7 +233,7 @@ verdict check_alone(const effort& e) {
   return v;
 }
 
-/// FP32 scales: quotients that lie on ties, and beside them.
+/// FP32 scales: quotients that lie on ties and beside them.
 verdict check_ties(const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 9);
@@ -239,7 +243,8 @@ verdict check_ties(const effort& e) {
       const placed_shape s{tile, 2 * tile, {}, {}};
       word_matrix codes = random_codes(f, s, numbers::plain, rng);
       word_matrix scales(s.rows, 2);
-      // Scales of few bits: v and t are such that many v / t are short.
+      // Scales with few significant bits, so that many quotients of value and
+      // scale have few bits, too.
       for (auto& word : scales.words) {
         word = (120 + rng.below(6)) << 23 | (rng.next32() & 0x700000);
         word += rng.below(3) - 1;
@@ -253,8 +258,9 @@ verdict check_ties(const effort& e) {
   return v;
 }
 
-/// Twelve tiles or more for each of the blocks that stay on a GPU, whose rings
-/// turn around twice; FP32 scales. Whole tiles along the rows, and not.
+/// At least twelve tiles for each persistent block, so that its pipeline of
+/// shared-memory stages wraps around twice. FP32 scales; rows of whole tiles
+/// and of partial ones.
 verdict check_many(const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 10);

@@ -1,5 +1,5 @@
-// The bounds of cuda/sigmoid.cuh, on which SwiGLU's kernels rely, for every
-// FP32 number: SPEC clauses S2, S3.
+// The error bounds of cuda/sigmoid.cuh, on which SwiGLU's kernels rely, for
+// every FP32 number: SPEC clauses S2, S3.
 
 #include "conformance/device/observation.hpp"
 #include "cuda/arithmetic.cuh"
@@ -8,8 +8,9 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// The products around it may be off by so much of slope: below, and above,
-/// where the upper end is the lower and a product with the width.
+/// The relative errors that products with the slope may add: below and above.
+/// Above it is larger, because the upper end is the lower end plus a product
+/// with the width.
 constexpr double slack = 0x5p-24, upper_slack = 0x6p-24;
 
 __device__ bool holds_for_sigmoid(float g) {
@@ -20,7 +21,8 @@ __device__ bool holds_for_sigmoid(float g) {
   return fabs(double{quick} - core) <= cuda::sigmoid_bound * 0x1p-24 * core;
 }
 
-/// Of the ends of slope / s by a bound, of which `below` is 1 - bound.
+/// Returns true iff the two ends that `bound` gives for slope / s enclose
+/// `ratio`, slack included. `below` is 1 - bound.
 __device__ bool holds_for_bound(float g, float rest, double ratio, float below,
                                 float bound) {
   const double size = fabs(ratio);
@@ -35,16 +37,17 @@ __device__ bool holds_for_slope(float g) {
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
   const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
   const double ratio = double{slope} / quick;
-  // By the largest bound, of an octet with a gate of -quick_limit.
+  // The largest bound: an octet has a gate of -quick_limit.
   const float most =
       cuda::slope_bound::of_gates(cuda::quick_limit, 1)(-cuda::quick_limit);
   bool holds = fabs(ratio) > 3 * double{most} ||
                fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
-  // Found of a code and its scale, a bound may be less by three roundings; of
-  // others of the octet it is larger. 1 - bound is a multiple of 2^-24, the
-  // same for bounds within half of one: the least of them is the worst. The
-  // lower end is rounded by 4.5 2^-24 or less, now up, now down: of bounds that
-  // are larger by 9 2^-24 there is nothing to show.
+  // A bound that a kernel finds from a code and its scale may be smaller by
+  // three roundings; other codes of the octet only make it larger. 1 - bound is
+  // a multiple of 2^-24. All bounds within half of 2^-24 give the same
+  // multiple, and the least of them is the worst case. The rounding error of
+  // the lower end is at most 4.5 2^-24 either way. Hence bounds that are larger
+  // by 9 2^-24 hold without a check.
   const float least =
       cuda::slope_bound::of_gates(fabsf(g), 1)(fminf(g, 0)) * (1 - 0x1p-21f);
   const float first = rintf(least * 0x1p24f);
@@ -56,7 +59,7 @@ __device__ bool holds_for_slope(float g) {
   return holds;
 }
 
-/// Case i: the bits of i times an odd number, so that all come once.
+/// Case i: the bits of i times an odd number, which visits every number once.
 struct bound_case {
   bool is_slope;
 

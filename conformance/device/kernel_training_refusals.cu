@@ -1,5 +1,5 @@
-// What AdamW, combine and dispatch must refuse before anything is launched, and
-// what becomes of row numbers, which nobody sees before a kernel does.
+// Requests that AdamW, combine and dispatch must refuse before they launch a
+// kernel; and invalid row numbers, which only the kernel sees.
 
 #include "conformance/device/guarded_scales.hpp"
 #include "conformance/device/refusals.hpp"
@@ -137,7 +137,7 @@ verdict refused_dispatch(const effort&) {
   return v;
 }
 
-/// Two rows of ones, and numbers, of which some are none.
+/// Two rows of ones, and row numbers, some of which name no row.
 struct strange_numbers {
   static constexpr std::ptrdiff_t rows = 2, count = 9, cols = 200;
   static constexpr std::uint32_t number[count] = {

@@ -1,7 +1,7 @@
-// SwiGLU and RMSNorm with all that their fastest kernels ask for, octets of
-// BF16 and of E4M3 in groups of 1x128 with aligned rows: every convention and
-// kind of scale, numbers that try each way to a code. Against the engine on the
-// host: SPEC clauses S2 to S5, Q2 to Q13.
+// SwiGLU and RMSNorm on inputs that select their fastest kernels, against the
+// engine on the host. Rows are aligned and consist of octets (vectors of 8) of
+// BF16, and of E4M3 in groups of 1x128. Every convention and kind of scale, and
+// numbers for each code path of the kernels. SPEC clauses S2 to S5, Q2 to Q13.
 
 #include <bit>
 
@@ -15,13 +15,13 @@ namespace {
 constexpr int tile = 128;
 
 enum class content : std::uint8_t {
-  normal,    ///< within some binades
-  apart,     ///< each tile's within some binades of its own
+  normal,    ///< within a few binades
+  apart,     ///< within a few binades, which differ from tile to tile
   exact,     ///< largest magnitudes whose scales are exact
-  sparse,    ///< one number in each tile: it decides the scale by itself
+  sparse,    ///< one number in each tile, which alone decides the scale
   wide,      ///< all exponents, subnormal numbers and zeros
   specials,  ///< infinities and NaN among them
-  tiny,      ///< factors are no numbers where amaxes are this small
+  tiny,      ///< amaxes so small that their factors are not finite
 };
 constexpr content contents[] = {
     content::normal, content::apart,    content::exact, content::sparse,
@@ -43,11 +43,11 @@ std::uint32_t bf16_number(content kind, counter_rng& rng) {
   return with(rng.between(-7, 2));
 }
 
-/// BF16. The first number differs from call to call, and is never left out:
-/// alignments, layouts and outputs are drawn by it.
+/// Makes a BF16 matrix. Its first number differs from call to call and is never
+/// set to 0: it seeds the random alignments, layouts and outputs.
 word_matrix numbers(content kind, std::ptrdiff_t m, std::ptrdiff_t n,
                     counter_rng& rng) {
-  // Of amaxes that 7 divides: by 448 = 7 2^6 their quotients are exact.
+  // Significands of amaxes that 7 divides: amax / 448 is exact, as 448 = 7 2^6.
   constexpr std::uint32_t divisors[] = {0x36, 0x44, 0x52, 0x60};
   word_matrix x(m, n);
   for (std::ptrdiff_t i = 0; i < m; ++i) {
@@ -95,8 +95,8 @@ void for_each_case(const effort& e, std::uint64_t stream,
               bf16, e4m3, how.value, static_cast<scale_kind>(scale), {1, tile}};
           whole_case c{"", q, rng.between(1, 9),
                        widths[rng.below(widths.size())], kind};
-          // Where one number decides each scale, more rows: those that quick
-          // arithmetic leaves to the core are one in a thousand.
+          // More rows where one number decides each scale: the fast arithmetic
+          // falls back to the core for only one number in a thousand.
           if (kind == content::sparse && e.level > 0) c.m += 200;
           c.name = std::string(how.name) + ", " +
                    std::string(name_of(q.scale)) + ", " + std::to_string(c.m) +
@@ -108,7 +108,7 @@ void for_each_case(const effort& e, std::uint64_t stream,
   }
 }
 
-/// What was computed twice.
+/// Compares the results of the kernels and of the host.
 class both_results {
  public:
   both_results(std::string what, verdict& v) : what_(std::move(what)), v_(v) {}
@@ -170,7 +170,7 @@ struct rms_result {
   }
 };
 
-/// Makes some of the scales any numbers, whatever their rule is.
+/// Replaces some scales by any numbers, whatever the rule for scales is.
 void alter_some(word_matrix& scales, counter_rng& rng) {
   for (std::ptrdiff_t i = 0; i < scales.view().rows; ++i) {
     for (std::ptrdiff_t j = 0; j < scales.view().cols; ++j) {
@@ -201,8 +201,8 @@ void hold_backward(const training_functions& gpu, const training_functions& cpu,
 void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
                  const whole_case& c, counter_rng& rng, verdict& v) {
   const swiglu_layer layer{c.q, c.q};
-  // Of tiny numbers one matrix: the other's groups stand beside such that are
-  // not asked for.
+  // Only one of the two matrices has tiny numbers. Calls then process the other
+  // one's groups beside tiny ones whose outputs are not asked for.
   const bool swapped = c.kind == content::tiny && rng.one_in(2);
   const content others = content::normal;
   const word_matrix g = numbers(swapped ? others : c.kind, c.m, c.n, rng);
@@ -228,7 +228,7 @@ verdict check_swiglu(const effort& e) {
   const auto gpu = gpu_training(), cpu = engine_training();
   for_each_case(e, 21, {8, 120, 128, 136, 520, 2184},
                 [&](const whole_case& c, counter_rng& rng) {
-                  // Which outputs are asked for is drawn.
+                  // Each call draws the outputs that it asks for.
                   const int times = c.kind == content::tiny ? 6 : 1;
                   for (int i = 0; i < times; ++i) {
                     hold_swiglu(gpu, cpu, c, rng, v);
@@ -237,7 +237,8 @@ verdict check_swiglu(const effort& e) {
   return v;
 }
 
-/// Half of the rows of x again and again, then the other half so, in turn.
+/// Returns `rows` rows: 1024 that repeat one half of the rows of x, then 1024
+/// that repeat the other half, in turn.
 word_matrix repeated(const word_matrix& x, std::ptrdiff_t rows) {
   constexpr std::ptrdiff_t turn = 1024;
   word_matrix all(rows, x.cols);
@@ -258,11 +259,12 @@ quantized_words repeated(const quantizer& q, const quantized_words& x,
   return all;
 }
 
-/// More rows than all blocks take that a GPU has at once: what one that comes
-/// later does not await, another's numbers stand for. Of few columns and few
-/// different rows, so that the host has little to do; in each half 65, so that
-/// blocks, of some 2^n rows, have others than those before them. Many cases, as
-/// placing and outputs are drawn.
+/// More rows than all resident blocks of a GPU take. A later block that misses
+/// a wait then reads an earlier block's numbers, which must differ from its
+/// own. There are few columns and few different rows, so that the host has
+/// little to compute. Each half has 65 different rows: blocks take 2^n rows, so
+/// that consecutive blocks see different ones. Many cases, since placement and
+/// outputs are drawn.
 verdict check_many_rows(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
@@ -277,9 +279,9 @@ verdict check_many_rows(const effort& e) {
       const word_matrix g = draw(), u = draw(), dh = draw();
       forward_result forward(cpu, layer, g.view(), u.view());
       const quantized_words cached_g = forward.g;
-      // Where gates' scales are powers of two, a block makes a table of three,
-      // by some of its warps; blocks of the other half of rows have others at
-      // the same places.
+      // If the gates' scales are powers of two, some warps of a block make a
+      // table of sigmoids, here for three powers. Blocks with rows of the other
+      // half put other powers at the same places of their tables.
       if (kind == scale_kind::pow2) {
         auto scales = forward.g.scales.view();
         for (std::ptrdiff_t r = 0; r < scales.rows; ++r) {
@@ -324,7 +326,7 @@ verdict check_many_rows(const effort& e) {
   return v;
 }
 
-/// FP32 bits, a few in each range that a kernel may tell apart.
+/// Draws FP32 bits of a scale from every range that a kernel may distinguish.
 std::uint32_t any_scale(bool is_power, counter_rng& rng) {
   constexpr std::uint32_t specials[] = {
       0,          0x80000000, 1,          0x00400000, 0x00800000, 0x3f800000,
@@ -343,22 +345,23 @@ std::uint32_t any_gradient(counter_rng& rng) {
                         : bf16_number(content::normal, rng);
 }
 
-/// Too small or too large for quick arithmetic.
+/// A gradient too small or too large for the fast arithmetic.
 std::uint32_t far_gradient(counter_rng& rng) {
   const auto exponent = static_cast<std::uint32_t>(
       rng.one_in(2) ? rng.between(1, 40) : rng.between(217, 254));
   return exponent << 7 | (rng.next32() & 0x807f);
 }
 
-/// Half of the groups with gates at which there is no slope, one in each octet:
-/// as near as there are, and up to two ulps lower, where bounds may be numbers
-/// that differ by nothing but their signs.
+/// Puts gates at which the slope of SiLU is about 0 into half of the groups,
+/// one in each octet. The scales make the gates as near to that point as FP32
+/// allows, or up to two ulps lower. There the bounds of the slope may be
+/// numbers that differ only in their signs.
 void add_flat_gates(format f, quantized_words& g, counter_rng& rng) {
   constexpr float flat = -0x1.474974p+0f;
   for (std::ptrdiff_t r = 0; r < g.scales.view().rows; ++r) {
     for (std::ptrdiff_t c = 0; c < g.scales.view().cols; ++c) {
       if (rng.one_in(2)) continue;
-      // The last three binades: gates of others make the bounds wide.
+      // Codes of the last three binades: smaller codes make the bounds wide.
       const auto binade = std::uint64_t{1} << f.man_bits;
       const auto code =
           static_cast<std::uint32_t>(f.max_code() - rng.below(3 * binade - 1));
@@ -374,7 +377,7 @@ void add_flat_gates(format f, quantized_words& g, counter_rng& rng) {
   }
 }
 
-/// Some gates of -Inf, where there is one.
+/// Makes some gates -Inf, in formats that have it.
 void add_infinities(format f, quantized_words& g, counter_rng& rng) {
   if (f == e4m3) return;
   const auto infinity = static_cast<std::uint32_t>(f.max_code() + 1) |
@@ -384,9 +387,10 @@ void add_infinities(format f, quantized_words& g, counter_rng& rng) {
   }
 }
 
-/// Caches as no quantizer need have left them, of any codes under any scales;
-/// gradients among which are zeros and any bits, or some far ones, with larger
-/// scales beside them.
+/// Caches that no quantizer need have made: any codes with any scales. The
+/// gradients include zeros and any bits. In a third of the cases they include
+/// numbers too small or too large for the fast arithmetic instead, and u has
+/// larger scales.
 verdict check_any_cache(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
@@ -404,7 +408,7 @@ verdict check_any_cache(const effort& e) {
     const std::ptrdiff_t m = rng.between(1, 17), n = widths[rng.below(5)];
     quantized_words g(cache, m, n), u(cache, m, n);
     word_matrix dh(m, n);
-    // Some gates are all finite but for few: else there is NaN everywhere.
+    // In half of the cases nearly all codes are finite: else NaN is everywhere.
     const std::uint32_t one_in = rng.one_in(2) ? 1 : 200;
     const bool is_far = rng.one_in(3);
     const std::uint32_t far_one_in = rng.one_in(2) ? 2 : 100;
@@ -435,7 +439,7 @@ verdict check_any_cache(const effort& e) {
     if (!is_power && rng.one_in(2)) add_flat_gates(cached, g, rng);
     if (rng.one_in(3)) add_infinities(cached, g, rng);
     for (std::ptrdiff_t r = 0; r < m; ++r) {
-      bool is_zero = false;  // an octet of zeros
+      bool is_zero = false;  // this octet is all zeros
       for (std::ptrdiff_t c = 0; c < n; ++c) {
         if (c % 8 == 0) is_zero = rng.one_in(8);
         dh.view()(r, c) = is_zero   ? 0
@@ -457,7 +461,7 @@ verdict check_any_cache(const effort& e) {
 verdict check_rms_norm(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
-  // Each number of whole steps of 1024 columns, and widths between.
+  // Every possible number of whole steps of 1024 columns, and widths between.
   for_each_case(e, 22,
                 {8, 136, 1024, 2040, 2048, 3072, 4088, 4096, 5120, 6144, 7168,
                  8184, 8192},

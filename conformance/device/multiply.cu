@@ -1,4 +1,4 @@
-// The instructions of Hopper's tensor cores on batches.
+// Runs the instructions of Hopper's tensor cores on batches.
 
 #include "conformance/device/batch.hpp"
 #include "conformance/device/tile.hpp"
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(128) multiply_tiles(batch x) {
   }
 }
 
-/// An instruction, and the path that it is said to follow.
+/// An instruction, and the path that it is claimed to follow.
 struct instruction {
   path follows;
   void (*kernel)(batch);
@@ -77,7 +77,7 @@ instruction make() {
          A == type::tf32  ? hopper_tf32_f32
          : fp8 && IsWgmma ? fp8_unit
                           : half};
-  // nvcc makes FP8 mma.sync of two FP16 ones.
+  // nvcc compiles an FP8 mma.sync to two FP16 ones.
   if (fp8 && !IsWgmma) p.lowering = lowering::hmma_chained;
   return {p, multiply_tiles<IsWgmma, A, B, Half>};
 }

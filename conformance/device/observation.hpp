@@ -1,5 +1,5 @@
-// Defines `compare_instruction`: an instruction on one or two numbers against
-// the core, both on the device, over a function of an index.
+// Defines `compare_instruction`: compares an instruction with the core, both on
+// the device, for cases numbered by an index.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_OBSERVATION_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_OBSERVATION_HPP_
@@ -10,7 +10,7 @@
 
 namespace zeroulp::conformance::device {
 
-/// What one case gave. Unused inputs are 0.
+/// The inputs and results of one case. Unused inputs are 0.
 struct observation {
   std::uint32_t input[3];
   std::uint32_t silicon;
@@ -34,7 +34,7 @@ __global__ void observe(Function f, std::uint64_t count,
   }
 }
 
-/// Compares over f(0) to f(count - 1).
+/// Compares the results of f(0) to f(count - 1).
 template <class Function>
 verdict compare_instruction(const Function& f, std::uint64_t count) {
   const device_buffer<observed_mismatches> buffer(1);

@@ -1,8 +1,9 @@
 // Defines the random inputs of a tensor-core step, for host and device: pairs
 // of operand codes, and c.
 //
-// Operands come in pairs because a sum cancels only if k and its partner do; A
-// and B of one matrix product cannot be matched any closer.
+// Operands are drawn in pairs because a sum cancels only if the product at k
+// and its partner's cancel. All rows of A meet all rows of B in one matrix
+// product, so that no closer match of A and B is possible.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_OPERANDS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_OPERANDS_HPP_
@@ -18,7 +19,7 @@ enum class family : std::uint8_t {
   normal,      ///< about N(0, 1)
   sparse,      ///< mostly zeros, of both signs
   tiny,        ///< products near and below the smallest place of the result
-  cancelling,  ///< k and its partner cancel, exactly or but for a last bit
+  cancelling,  ///< k and its partner cancel, exactly or except a last bit
   spread,      ///< shifts on both sides of every F
   huge,        ///< products and sums near and beyond overflow
   specials,    ///< now and then Inf, NaN, zero
@@ -88,7 +89,8 @@ ZEROULP_HD constexpr std::uint32_t operand_code(family how, format f,
       if (!rng.one_in(4)) return code_of(f, negative, -4096, 0);
       return normal_code(f, rng);
     case family::tiny:
-      // One BF16 or TF32 factor alone is far below any result.
+      // One factor at the bottom of BF16's or TF32's range makes a product far
+      // below any result, so most factors are larger.
       if (wide_range && !rng.one_in(8)) {
         return code_of(f, negative, rng.between(-78, -58), fraction);
       }
@@ -114,7 +116,7 @@ ZEROULP_HD constexpr std::uint32_t operand_code(family how, format f,
   return normal_code(f, rng);
 }
 
-/// Returns the codes at k and at its partner, `pair` of a row.
+/// Returns the codes at k and at its partner, pair number `pair` of a row.
 ZEROULP_HD constexpr code_pair operand_codes(family how, side at, format f,
                                              int pair, counter_rng& rng) {
   if (how == family::ties && pair == 0) {
@@ -164,7 +166,7 @@ ZEROULP_HD constexpr std::uint64_t addend_code(const path& p, const A& a,
     default:
       break;
   }
-  // On both sides of the place of one of the products.
+  // An exponent above or below that of one of the products.
   const int k = static_cast<int>(rng.below(static_cast<std::uint32_t>(count)));
   const unpacked x = a[k];
   const unpacked y = b[k];

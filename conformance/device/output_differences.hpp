@@ -1,5 +1,5 @@
-// Defines `output_differences`: which outputs on the device have other bits
-// than they should.
+// Defines `output_differences`: counts outputs on the device whose bits are not
+// the right ones.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_OUTPUT_DIFFERENCES_HPP_
@@ -13,14 +13,14 @@ namespace zeroulp::conformance::device {
 
 class output_differences {
  public:
-  /// d against `want`: m x n, `bytes` 2 or 4 each, without gaps.
+  /// Compares d with `want`: m x n, `bytes` (2 or 4) each, without gaps.
   void add(const void* d, int bytes, const void* want, std::ptrdiff_t m,
            std::ptrdiff_t n) {
     require(static_cast<cudaError_t>(peers::compare_outputs(
         d, bytes, n, want, m, n, tally_.data(), nullptr)));
   }
 
-  /// Of all that were added.
+  /// Returns the tally of all comparisons.
   peers::output_tally found() const {
     finish_kernel();
     peers::output_tally t{};
@@ -32,7 +32,8 @@ class output_differences {
   device_buffer<peers::output_tally> tally_{1};
 };
 
-/// The output of `t`, of n columns, and its bits and those that it should have.
+/// Describes the wrong output of `t`: its place in n columns, its bits, the
+/// right bits.
 inline std::string text_of(const peers::output_tally& t, std::ptrdiff_t n) {
   const auto columns = static_cast<unsigned long long>(n);
   char text[100];

@@ -1,6 +1,6 @@
 // cuBLASLt's GEMMs, by every algorithm that it offers, against the recipes that
-// are said to be theirs. The emulator follows the recipe; it is held against
-// the core elsewhere.
+// they are claimed to follow. The emulator computes the recipe; other checks
+// compare the emulator with the core.
 
 #include <map>
 #include <optional>
@@ -15,7 +15,7 @@ namespace {
 
 using peers::cublaslt_scales;
 
-/// A way to call cuBLASLt, and what it is said to follow.
+/// A way to call cuBLASLt, and the recipe that it is claimed to follow.
 struct peer_row {
   const char* name;
   const char* recipe;
@@ -28,7 +28,7 @@ constexpr peer_row peer_rows[] = {
     {"tensor.precise", "cublaslt.tensorwise", cublaslt_scales::matrix, false},
     {"1x128_128x128", "cublaslt.1x128_128x128", cublaslt_scales::blocks, false},
     {"1x128_1x128", "cublaslt.1x128_1x128", cublaslt_scales::columns, false},
-    // The same chain as `unpromoted`, of steps of 16 elements.
+    // The same chain as `unpromoted`, in steps of 16 elements.
     {"bf16", "unpromoted", cublaslt_scales::none, false},
 };
 
@@ -42,14 +42,15 @@ struct peer_shape {
 constexpr peer_shape peer_shapes[] = {
     {0, 256, 256, 1024, e4m3, e4m3, family::normal},
     {0, 512, 384, 4096, e4m3, e5m2, family::finite},
-    // K/128 is no multiple of 4; K is none of 128.
+    // K / 128 is no multiple of 4; K is no multiple of 128.
     {1, 384, 640, 384, e5m2, e4m3, family::spread},
     {1, 256, 272, 400, e4m3, e4m3, family::finite},
     {1, 1024, 1024, 2048, e4m3, e4m3, family::cancelling},
     {1, 64, 512, 7168, e4m3, e4m3, family::normal},
     {1, 16, 4096, 7168, e4m3, e4m3, family::normal},
-    // Ranges of a split K by whose lengths their rules differ: in 16 elements
-    // from 32, 64, 128, 256, 512 and 1024; those of three to five are uneven.
+    // Split K that tells rules for the length of a split apart: units of 16
+    // elements from units of 32, 64, 128, 256, 512 and 1024. Three to five
+    // splits have uneven lengths.
     {1, 16, 4096, 6160, e4m3, e4m3, family::normal},
     {1, 16, 4096, 7312, e4m3, e4m3, family::normal},
     {1, 1, 4096, 7168, e4m3, e4m3, family::normal},
@@ -65,14 +66,14 @@ constexpr peer_shape peer_shapes[] = {
     {2, 64, 4096, 7168, e4m3, e4m3, family::cancelling},
 };
 
-/// A problem on the device, and what the recipe says its result is.
+/// A problem on the device, and its result by the recipe.
 class peer_problem {
  public:
   peer_problem(const peer_row& row, const peer_shape& s, format output,
                std::uint64_t seed)
       : scaled_(row.scales != cublaslt_scales::none),
         recipe_(recipe_of(row, output)),
-        // Of any BF16 codes most sums are NaN.
+        // With any finite BF16 codes most sums would be NaN.
         family_(!scaled_ && s.of == family::finite ? family::normal : s.of),
         a_(scaled_ ? s.a : bf16, s.m, s.k, recipe_.a, scaled_, side::a, family_,
            seed),
@@ -101,8 +102,8 @@ class peer_problem {
     finish_kernel();
   }
 
-  /// How many outputs of the last run differ from the recipe with so many
-  /// splits.
+  /// Tallies the outputs of the last run that differ from the recipe with this
+  /// number of splits.
   peers::output_tally compare(int splits) {
     if (splits != expected_) {
       recipe r = recipe_;
@@ -137,8 +138,8 @@ class peer_problem {
   peers::cublaslt_gemm gemm_;
 };
 
-/// What was found, by the first algorithm of which it is true, and of how many
-/// more.
+/// The findings: for each, the first algorithm to which it applies and the
+/// number of further ones.
 class findings {
  public:
   void add(const std::string& what, const peers::cublaslt_algorithm& by) {
@@ -181,7 +182,7 @@ void hold(const peer_row& row, const peer_shape& s, format output,
   }
   peer_problem& p = *made;
   if (all.empty()) return v.notes.push_back(problem + ": not served");
-  // The emulator's result serves those that come next to each other.
+  // Sorted, algorithms with equal splits share one result of the emulator.
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) {
     return x.splits < y.splits;
   });
@@ -217,7 +218,8 @@ verdict hold_row(const peer_row& row, format output, const effort& e) {
       peers::cublaslt_gemm::workspace_bytes);
   for (const auto& s : peer_shapes) {
     if (s.level > e.level) continue;
-    // How rows of scales that are no multiple of 4 are padded is not said.
+    // cuBLASLt does not document the padding if the rows of scales are no
+    // multiple of 4.
     const bool tiles = row.scales == cublaslt_scales::blocks ||
                        row.scales == cublaslt_scales::columns;
     if (tiles && s.m % 4 != 0) continue;

@@ -1,5 +1,5 @@
-// Defines an operand of a GEMM on the device: random codes, and scales as
-// cuBLASLt wants them, which are strides to everyone else.
+// Defines an operand of a GEMM on the device: random codes, and scales in the
+// layout that cuBLASLt requires. Strides describe that layout to other callers.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_PEER_OPERAND_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_PEER_OPERAND_HPP_
@@ -23,7 +23,7 @@ __global__ void fill_codes(Code* to, std::size_t pairs, format f, side at,
   }
 }
 
-/// Any numbers in [2^-4, 2^4); what pads them is NaN.
+/// Fills scales with numbers in [2^-4, 2^4); their padding stays NaN.
 template <class Word>
 __global__ void fill_scales(matrix_view<Word> to, std::uint64_t seed) {
   const std::ptrdiff_t step = std::ptrdiff_t{gridDim.x} * blockDim.x;
@@ -68,7 +68,7 @@ class random_operand {
  private:
   static std::ptrdiff_t padded(std::ptrdiff_t n) { return ceil_div(n, 4) * 4; }
 
-  /// Tiles are mn_major, blocks blk128.
+  /// Scales of 1x128 tiles are in layout mn_major, of blocks in blk128.
   static matrix_view<std::uint32_t> lay_out(granularity g, std::ptrdiff_t rows,
                                             std::ptrdiff_t k) {
     if (g == per_tensor) return {nullptr, 1, 1};

@@ -1,12 +1,14 @@
-// Defines the PTX that is held against the core, each instruction wrapped once:
+// Defines the PTX that checks compare with the core, each instruction wrapped
+// once:
 //
 //   mma<A, B>::run(d, a, b)   mma.sync.m16n8kK: one warp, A and B in registers
-//   short_mma<A, B>           the same with half of K, that of the first words
+//   short_mma<A, B>           the same for half of K; it reads a.word[0..1] and
+//                             b.word[0]
 //   rcp_approx, div_full
 //
 // wgmma is in wgmma.hpp, cvt in ptx_conversions.hpp. K is 32 bytes of operands.
-// d is float[4] or, for FP16 results, two words of two. Source: PTX ISA 9.0,
-// "mma", "rcp", "div".
+// d is float[4] or, for FP16 results, two words with two results each. Source:
+// PTX ISA 9.0, "mma", "rcp", "div".
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_PTX_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_PTX_HPP_
@@ -48,7 +50,7 @@ struct mma;
 template <type A, type B>
 struct short_mma;
 
-// `SHAPE` and `TYPES` as PTX spells them.
+// `SHAPE` and `TYPES` are spelled as in PTX.
 #define ZEROULP_MMA_F32(SHAPE, TYPES)                                  \
   __device__ static void run(float(&d)[4], const fragment_a& a,        \
                              const fragment_b& b) {                    \
@@ -89,7 +91,7 @@ struct short_mma;
                  : "r"(a.word[0]), "r"(a.word[1]), "r"(b.word[0]));     \
   }
 
-// Both lengths of K, as PTX spells the shapes.
+// Both lengths of K; the shapes are spelled as in PTX.
 #define ZEROULP_F32(A, B, LONG, SHORT, TYPES) \
   template <>                                 \
   struct mma<type::A, type::B> {              \

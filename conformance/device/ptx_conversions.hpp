@@ -7,12 +7,12 @@
 // instruction on raw bits. OPERANDS is `two` where PTX takes the two numbers of
 // a pair from two registers, the high one first.
 //
-// Source: PTX ISA 9.0, "cvt". Left out: .sat (clamps to [0, 1]), .ftz,
-// roundings of what is exact, conversions of a type to itself, other orders of
-// the modifiers. Refused for sm_90a: .rm and .rp of pairs, of tf32 and with
-// .relu or .satfinite; .satfinite of tf32 with .rn and .rz; .relu with .rna;
-// modifiers between f16 and bf16; bf16x2 to or from FP8 and f16x2; ue8m0x2;
-// .rs.
+// Source: PTX ISA 9.0, "cvt". Left out: .sat (clamps to [0, 1]), .ftz, rounding
+// modes of exact conversions, conversions of a type to itself, other orders of
+// the modifiers. ptxas refuses for sm_90a: .rm and .rp of pairs, of tf32 and
+// with .relu or .satfinite; .satfinite of tf32 with .rn and .rz; .relu with
+// .rna; modifiers between f16 and bf16; bf16x2 to or from FP8 and f16x2;
+// ue8m0x2; .rs.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_PTX_CONVERSIONS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_PTX_CONVERSIONS_HPP_
@@ -66,8 +66,8 @@
 
 namespace zeroulp::conformance::device::ptx {
 
-/// What a register of a type holds: `count` codes of `element`, the lowest at
-/// bit `low_bit`.
+/// The content of a register of a PTX type: `count` codes of `element`, the
+/// lowest of them at bit `low_bit`.
 struct content {
   format element;
   int count;
@@ -136,7 +136,7 @@ __device__ std::uint32_t to_bits(Register x) {
 #define ZEROULP_TEXT_relu_satfinite ".relu.satfinite"
 #define ZEROULP_TEXT_satfinite_relu ".satfinite.relu"
 
-// The letter that asks for the register of each type.
+// The asm constraint for a register of each type.
 #define ZEROULP_LETTER_f32 "f"
 #define ZEROULP_LETTER_tf32 "r"
 #define ZEROULP_LETTER_f16 "h"

@@ -1,4 +1,5 @@
-// Defines requests that kernels must refuse before anything is launched.
+// Defines the tools of refusal checks: requests that must be refused before any
+// kernel is launched.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_REFUSALS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_REFUSALS_HPP_
@@ -15,13 +16,13 @@ using cuda::matrix;
 using cuda::quantized;
 using cuda::scales;
 
-/// Those of swiglu_forward, swiglu_backward and rms_norm.
+/// Refusals by swiglu_forward, swiglu_backward and rms_norm.
 check_list fused_refusal_checks();
-/// Those of adamw, combine and dispatch, and what the latter two make of row
-/// numbers that no row has.
+/// Refusals by adamw, combine and dispatch; and what combine and dispatch do
+/// with row numbers that no row has.
 check_list training_refusal_checks();
 
-/// Aligned, and nothing that a kernel could reach.
+/// An aligned address that no kernel can access.
 inline char* nowhere() { return reinterpret_cast<char*>(std::uintptr_t{4096}); }
 inline std::uint32_t* words() {
   return reinterpret_cast<std::uint32_t*>(nowhere());

@@ -1,4 +1,4 @@
-// Single steps of the tensor core, for whoever has one case in hand.
+// Runs single steps of the tensor core, for callers with a few cases.
 
 #include "conformance/device/batch.hpp"
 #include "conformance/device/device.hpp"
@@ -10,10 +10,10 @@ bool contains(const std::vector<path>& all, const path& p) {
   return std::find(all.begin(), all.end(), p) != all.end();
 }
 
-/// Case i is row i and column i of a tile: the diagonal is looked at.
+/// Case i is row i and column i of a tile; only the diagonal of D is used.
 constexpr int cases_of_a_tile = batch_rows;
 
-/// Codes, where the instruction wants them.
+/// Stores codes in a row as the instruction reads them.
 void put(std::vector<unsigned char>& rows, std::size_t row, format f,
          const std::vector<std::uint64_t>& codes, int count) {
   const element_layout e = layout_of(f);

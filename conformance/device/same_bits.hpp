@@ -1,6 +1,6 @@
-// Defines `same_bits`: a function of an index, evaluated on the device into a
-// buffer and again on the host by all its cores, must give the same bits. A
-// function that has `std::string describe(i)` tells the inputs of a case.
+// Defines `same_bits`: evaluates a function of an index on the device and again
+// on all cores of the host, and requires the same bits. If the function has
+// `std::string describe(i)`, messages include its description of a case.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_SAME_BITS_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_SAME_BITS_HPP_
@@ -80,7 +80,7 @@ verdict compare_on_host(const Function& f, std::uint64_t first,
   return result;
 }
 
-/// Compares f(0) to f(count - 1), integers, between device and host.
+/// Compares f(0) to f(count - 1), which are integers, between device and host.
 template <class Function>
 verdict same_bits(const Function& f, std::uint64_t count) {
   using result_type = decltype(f(0));

@@ -7,7 +7,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// The instruction `NAME` of CUDA's intrinsics in its four roundings.
+/// Selects the CUDA intrinsic `NAME` for the rounding `mode`.
 #define ZEROULP_BY_ROUNDING(NAME, ...) \
   switch (mode) {                      \
     case rounding::toward_zero:        \

@@ -20,17 +20,17 @@ struct conversion {
     if (with.satfinite) return cuda_satfinite;
     return cuda_nosat;
   }
-  /// What ptxas makes of integer instructions keeps the bits of a NaN: bf16 to
-  /// f32, for which PTX promises some NaN only, and tf32.rna.
+  /// Two conversions that ptxas compiles to integer instructions keep the bits
+  /// of a NaN: bf16 to f32, where PTX promises only some NaN, and tf32.rna.
   ZEROULP_HD constexpr bool keeps_nan_bits() const {
     return mode == rounding::nearest_away ||
            (from.element == bf16 && to.element == fp32);
   }
 };
 
-/// The code of a NaN whose bits are kept. One without any in TF32's fraction
-/// becomes Inf; .satfinite subtracts one from Inf and NaN alike, so that such
-/// NaN become the largest number or Inf, where PTX promises NaN.
+/// The code of a NaN whose bits are kept. A NaN whose bits lie below TF32's
+/// fraction becomes Inf. .satfinite subtracts one from Inf and NaN alike, so
+/// that some NaN become the largest number or Inf, where PTX promises NaN.
 ZEROULP_HD constexpr std::uint32_t kept_nan(const conversion& c,
                                             std::uint32_t code) {
   const int shift = c.to.element.man_bits - c.from.element.man_bits;
@@ -38,7 +38,7 @@ ZEROULP_HD constexpr std::uint32_t kept_nan(const conversion& c,
   return moved - (c.with.satfinite ? 1 : 0);
 }
 
-/// What the core makes of one code, as it lies in the target's register.
+/// The core's result for one code, at its place in the target's register.
 ZEROULP_HD constexpr std::uint32_t core_of(const conversion& c,
                                            std::uint32_t code) {
   const format to = c.to.element;
@@ -52,13 +52,14 @@ ZEROULP_HD constexpr std::uint32_t core_of(const conversion& c,
   return out << c.to.low_bit;
 }
 
-// One copy for all instructions: the formats are data.
+// Not inlined: one copy serves all instructions, since the formats are data.
 __device__ __noinline__ std::uint32_t core_on_device(const conversion& c,
                                                      std::uint32_t code) {
   return core_of(c, code);
 }
 
-/// Case i: the code i * step, high in a pair, its complement low.
+/// Case i: the code i * step, in the high half of a pair; its complement in the
+/// low half.
 template <class Instruction, int Registers>
 struct conversion_case {
   conversion c;

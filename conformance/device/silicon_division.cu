@@ -9,7 +9,7 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-/// Case i: the bits of i times an odd number, so that all come once.
+/// Case i: the bits of i times an odd number, which visits every number once.
 struct reciprocal_case {
   __device__ observation operator()(std::uint64_t i) const {
     const auto x = static_cast<std::uint32_t>(i) * 0x9e3779b1u;
@@ -25,8 +25,8 @@ __device__ std::uint32_t with_exponent(std::uint32_t x, int exponent) {
   return (x & 0x807fffff) | static_cast<std::uint32_t>(e) << 23;
 }
 
-/// Pairs of any bits; of ordinary numbers; with a divisor at either end of the
-/// range; with a quotient at either end of it.
+/// Pairs of any bits, of ordinary numbers, with a divisor at either end of the
+/// range, or with a quotient at either end of the range.
 struct division_case {
   std::uint64_t seed;
 

@@ -1,5 +1,5 @@
-// Every tensor-core path of Hopper, by its instruction, against the emulator,
-// and the emulator against the core on the host: SPEC clauses T1 to T12, T15.
+// The instruction of every Hopper tensor-core path against the emulator, and
+// the emulator against the core on the host: SPEC clauses T1 to T12, T15.
 
 #include <atomic>
 #include <thread>
@@ -20,7 +20,7 @@ std::string path_name(unit u, const path& p) {
          "." + zeroulp::name_of(p.b) + (p.acc.stored == fp16 ? ".f16" : ".f32");
 }
 
-/// Operands and the word that replays them.
+/// Returns the operands of a mismatch as a problem, which a token can replay.
 fuzz::problem problem_of(const path& p, const mismatch_record& m) {
   fuzz::problem x;
   x.what = fuzz::target::step;
@@ -43,7 +43,7 @@ std::string describe(const path& p, const mismatch_record& m) {
          fuzz::to_token(problem_of(p, m));
 }
 
-/// Holds `outputs` of them, from number 0 on, in batches.
+/// Compares `outputs` outputs with the emulator, from number 0 on, in batches.
 verdict hold(unit by, const path& p, filling how, family of,
              std::uint64_t outputs) {
   const std::uint64_t tiles =
@@ -72,7 +72,7 @@ verdict hold(unit by, const path& p, filling how, family of,
   return v;
 }
 
-/// Outputs of a path, all families together.
+/// Returns the number of outputs for a path, all families together.
 std::uint64_t random_outputs(const path& p, const effort& e) {
   const bool main_path =
       p.acc == hopper_fp8_f32 && p.lowering == lowering::direct;
@@ -84,12 +84,12 @@ std::uint64_t random_outputs(const path& p, const effort& e) {
     case 2:
       return std::uint64_t{1} << 32;
     default:
-      // Four pairs: 10^12 outputs in all.
+      // Four pairs of FP8 formats: 10^12 outputs in all.
       return main_path ? 250'000'000'000 : 10'000'000'000;
   }
 }
 
-/// Inf and NaN are the core's part of the emulator: these families take it a
+/// The emulator leaves Inf and NaN to the core: these families take it a
 /// thousand times as long.
 bool is_slow(family of) { return of == family::bits || of == family::specials; }
 
@@ -123,7 +123,7 @@ verdict hold_every_pair(unit by, const path& p, const effort& e) {
   return v;
 }
 
-/// A chain of steps: each D is the next c.
+/// Checks a chain of steps, in which each D is the next c.
 verdict hold_chain(unit by, const path& p, const effort& e) {
   const int steps = e.level == 0 ? 4 : 512;
   const int tiles = e.level == 0 ? 8 : 1024;
@@ -134,7 +134,7 @@ verdict hold_chain(unit by, const path& p, const effort& e) {
   for (const family of : {family::normal, family::cancelling, family::spread,
                           family::finite, family::tiny}) {
     for (int step = 0; step < steps; ++step) {
-      // The last D stays as c.
+      // Swaps c and d: the last D becomes c.
       const batch next{x.p, x.tiles, x.a, x.b, x.d, x.c};
       fill(step == 0 ? x : next, filling::random, of, 99,
            static_cast<std::uint64_t>(step) * static_cast<unsigned>(tiles) *
@@ -159,7 +159,7 @@ verdict hold_chain(unit by, const path& p, const effort& e) {
   return v;
 }
 
-/// The batch as the host sees it.
+/// A copy of the batch on the host.
 struct host_batch {
   explicit host_batch(const batch& x)
       : a(copy(x.a, x.tiles * batch_rows * row_bytes)),
@@ -183,7 +183,7 @@ struct host_batch {
 struct host_row {
   const unsigned char* row;
   format f;
-  // Marked for both, as `step` is.
+  // For host and device, as `step`, which calls it, is.
   ZEROULP_HD unpacked operator[](std::ptrdiff_t k) const {
     const element_layout e = layout_of(f);
     std::uint32_t word = 0;  // little end first
@@ -194,7 +194,8 @@ struct host_row {
   }
 };
 
-/// Holds d of a batch against the core; returns the differences and the first.
+/// Compares d of a batch with the core; returns the number of differences and
+/// the first of them.
 std::pair<std::uint64_t, std::int64_t> differences(const batch& x,
                                                    const host_batch& h) {
   std::atomic<std::uint64_t> count{0};
@@ -224,7 +225,7 @@ std::pair<std::uint64_t, std::int64_t> differences(const batch& x,
   return {count, first};
 }
 
-/// The emulator against the core on the host.
+/// Compares the emulator with the core on the host.
 verdict hold_emulator(const path& p, const effort& e) {
   const int tiles = e.level == 0 ? 1 : 16 << (2 * (e.level - 1));
   const batch_memory memory(p, tiles);
@@ -287,7 +288,7 @@ check_list emulator_checks() {
     }
   };
   add(unit::wgmma, wgmma_paths());
-  std::vector<path> lowered;  // the others are wgmma's
+  std::vector<path> lowered;  // wgmma_paths() has the others
   for (const path& p : mma_paths()) {
     if (p.lowering != lowering::direct) lowered.push_back(p);
   }

@@ -1,10 +1,10 @@
-// wgmma of every shape, from shared memory and from registers, chained, without
-// c and with negated operands, against m64n128 of the same type, one step at a
-// time: SPEC clauses T9, T12. That one is held against the emulator
-// (silicon_paths.cu).
+// wgmma of every shape against single steps of m64n128 of the same type: SPEC
+// clauses T9, T12. A is in shared memory or in registers; steps are chained,
+// without c, or with negated operands. silicon_paths.cu compares m64n128 with
+// the emulator.
 //
-// All tiles of a batch have the same A, so that N columns are those of one tile
-// or of two neighbours.
+// All tiles of a batch have the same A, so that N columns come from one tile or
+// from two neighbours.
 
 #include "conformance/device/batch.hpp"
 #include "conformance/device/tile.hpp"
@@ -27,10 +27,10 @@ struct shape_record {
   shape_mismatch first;
 };
 
-/// How the instruction is asked.
+/// The form of the instruction.
 enum class form : std::uint8_t { shared, registers, negated_a, negated_b };
 
-/// Where output `i` of this thread's N / 2 lies in c and d.
+/// Returns the index in c and d of output `i` of this thread's N / 2.
 __device__ std::ptrdiff_t output_at(int tile, int i) {
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
@@ -39,7 +39,7 @@ __device__ std::ptrdiff_t output_at(int tile, int i) {
          row * batch_cols + col % batch_cols;
 }
 
-/// Registers of FP16 results hold two outputs.
+/// The outputs of a thread. A register of FP16 results holds two of them.
 template <bool Half, int N>
 struct result {
   std::conditional_t<Half, std::uint32_t, float> d[Half ? N / 4 : N / 2];
@@ -64,8 +64,8 @@ struct result {
   }
 };
 
-/// `steps` steps on the operands of tiles t, t + 1, ..., without leaving the
-/// registers; with add 0 the first has no c.
+/// Takes `steps` steps on the operands of tiles t, t + 1, ..., keeping d in
+/// registers; with add 0 the first step has no c.
 template <int N, type A, type B, bool Half, form Form>
 __global__ void __launch_bounds__(128)
     compare_shapes(batch x, int steps, int add, shape_record* found) {
@@ -139,7 +139,8 @@ void flip(const batch& x, bool is_a) {
   require(cudaGetLastError());
 }
 
-/// A batch of `tiles` and what lies behind them, of each family in turn.
+/// Runs a check on a batch of `tiles` (and tiles behind them, for chains), for
+/// each family in turn.
 template <class Use>
 verdict hold(const path& p, const effort& e, int cols, Use use) {
   const int tiles = e.level == 0 ? 8 : e.level == 1 ? 256 : 4096;
@@ -167,7 +168,7 @@ verdict hold(const path& p, const effort& e, int cols, Use use) {
   return v;
 }
 
-/// The same product in another shape, or from registers.
+/// Checks the same product in another shape, or with A in registers.
 verdict hold_shape(const path& p, const effort& e, int cols, launcher run) {
   return hold(p, e, cols, [run](batch x, int tiles, shape_record* found) {
     repeat_first_rows<<<static_cast<unsigned>(x.tiles), 256>>>(x);
@@ -177,7 +178,7 @@ verdict hold_shape(const path& p, const effort& e, int cols, launcher run) {
   });
 }
 
-/// Steps in one go, or one after the other through memory.
+/// Checks a chain of steps in registers against the same steps through memory.
 verdict hold_chain(const path& p, const effort& e, launcher run) {
   const batch_memory scratch(p, 4096 + chain_length);
   return hold(p, e, batch_cols, [&](batch x, int tiles, shape_record* found) {

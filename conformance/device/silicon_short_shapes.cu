@@ -1,11 +1,11 @@
 // mma.sync of half the length of K against the full length with zeros for the
-// missing half: SPEC clauses T2, T9, T10. Zero products take no part, so the
-// bits must be the same; the full length is held against the emulator
-// (silicon_paths.cu).
+// missing half: SPEC clauses T2, T9, T10. Zero products do not affect a sum, so
+// the bits must be equal. silicon_paths.cu compares the full length with the
+// emulator.
 //
-// FP8 of either length is two FP16 products, of k mod 4 in {0, 1} and of {2,
-// 3}, to which c is added last: zeros in both halves' missing places leave both
-// as they are.
+// nvcc compiles FP8 of either length to two FP16 products, one over k mod 4 in
+// {0, 1}, one over {2, 3}; c is added last. Zeros in the missing places change
+// neither product.
 
 #include "conformance/device/batch.hpp"
 #include "conformance/device/tile.hpp"
@@ -102,7 +102,7 @@ verdict hold(const path& p, const effort& e, kernel run) {
   return v;
 }
 
-/// The full length's path that has these operands and results.
+/// Returns the path of the full length with these operands and results.
 path path_of(format a, format b, format stored) {
   for (const path& p : mma_paths()) {
     if (p.a == a && p.b == b && p.acc.stored == stored) return p;

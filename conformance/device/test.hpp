@@ -1,5 +1,5 @@
-// Defines what the checks on the device share: how much a level does, their
-// lists, CUDA errors as exceptions, memory on the device.
+// Defines what the checks on the device share: the number of cases at each
+// level, lists of checks, CUDA errors as exceptions, memory on the device.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_TEST_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_TEST_HPP_
@@ -18,16 +18,16 @@
 
 namespace zeroulp::conformance::device {
 
-/// Returns how many cases a check takes: `few` at level 0, which is also what
-/// compute-sanitizer has time for, `many` at level 1, then 8 and 64 times as
-/// many, but never more than `all` there are.
+/// Returns how many cases a check takes: `few` at level 0, `many` at level 1, 8
+/// and 64 times as many at levels 2 and 3. There are never more than `all`, the
+/// number of existing cases. compute-sanitizer has time for level 0 only.
 constexpr std::uint64_t cases(const effort& e, std::uint64_t few,
                               std::uint64_t many, std::uint64_t all = ~0ull) {
   if (e.level <= 0) return std::min(few, all);
   return std::min(many << 3 * (std::min(e.level, 3) - 1), all);
 }
 
-/// A check that needs no implementation: what it holds is on the device.
+/// A check that needs no implementation: it checks code on the device.
 inline check device_check(std::string name, std::string clauses,
                           std::string oracle,
                           std::function<verdict(const effort&)> run) {
@@ -37,7 +37,8 @@ inline check device_check(std::string name, std::string clauses,
           }};
 }
 
-/// One for each of `named`, called `prefix` and its name: run(value, effort).
+/// One check run(value, effort) for each of `named`; its name is `prefix` and
+/// the name there.
 template <class Named, class Run>
 check_list checks_of_each(const Named& named, const char* prefix,
                           const char* clauses, const char* oracle, Run run) {
@@ -81,12 +82,12 @@ check_list kernel_training_checks();
 check_list kernel_sigmoid_checks();
 check_list kernel_adamw_checks();
 check_list kernel_gemm_checks();
-// SwiGLU and RMSNorm of whole octets.
+// SwiGLU and RMSNorm on whole octets (vectors of 8 elements).
 check_list kernel_whole_checks();
-// One kernel right after another.
+// Kernels launched right after one another.
 check_list kernel_in_turn_checks();
 
-// What others compute, against the recipes.
+// Other libraries against the recipes.
 check_list peer_cublaslt_checks();
 
 inline void require(cudaError_t status) {

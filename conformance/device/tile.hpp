@@ -1,5 +1,5 @@
-// Defines how K-major operand tiles lie in shared memory, as wgmma reads them
-// without swizzle, and which operands and outputs a thread's registers hold.
+// Defines the layout of K-major operand tiles in shared memory, as wgmma reads
+// them without swizzle, and the operands and outputs in a thread's registers.
 // Source: PTX ISA 9.0, "Matrix Fragments" of mma and wgmma.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_TILE_HPP_
@@ -10,13 +10,13 @@
 
 namespace zeroulp::conformance::device {
 
-/// Where byte `at` of row `i` of K-major tiles lies: core matrices of 8 rows of
+/// Offset of byte `at` of row `i` in a K-major tile: core matrices of 8 rows of
 /// 16 bytes, two along K, then the next 8 rows.
 __device__ inline int tile_offset(int i, int at) {
   return i / 8 * 256 + at / 16 * 128 + i % 8 * 16 + at % 16;
 }
 
-/// Brings one tile's rows to shared memory, in words.
+/// Copies one tile's rows to shared memory, in words.
 __device__ inline void load_rows(const unsigned char* from, unsigned char* to,
                                  int rows) {
   constexpr int words = row_bytes / 4;
@@ -33,7 +33,8 @@ __device__ inline std::uint32_t tile_word(const unsigned char* tile, int i,
   return *reinterpret_cast<const std::uint32_t*>(tile + tile_offset(i, at));
 }
 
-/// This thread's part of a warp's 16 rows; `row` is the first plus lane / 4.
+/// This thread's fragment of a warp's 16 rows. `row` is the first of them plus
+/// lane / 4.
 __device__ inline ptx::fragment_a load_a(const unsigned char* tile, int row) {
   const int byte = static_cast<int>(threadIdx.x) % 4 * 4;
   return {{tile_word(tile, row, byte), tile_word(tile, row + 8, byte),
@@ -41,13 +42,14 @@ __device__ inline ptx::fragment_a load_a(const unsigned char* tile, int row) {
            tile_word(tile, row + 8, byte + 16)}};
 }
 
-/// This thread's part of a warp's 8 columns; `col` is the first plus lane / 4.
+/// This thread's fragment of a warp's 8 columns. `col` is the first of them
+/// plus lane / 4.
 __device__ inline ptx::fragment_b load_b(const unsigned char* tile, int col) {
   const int byte = static_cast<int>(threadIdx.x) % 4 * 4;
   return {{tile_word(tile, col, byte), tile_word(tile, col, byte + 16)}};
 }
 
-/// A warp's 16 x 8 outputs of which a thread has four.
+/// A thread's four of a warp's 16 x 8 outputs, by the place of its first.
 struct place {
   int row;
   int col;
@@ -57,7 +59,7 @@ struct place {
   }
 };
 
-/// Outputs in the registers of a thread: `n` groups of four, FP32 or FP16.
+/// Outputs in the registers of a thread: N groups of four, FP32 or FP16.
 template <bool Half, int N>
 struct registers {
   using word = std::conditional_t<Half, std::uint32_t, float>;

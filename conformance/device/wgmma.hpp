@@ -1,12 +1,12 @@
-// Defines `wgmma<N>`: wgmma.mma_async of every shape m64nNkK, A from shared
-// memory or from registers, FP32 or FP16 results, both operands' negation.
+// Defines `wgmma<N>`: wgmma.mma_async of every shape m64nNkK, with A in shared
+// memory or in registers, FP32 or FP16 results, and negation of both operands.
 //
 //   wgmma<128>::run<type::e4m3, type::e5m2>(d, a, b, add);   d = (add ? d : 0)
 //                                                              + a b
 //
-// K is 32 bytes of operands. d is float[N / 2], or for FP16 results N / 4 words
-// of two. B is a descriptor (ptx.hpp), A a descriptor or four words. Source:
-// PTX ISA 9.0, "wgmma.mma_async".
+// K is 32 bytes of operands. d is float[N / 2] or, for FP16 results, N / 4
+// words with two results each. B is a descriptor (ptx.hpp), A a descriptor or
+// four words. Source: PTX ISA 9.0, "wgmma.mma_async".
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_WGMMA_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_WGMMA_HPP_
@@ -33,8 +33,8 @@ struct wgmma;
 #define ZEROULP_F32(z, i, data) "+f"(d[i])
 #define ZEROULP_F16(z, i, data) "+r"(d[i])
 
-// The operands that say that neither matrix is transposed, which 16-bit types
-// alone take; A has it only in shared memory.
+// The immediate operands for "not transposed". Only 16-bit types take them; A
+// has one only in shared memory.
 #define ZEROULP_SHARED_16BIT ", 0, 0"
 #define ZEROULP_REGISTER_16BIT ", 0"
 

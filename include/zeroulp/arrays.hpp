@@ -21,8 +21,9 @@
 
 namespace zeroulp::engine {
 
-/// A matrix of codes whose element is an unsigned integer of 1, 2 or 4 bytes,
-/// known at run time. `T` is `void` or `const void`; strides count elements.
+/// A matrix of codes whose element is an unsigned integer of 1, 2 or 4 bytes, a
+/// size known at run time. `T` is `void` or `const void`; strides count
+/// elements.
 template <class T>
 struct basic_code_view {
   T* data = nullptr;
@@ -64,11 +65,11 @@ void recode(format from, const_code_view in, format to, code_view out,
             matrix_view<const std::uint32_t> random = {});
 
 /// Quantizes an m x n matrix online, each group by its own amax; one scale
-/// (FP32 bits) a group.
+/// (FP32 bits) for each group.
 void quantize(const quantizer& q, const_code_view x, code_view codes,
               matrix_view<std::uint32_t> scales);
 
-/// Quantizes by the amax (FP32 bits) given for each group: delayed scaling.
+/// Quantizes each group by the given amax (FP32 bits): delayed scaling.
 void quantize(const quantizer& q, const_code_view x,
               matrix_view<const std::uint32_t> amax, code_view codes,
               matrix_view<std::uint32_t> scales);

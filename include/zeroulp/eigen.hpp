@@ -1,4 +1,4 @@
-// Defines quantization and GEMM on matrices of Eigen, of any storage order:
+// Defines quantization and GEMM on Eigen matrices of any storage order:
 //
 //   auto x = quantize(X, e4m3, {1, 128});        X: float, m x k
 //   auto w = quantize(W, e4m3, {128, 128});      W: float, n x k
@@ -24,7 +24,7 @@ template <class T>
 using row_major =
     Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// A quantized matrix: codes m x n, one FP32 scale (bits) a group.
+/// A quantized matrix: codes m x n, one FP32 scale (bits) for each group.
 struct quantized {
   format element;
   group_shape group;
@@ -47,8 +47,8 @@ matrix_view<T> view_of(row_major<T>& m) {
   return {m.data(), m.rows(), m.cols()};
 }
 
-/// Quantizes floats, online: one amax a group. Scales are of the convention's
-/// kind unless another is asked for.
+/// Quantizes floats online: one amax for each group. Scales have the
+/// convention's kind unless `scale` names another.
 template <class Derived>
 quantized quantize(const Eigen::MatrixBase<Derived>& x, format to,
                    group_shape group,
@@ -82,8 +82,9 @@ inline row_major<float> dequantize(const quantized& q) {
   return bits.unaryExpr([](std::uint32_t b) { return bit_cast<float>(b); });
 }
 
-/// The transpose with tiles along its own rows, for Wgrad: `q` has 1 x N tiles.
-/// Square groups (weights, whole tensors) are transposed without rounding.
+/// The transpose of `q`, which has 1 x N tiles, with tiles along the rows of
+/// the result, for Wgrad. Square groups (weights, whole tensors) are transposed
+/// without rounding.
 inline quantized retile(const quantized& q, format to, scale_kind scale,
                         retile_rule rule = retile_rule::amax) {
   if (q.group.rows == q.group.cols && q.element == to) {
@@ -102,8 +103,8 @@ inline quantized retile(const quantized& q, format to, scale_kind scale,
   return out;
 }
 
-/// D = A B^T by `r`, bit for bit; BF16 results are returned as the floats they
-/// are. `c` (m x n) is read if the recipe accumulates.
+/// D = A B^T by `r`, bit for bit; BF16 results are returned as floats of the
+/// same value. `c` (m x n) is read if the recipe accumulates.
 inline row_major<float> gemm(const quantized& a, const quantized& b,
                              const recipe& r, const row_major<float>& c = {}) {
   if (!(a.covers() == r.a) || !(b.covers() == r.b)) {

@@ -52,7 +52,7 @@ constexpr std::size_t size_of(dtype type) {
 /// Returns the name of the type in a .npy header, such as "<f4" or "|u1".
 std::string_view descr_of(dtype type);
 
-/// The dtype that stores a T; uint16_t stores u16 (f16 is asked for by name).
+/// The dtype that stores a T. uint16_t gives u16; callers name f16 explicitly.
 template <class T>
 constexpr dtype dtype_of() {
   if constexpr (std::is_same_v<T, float>) return dtype::f32;
@@ -112,34 +112,34 @@ inline std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// Reads one array; fortran_order is transposed to C order. Refuses (throws
-/// input_error) whatever is not exactly one array of a known type. Memory: the
-/// size of the file, twice that for fortran_order.
+/// Reads one array; fortran_order is transposed to C order. Throws input_error
+/// if the file is not exactly one array of a known type. Memory: the size of
+/// the file, twice that for fortran_order.
 array read_npy(const std::filesystem::path& path);
 
-/// Does what read_npy does with the `bytes` of a file called `name`.
+/// Parses the `bytes` of a file called `name` as read_npy does.
 array parse_npy(std::vector<std::byte> bytes, std::string_view name);
 
 /// Returns the version 1.0 header of `a`, padded to a multiple of 64 bytes.
 /// Throws std::invalid_argument if data and shape disagree.
 std::string npy_header(const array& a);
 
-/// Writes `a` as a .npy file, whole or not at all. Throws input_error.
+/// Writes `a` as a .npy file, completely or not at all. Throws input_error.
 void write_npy(const std::filesystem::path& path, const array& a);
 
 /// Files that appear together or not at all. add() writes to a temporary name
 /// beside the target and flushes it to the disk; commit() renames them all.
-/// Without commit(), or when anything fails, the temporaries and the
-/// directories that the set made are removed and older files stay as they were.
+/// Without commit(), or when anything fails, the set removes the temporaries
+/// and the directories that it made, and older files stay as they were.
 ///
 /// Every function throws input_error with the path and the system's reason.
-/// Across a crash of the machine each file is whole, old or new; the set is
-/// not one transaction. A process that SIGKILL ends in between leaves
-/// `.zeroulp-*` files, which the next set that writes to that folder removes;
-/// before other signals end it, call abandon_all(), as the program does.
+/// After a crash of the machine each file is complete, old or new; the set is
+/// not one transaction. A process that SIGKILL ends before commit() leaves
+/// `.zeroulp-*` files, which the next set that writes to that folder removes.
+/// Before other signals end a process, call abandon_all(), as the program does.
 class output_set {
  public:
-  /// Names given to add() are paths of their own.
+  /// Names given to add() are complete paths.
   output_set();
   /// Names given to add() are inside `directory`, made if it is absent.
   explicit output_set(std::filesystem::path directory);
@@ -147,17 +147,17 @@ class output_set {
   output_set& operator=(const output_set&) = delete;
   ~output_set();
 
-  /// Refuses, as add() would, names where something stands that cannot be
-  /// replaced: no regular file, or none to be written. For what works long
-  /// before it adds.
+  /// Throws, as add() would, if a name is taken by something that the set
+  /// cannot replace: not a regular file, or not writable. For callers that work
+  /// long before they call add().
   void expect(std::initializer_list<std::filesystem::path> names) const;
 
   void add(const std::filesystem::path& name, std::string_view content);
   void add(const std::filesystem::path& name, const array& a);
   void commit();
 
-  /// Undoes all that is not committed; for a signal's handler that blocks all
-  /// signals and ends the process: no set can be used afterwards.
+  /// Undoes all that is not committed. For a signal handler that blocks all
+  /// signals and ends the process; no set can be used afterwards.
   static void abandon_all() noexcept;
 
  private:

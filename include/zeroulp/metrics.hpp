@@ -36,9 +36,9 @@ inline constexpr std::array<double, 5> error_quantiles = {0.5, 0.9, 0.99, 0.999,
 ///   x = 0, e not                  ratios and quantiles of e / 0 are +inf,
 ///                                 sqnr_db -inf, bias NaN, one_minus_cosine 1
 ///   computed = 0, x not           one_minus_cosine 1
-/// Elements that are NaN or infinite on a side: where both are NaN, or both the
-/// same infinity, they match and stand outside every measure; elsewhere they
-/// are mismatches, and one mismatch makes every measure NaN.
+/// Pairs with a NaN or an infinity match or mismatch. Two NaNs, or the same
+/// infinity twice, match: no measure counts them. Other such pairs are
+/// mismatches, and one mismatch makes every measure NaN.
 struct error_metrics {
   double frobenius = 0;
   double max_over_max = 0;
@@ -54,12 +54,13 @@ struct error_metrics {
   std::size_t nonfinite_mismatches = 0;
 };
 
-/// Collects elements in the order given, and holds 16 bytes an element. The
-/// result is a function of that sequence alone, however it is cut into calls.
+/// Collects elements in the order given; holds 16 bytes for each. The result
+/// depends only on that sequence, not on how it is divided among calls.
 class error_accumulator {
  public:
-  /// `errors` is computed - exact, by whoever knows it more exactly than a
-  /// subtraction of doubles. Throws std::invalid_argument on unequal lengths.
+  /// `errors` is computed - exact, which the caller may know more exactly than
+  /// by a subtraction of doubles. Throws std::invalid_argument on unequal
+  /// lengths.
   void add(std::span<const double> computed, std::span<const double> exact,
            std::span<const double> errors);
   error_metrics result() const;
@@ -81,30 +82,30 @@ code_order order_of(format f);
 
 /// How two codes may differ, the gravest first.
 enum class difference_class : std::uint8_t {
-  values,     ///< other numbers
+  values,     ///< different numbers
   nan,        ///< one of them is NaN
-  nan_bits,   ///< NaNs of other bits
+  nan_bits,   ///< NaNs of different bits
   zero_sign,  ///< +0 and -0
 };
 inline constexpr std::size_t difference_classes = 4;
-/// As reports and options call them.
+/// Their names in reports and options.
 inline constexpr std::array<const char*, difference_classes> difference_names =
     {"values", "nan", "nan-bits", "zero-sign"};
 using difference_set = std::bitset<difference_classes>;
 
-/// How two codes differ, and by how many units of the last place: the number of
-/// codes from one to the other when they are sorted by value, +0 and -0 being
-/// one place.
+/// How two codes differ, and by how many units in the last place. The distance
+/// is the number of codes from one to the other, sorted by value; +0 and -0
+/// count as one code.
 struct code_difference {
-  std::optional<difference_class> kind;   ///< nothing: the same bits
-  std::optional<std::uint64_t> distance;  ///< nothing: one of them is NaN
+  std::optional<difference_class> kind;   ///< empty: the same bits
+  std::optional<std::uint64_t> distance;  ///< empty: one of them is NaN
 };
 code_difference difference_of(std::uint64_t a, std::uint64_t b,
                               const code_order& order);
 
 /// Distances of many codes.
 struct ulp_histogram {
-  /// Elements by distance: 0, 1, 2, 3-4, 5-8, 9-16, ... NaNs are not here.
+  /// Elements by distance: 0, 1, 2, 3-4, 5-8, 9-16, ... NaNs are not counted.
   std::vector<std::uint64_t> buckets;
   std::uint64_t count = 0;           ///< all elements
   std::uint64_t different = 0;       ///< elements whose bits differ

@@ -1,6 +1,6 @@
-// Defines how values get their names: formats, roundings, policies, scale
-// kinds, layouts, conventions, recipes, paths. One table each, used by the
-// program, by meta.json and by reports.
+// Defines the names of values: formats, roundings, policies, scale kinds,
+// layouts, conventions, recipes, paths. Each has one table, which the program,
+// meta.json and reports use.
 
 #ifndef ZEROULP_NAMES_HPP_
 #define ZEROULP_NAMES_HPP_

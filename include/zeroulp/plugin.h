@@ -24,41 +24,42 @@
 //   zeroulp conform --plugin ./mine.so
 //   zeroulp fuzz quantize --against ./mine.so
 //
-// What we do  Your library is loaded by a process of its own, which is ended
-//             when a call takes too long (--limit, 10 s), or loading does
-//             (--load-limit, 120 s). Who hangs is not asked again. Each request
-//             is made twice, with other bytes in and around the outputs: what
-//             you write outside them or into an input, what you leave unwritten
-//             and what is not the same twice is reported, as are signals and
-//             exits. Far from every matrix, host memory is not there at all.
-// Seal        That process has no network, writes in a folder of its own alone
-//             ($HOME and $TMPDIR, removed afterwards), signals and traces its
-//             own processes alone, and has limits: private memory (a quarter of
-//             the machine's a process, at least 4 GiB), files (1 GiB each),
-//             threads and processes (256, and 16 a core). Of the environment it
-//             sees PATH, LD_*, LC_*, OMP_*, CUDA_*, PYTHON*, ZEROULP_* and a
-//             few more. It may read what you may. All this is on before your
-//             constructors run; where the kernel lacks Landlock or seccomp,
-//             reports say so; --trust lifts it.
+// Procedure   zeroulp loads your library into a process of its own. It ends
+//             that process when a call takes too long (--limit, 10 s) or
+//             loading does (--load-limit, 120 s). A library that hung is not
+//             called again. Each request is made twice, with different bytes in
+//             and around the outputs. zeroulp reports what you write outside
+//             the outputs or into an input, what you leave unwritten, what
+//             differs between the two calls, signals and exits. Host memory far
+//             from every matrix is not accessible.
+// Seal        The process has no network. It writes only to a folder of its own
+//             ($HOME and $TMPDIR, removed afterwards). It signals and traces
+//             only its own processes. It has limits: private memory (a quarter
+//             of the machine's per process, at least 4 GiB), files (1 GiB
+//             each), threads and processes (256, plus 16 per core). Its
+//             environment has PATH, LD_*, LC_*, OMP_*, CUDA_*, PYTHON*,
+//             ZEROULP_* and a few more. It may read what you may read. The seal
+//             is on before your constructors run; --trust lifts it. Where the
+//             kernel lacks Landlock or seccomp, reports say so.
 // Leave       as you found it: MXCSR and the x87 control word (FPCR), the
-//             handlers of SIGSEGV and SIGBUS; no process that a call started.
-//             Threads may stay and wait, as a pool's do, but not compute or
-//             touch a matrix once the call has returned. All that is ended with
-//             your library, and said.
-// Memory      Ours; it is yours during the call. On the device: an allocation
-//             of the CUDA runtime on device 0, guarded in the same way; launch
-//             on the default stream, we wait for it.
+//             handlers of SIGSEGV and SIGBUS. Leave no process that a call
+//             started. Threads may stay and wait, as a pool's do, but must not
+//             compute or touch a matrix once the call has returned. zeroulp
+//             ends and reports all that is left, together with your library.
+// Memory      zeroulp owns it; you may use it during the call. Device memory is
+//             an allocation of the CUDA runtime on device 0, guarded in the
+//             same way. Launch on the default stream; zeroulp waits for it.
 // Formats     By name: fp32, bf16, fp16, e4m3, e5m2, e5m6, ...; `zeroulp
 //             formats` lists them, and describes their bits.
 // Codes       A number travels as its bits, in the narrowest unsigned integer
 //             of 1, 2 or 4 bytes: E4M3 in 1, BF16 and E5M6 in 2, FP32 in 4.
-//             Bits above the format's are 0. NaN and Inf come, too.
+//             Bits above the format's are 0. Expect NaN and Inf, too.
 // Scales      FP32. A number is its code times the scale of its group.
-// Sizes       No matrix of a request is empty; it may be a single element. At
-//             the end of a dimension groups and tiles may be shorter.
-// Right bits  Those of conformance/SPEC.md: each request names the clauses.
-// Versions    `version` and `size` are checked first; a request begins with its
-//             own size. Whatever changes here is another version.
+// Sizes       No matrix of a request is empty; it may be a single element. The
+//             last group or tile of a dimension may be shorter.
+// Right bits  conformance/SPEC.md defines them: each request names the clauses.
+// Versions    zeroulp checks `version` and `size` first; a request begins with
+//             its own size. Any change to this header makes a new version.
 
 #ifndef ZEROULP_PLUGIN_H_
 #define ZEROULP_PLUGIN_H_
@@ -78,13 +79,14 @@
 extern "C" {
 #endif
 
-/// What a call returns. Any other value is a failure, which is reported with
-/// its number: of a launch, of a library.
+/// The result of a call. Any other value is a failure, such as a launch's or a
+/// library's error code; zeroulp reports it with its number.
 enum zeroulp_plugin_status {
   ZEROULP_PLUGIN_DONE = 0,
-  /// Not a request that it serves: counted, and no finding. But claim what you
-  /// serve: a claim of which less than half is answered, or nothing of a kind
-  /// that was asked (a coverage bin, a size), is VACUOUS and no pass.
+  /// The plug-in does not serve this request: counted, and no finding. But
+  /// claim only what you serve. A claim is VACUOUS, and no pass, if you answer
+  /// less than half of it, or nothing of a kind that was asked (a coverage bin,
+  /// a size).
   ZEROULP_PLUGIN_REFUSED = 1
 };
 
@@ -95,10 +97,10 @@ enum zeroulp_plugin_memory {
 };
 
 /// rows x cols elements of element_bytes (1, 2 or 4) bytes. Element (i, j)
-/// stands `i * row_stride + j * col_stride` elements after `data`, which is
-/// aligned to 256 bytes; rows, with place=dense and padded, to an element
-/// alone. What lies between elements is not to be written. A matrix that this
-/// request does not have: NULL data, and 0 elsewhere.
+/// stands `i * row_stride + j * col_stride` elements after `data`. `data` is
+/// aligned to 256 bytes; with place=dense and padded, rows are aligned only to
+/// an element. Do not write between elements. A matrix that this request does
+/// not have is NULL data, and 0 elsewhere.
 typedef struct zeroulp_plugin_matrix {
   void* data;
   int64_t rows;
@@ -108,15 +110,15 @@ typedef struct zeroulp_plugin_matrix {
   int64_t element_bytes;
 } zeroulp_plugin_matrix;
 
-/// x, m x n, becomes codes, m x n, and scales, ceil(m / group_rows) x
-/// ceil(n / group_cols): groups of group_rows x group_cols elements have one
-/// scale each; 0: the whole dimension. Codes saturate. SPEC Q1 to Q13.
+/// Quantizes x, m x n, to codes, m x n, and scales, ceil(m / group_rows) x
+/// ceil(n / group_cols). Each group of group_rows x group_cols elements has one
+/// scale; 0: the whole dimension. Codes saturate. SPEC Q1 to Q13.
 typedef struct zeroulp_plugin_quantize {
   int64_t size;            ///< of this struct, in bytes
   const char* from;        ///< of x: fp32, bf16 or fp16
   const char* to;          ///< of the codes: e4m3, e5m2, ...
   const char* scale;       ///< fp32; pow2 (rounded up), pow2_down, pow2_nearest
-  const char* convention;  ///< the one claimed; NULL: none was
+  const char* convention;  ///< the claimed one; NULL: none is claimed
   int64_t group_rows;
   int64_t group_cols;
   zeroulp_plugin_matrix x;
@@ -124,7 +126,7 @@ typedef struct zeroulp_plugin_quantize {
   zeroulp_plugin_matrix scales;  ///< to be written
 } zeroulp_plugin_quantize;
 
-/// The way back: x = code * scale, m x n, rounded once to FP32. Groups as in
+/// The inverse: x = code * scale, m x n, rounded once to FP32. Groups as in
 /// zeroulp_plugin_quantize. SPEC Q10.
 typedef struct zeroulp_plugin_dequantize {
   int64_t size;
@@ -136,9 +138,9 @@ typedef struct zeroulp_plugin_dequantize {
   zeroulp_plugin_matrix x;  ///< FP32, to be written
 } zeroulp_plugin_dequantize;
 
-/// The transposed matrix in tiles along its own rows: m x n codes with
-/// m x ceil(n / tile) scales become n x m codes with n x ceil(m / tile) scales.
-/// SPEC W1 to W5, W7.
+/// Transposes a quantized matrix; tiles lie along the rows of the result. m x n
+/// codes with m x ceil(n / tile) scales become n x m codes with
+/// n x ceil(m / tile) scales. SPEC W1 to W5, W7.
 typedef struct zeroulp_plugin_retile {
   int64_t size;
   const char* from;   ///< of the codes
@@ -152,16 +154,16 @@ typedef struct zeroulp_plugin_retile {
   zeroulp_plugin_matrix out_scales;  ///< to be written
 } zeroulp_plugin_retile;
 
-/// D = A B^T. A is m x k, B n x k, C (FP32, there if `accumulate`) and D m x n.
-/// One scale covers a_group_mn rows of A and a_group_k columns, 0: all; there
-/// are ceil(m / a_group_mn) x ceil(k / a_group_k) of them. So for B, of its n
-/// rows. SPEC G1 to G12.
+/// D = A B^T. A is m x k, B n x k, D m x n; C, m x n, FP32, is present only if
+/// `accumulate`. One scale covers a_group_mn rows of A and a_group_k columns;
+/// 0: all. A has ceil(m / a_group_mn) x ceil(k / a_group_k) scales; B likewise,
+/// over its n rows. SPEC G1 to G12.
 typedef struct zeroulp_plugin_gemm {
   int64_t size;
   const char* a_format;
   const char* b_format;
   const char* output;  ///< of D: fp32 or bf16
-  const char* recipe;  ///< the one claimed; NULL: none was
+  const char* recipe;  ///< the claimed one; NULL: none is claimed
   int64_t a_group_mn;
   int64_t a_group_k;
   int64_t b_group_mn;
@@ -186,13 +188,14 @@ typedef struct zeroulp_plugin_swiglu {
   zeroulp_plugin_matrix h;  ///< to be written
 } zeroulp_plugin_swiglu;
 
-/// One step of AdamW on matrices of one shape. The factors are FP32 bits. SPEC
-/// S6 to S8, with what S7 calls c1, c2, q, eps, decay and step.
+/// One step of AdamW on matrices of one shape. The factors are FP32 bits, in
+/// the order in which S7 calls them c1, c2, q, eps, decay and step. SPEC S6 to
+/// S8.
 typedef struct zeroulp_plugin_adamw {
   int64_t size;
   const char* gradient;  ///< of g: fp32, bf16 or fp16
   const char* moment;    ///< of m and v: bf16, fp32, fp16, e4m3 or e5m2
-  /// Of m and v: nearest_even, stochastic, toward_zero, ...
+  /// The rounding of m and v: nearest_even, stochastic, toward_zero, ...
   const char* rounding;
   int64_t one_minus_beta1;
   int64_t one_minus_beta2;
@@ -209,15 +212,15 @@ typedef struct zeroulp_plugin_adamw {
   zeroulp_plugin_matrix copy;  ///< w in BF16, to be written; may be absent
 } zeroulp_plugin_adamw;
 
-/// Row t of `out`, m x n, is the sum of those rows of x, k x n, that row t of
-/// `slots` names, in the order of the s slots, each times its weight if there
-/// are any. SPEC S9, S10.
+/// Row t of `out`, m x n, is a sum of rows of x, k x n: the rows that row t of
+/// `slots` names, in the order of the s slots. Each row is multiplied by its
+/// weight if there are weights. SPEC S9, S10.
 typedef struct zeroulp_plugin_combine {
   int64_t size;
   const char* rule;               ///< fp32_slots, bf16_hops, bf16_pair
   zeroulp_plugin_matrix x;        ///< BF16
   zeroulp_plugin_matrix slots;    ///< m x s, int32_t; -1: none
-  zeroulp_plugin_matrix weights;  ///< m x s, FP32, or there are none
+  zeroulp_plugin_matrix weights;  ///< m x s, FP32; may be absent
   zeroulp_plugin_matrix out;      ///< BF16, to be written
 } zeroulp_plugin_combine;
 
@@ -231,15 +234,15 @@ enum zeroulp_plugin_operation {
   ZEROULP_PLUGIN_COMBINE = 6
 };
 
-/// What you implement; several claims on one operation are alternatives.
+/// One operation that you implement; several claims on one are alternatives.
 typedef struct zeroulp_plugin_claim {
   int32_t operation;
-  /// What the bits follow: a convention (quantize; `zeroulp conventions` lists
-  /// them), a recipe (gemm; `zeroulp recipes`), a rule (combine). NULL: you
-  /// claim none, and `zeroulp identify plugin` says which it is.
+  /// The definition that your bits follow: a convention (quantize; `zeroulp
+  /// conventions` lists them), a recipe (gemm; `zeroulp recipes`), a rule
+  /// (combine). NULL: none; `zeroulp identify plugin` then finds it.
   const char* as;
-  /// Requests have these settings, "from=bf16,to=e4m3"; others are not made.
-  /// Not named or NULL: any value. They are
+  /// zeroulp makes only requests with these settings, "from=bf16,to=e4m3". A
+  /// setting that is not named may have any value; NULL names none. They are
   ///   quantize, dequantize  from, to, convention, scale, group (1x128,
   ///                         tensor); `to` is of the codes, both ways
   ///   retile                from, to, scale, rule, tile
@@ -248,12 +251,12 @@ typedef struct zeroulp_plugin_claim {
   ///   swiglu                from, to (--from, --value of the fuzzer)
   ///   adamw                 gradient, moment, rounding (--from, --to, --round)
   ///   combine               rule (--sum)
-  /// with the values of `zeroulp fuzz OPERATION --help`; and of each, place:
-  /// dense (row-major without gaps), padded (row-major, gaps between rows), not
-  /// named: any strides.
+  /// with the values of `zeroulp fuzz OPERATION --help`. Every operation also
+  /// has place: dense (row-major without gaps), padded (row-major, gaps between
+  /// rows); not named: any strides.
   const char* settings;
-  /// m, n and k are multiples of these; 0: of nothing. Smaller problems come
-  /// padded: with zeros, scales with 1, slots with -1.
+  /// m, n and k are multiples of these; 0: any size. zeroulp pads smaller
+  /// problems: with zeros, scales with 1, slots with -1.
   int32_t multiple[3];
 } zeroulp_plugin_claim;
 
@@ -264,9 +267,9 @@ typedef struct zeroulp_plugin {
   int32_t memory;       ///< zeroulp_plugin_memory
   int32_t claim_count;  ///< 1 to 1024
   const zeroulp_plugin_claim* claims;
-  // NULL where nothing is claimed. All return a zeroulp_plugin_status. They
-  // come one after the other from one thread; several processes may run at a
-  // time, but one alone on a device.
+  // NULL where nothing is claimed. All return a zeroulp_plugin_status. One
+  // thread of a process makes the calls, one after the other. Several processes
+  // may run at a time on the host, only one on a device.
   int32_t (*quantize)(const zeroulp_plugin_quantize*);
   int32_t (*dequantize)(const zeroulp_plugin_dequantize*);
   int32_t (*retile)(const zeroulp_plugin_retile*);

@@ -1,6 +1,6 @@
-// Defines `counter_rng`: random numbers that are a function of (seed, index),
-// so that a case can be made again by itself, on any machine, host or device,
-// and in any order.
+// Defines `counter_rng`: random numbers that are a function of (seed, index).
+// Any single case can be made again on any machine, on host or device, in any
+// order.
 //
 //   word n of case i = mix(key(seed, i) + n * golden)          (splitmix64)
 //

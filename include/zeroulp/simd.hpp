@@ -1,6 +1,6 @@
 // Defines which vector instructions the compiled library uses: the best that
-// this processor has, unless another set is asked for, or the core itself. They
-// change no bit.
+// this processor has, unless the caller chooses another set or the core itself.
+// The choice changes no bit.
 
 #ifndef ZEROULP_SIMD_HPP_
 #define ZEROULP_SIMD_HPP_
@@ -30,14 +30,14 @@ inline constexpr named_simd named_simds[] = {
     {"avx512", simd::avx512},
 };
 
-/// The sets that this build has and this processor runs, slowest first, without
-/// the reference.
+/// The sets that this build has and this processor runs, slowest first; the
+/// reference is not among them.
 const std::vector<simd>& supported_simd();
 
-/// The set in use, by every thread.
+/// The set that every thread uses.
 simd current_simd();
 
-/// Uses `set`, or the reference, from now on, process-wide. Throws
+/// The whole process uses `set` (the reference is allowed) from now on. Throws
 /// std::invalid_argument if it is not supported.
 void use_simd(simd set);
 

@@ -5,7 +5,7 @@
 //   engine::dispatch         elementary (exp, sigmoid, rsqrt)
 //
 // Errors: input_error for shapes that do not fit each other, for element types
-// too narrow for their format, for rows that are not there.
+// too narrow for their format, for row numbers without a row.
 
 #ifndef ZEROULP_TRAINING_HPP_
 #define ZEROULP_TRAINING_HPP_
@@ -22,19 +22,19 @@ enum class elementary : std::uint8_t { exp, sigmoid, rsqrt };
 void apply(elementary f, matrix_view<const std::uint32_t> x,
            matrix_view<std::uint32_t> out);
 
-/// A quantized matrix to be written; without data it is left out.
+/// A quantized matrix that a call writes; left out if it has no data.
 struct quantized_view {
   code_view codes{};
   matrix_view<std::uint32_t> scales{};
 };
-/// The same, to be read.
+/// A quantized matrix that a call only reads.
 struct const_quantized_view {
   const_code_view codes;
   matrix_view<const std::uint32_t> scales;
 };
 
-// In what follows an output of values (h, dg, du, y) without data is left out,
-// too: it is needed only for a while.
+// The functions below leave out an output of values (h, dg, du, y) without
+// data, too: callers may need these values only as intermediate results.
 
 void swiglu_forward(const swiglu_layer& layer, const_code_view g,
                     const_code_view u, code_view h,

@@ -1,17 +1,17 @@
-// The C ABI of zeroulp, C99 and C++: for any language that calls C.
+// Defines the C ABI of zeroulp, C99 and C++: for any language that calls C.
 //
 //   zeroulp_quantizer q;
 //   zeroulp_quantizer_from_names("fp32", "e4m3", "vllm", NULL, "1x128", &q);
 //   if (zeroulp_quantize(&q, &x, &codes, &scales) != ZEROULP_OK)
 //     puts(zeroulp_last_error());
 //
-// Errors    A function that can fail returns a zeroulp_status, and then has
-//           written nothing but the text of zeroulp_last_error(). No exception
-//           and no exit crosses the ABI.
-// Values    Plain structs of fixed-width integers, without padding. Fill them
-//           from a name, then change what you like: each call checks them. A
-//           member or argument that the comments call one of an enum's values
-//           is an int32_t; yes or no is 1 or 0.
+// Errors    A function that can fail returns a zeroulp_status. A call that
+//           failed has written nothing but the text of zeroulp_last_error(). No
+//           exception and no exit crosses the ABI.
+// Values    Plain structs of fixed-width integers, without padding. Fill a
+//           struct from a name, then change its members as you like: each call
+//           checks them. A member or argument whose comment names an enum is an
+//           int32_t; yes or no is 1 or 0.
 // Codes     A number travels as its bits, in an unsigned integer of 1, 2, 4 or
 //           8 bytes: FP32 data are 4-byte elements as they are. Bits above the
 //           format's are ignored on input (zeroulp_compare refuses them) and 0
@@ -19,16 +19,17 @@
 // Memory    Yours, always: the library keeps no pointer after a call and
 //           returns none that must be freed. An output must not overlap an
 //           input or another output.
-// Threads   Every function may be called from any thread at any time; state is
-//           thread-local, but for zeroulp_use_simd. Nothing waits for a lock.
-// Versions  A program built for ZEROULP_ABI_VERSION runs with each library
-//           whose zeroulp_abi_version() is that number: within it functions,
-//           names and values are added, and nothing else changes.
+// Threads   Every function may be called from any thread at any time. State is
+//           thread-local, except that zeroulp_use_simd sets it for the process.
+//           Nothing waits for a lock.
+// Versions  A program built for ZEROULP_ABI_VERSION runs with every library
+//           whose zeroulp_abi_version() is that number. Such libraries add
+//           functions, names and values, and change nothing else.
 //
-// What the operations mean is in conformance/SPEC.md, by the same names. Here
-// are matrices and what is done with them; values and their names stand in
-// zeroulp_values.h, the training path in zeroulp_training.h, both included
-// here; what runs on a GPU in zeroulp_cuda.h, which is not.
+// conformance/SPEC.md defines the operations, under the same names. This header
+// has the operations on matrices. It includes zeroulp_values.h (values and
+// their names) and zeroulp_training.h (the training path), but not
+// zeroulp_cuda.h (what runs on a GPU).
 
 #ifndef ZEROULP_ZEROULP_H_
 #define ZEROULP_ZEROULP_H_
@@ -43,8 +44,8 @@ extern "C" {
 
 /// A matrix that you own. Element (i, j) stands `i * row_stride + j *
 /// col_stride` elements after `data`, which is aligned to the element's size.
-/// Without elements `data` may be NULL. Strides may be negative, those of an
-/// input also 0; the elements of an output do not overlap.
+/// `data` may be NULL if there are no elements. Strides may be negative, and 0
+/// for an input; the elements of an output must not overlap.
 typedef struct zeroulp_matrix {
   void* data;
   int64_t rows;
@@ -54,7 +55,7 @@ typedef struct zeroulp_matrix {
   int64_t element_bytes;  ///< 1, 2, 4 or 8
 } zeroulp_matrix;
 
-/// The same, to be read.
+/// A matrix that a call only reads.
 typedef struct zeroulp_const_matrix {
   const void* data;
   int64_t rows;
@@ -65,8 +66,8 @@ typedef struct zeroulp_const_matrix {
 } zeroulp_const_matrix;
 
 // Conversion and arithmetic. `out` and the inputs have one shape; elements are
-// as wide as the format or wider. `random` (4-byte elements) is read by
-// stochastic rounding alone, and may be NULL otherwise.
+// as wide as the format or wider. Only stochastic rounding reads `random`
+// (4-byte elements), which may be NULL otherwise.
 
 /// Encodes, decodes (to fp32 or fp64) or converts. A NULL `policy` is
 /// cuda_satfinite.
@@ -85,7 +86,7 @@ enum zeroulp_operation {
 };
 
 /// out = a (operation) b, rounded once. Operands that the operation does not
-/// have may be NULL. A NULL `policy` is cuda_nosat.
+/// take may be NULL. A NULL `policy` is cuda_nosat.
 ZEROULP_API zeroulp_status zeroulp_arithmetic(
     int32_t operation, const zeroulp_format* format,
     const zeroulp_const_matrix* a, const zeroulp_const_matrix* b,
@@ -95,12 +96,12 @@ ZEROULP_API zeroulp_status zeroulp_arithmetic(
 // Quantization. For m x n elements there are ceil(m / group.rows) x
 // ceil(n / group.cols) scales and amaxes, 4-byte elements.
 
-/// Each group by its own amax.
+/// Quantizes each group by its own amax.
 ZEROULP_API zeroulp_status zeroulp_quantize(const zeroulp_quantizer* quantizer,
                                             const zeroulp_const_matrix* x,
                                             const zeroulp_matrix* codes,
                                             const zeroulp_matrix* scales);
-/// By the amaxes given: delayed scaling.
+/// Quantizes by the given amaxes: delayed scaling.
 ZEROULP_API zeroulp_status zeroulp_quantize_by_amax(
     const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* x,
     const zeroulp_const_matrix* amaxes, const zeroulp_matrix* codes,
@@ -109,7 +110,7 @@ ZEROULP_API zeroulp_status zeroulp_group_amaxes(
     const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* x,
     const zeroulp_matrix* amaxes);
 /// The scale that each amax gives and, unless `inverses` is NULL, the factor
-/// that conventions with ZEROULP_ELEMENT_INVERSE multiply by. Of one shape.
+/// that conventions with ZEROULP_ELEMENT_INVERSE multiply by. All of one shape.
 ZEROULP_API zeroulp_status zeroulp_make_scales(
     const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* amaxes,
     const zeroulp_matrix* scales, const zeroulp_matrix* inverses);
@@ -131,9 +132,9 @@ enum zeroulp_history_rule {
   ZEROULP_HISTORY_MOVING_AVERAGE = 1
 };
 
-/// The amax that the next scale comes from, given `count` previous ones, oldest
-/// first; with none, `current`. All FP32 bits; `decay`, from 0 to 1, is the
-/// moving average's.
+/// The amax from which the next scale is made, given `count` previous amaxes,
+/// oldest first; `current` if there are none. All are FP32 bits. `decay`, from
+/// 0 to 1, is the moving average's.
 ZEROULP_API zeroulp_status zeroulp_delayed_amax(const uint32_t* history,
                                                 int64_t count, uint32_t current,
                                                 int32_t rule, uint32_t decay,
@@ -154,7 +155,7 @@ ZEROULP_API zeroulp_status zeroulp_layout_shape(int32_t layout, int64_t mn,
 ZEROULP_API zeroulp_status
 zeroulp_lay_out_scales(int32_t layout, const zeroulp_const_matrix* scales,
                        const zeroulp_matrix* stored);
-/// The way back.
+/// The inverse of zeroulp_lay_out_scales.
 ZEROULP_API zeroulp_status
 zeroulp_read_scales(int32_t layout, const zeroulp_const_matrix* stored,
                     const zeroulp_matrix* scales);
@@ -175,37 +176,37 @@ ZEROULP_API zeroulp_status zeroulp_unpack(int32_t packing,
 
 // The tensor core and the GEMM.
 
-/// As many steps as there are rows: d[i] = c[i] + sum over k of a[i, k] b[i,
-/// k]. `a` and `b` are n x count, `count` at most what a step takes (fewer: the
-/// rest are zeros); `c` and `d` are n x 1 codes of accumulator.stored. A NULL
-/// `c` is +0.
+/// One step for each row: d[i] = c[i] + sum over k of a[i, k] b[i, k]. `a` and
+/// `b` are n x count. `count` is at most what a step takes; missing operands
+/// are zeros. `c` and `d` are n x 1 codes of accumulator.stored. A NULL `c` is
+/// +0.
 ZEROULP_API zeroulp_status zeroulp_step(const zeroulp_path* path,
                                         const zeroulp_const_matrix* a,
                                         const zeroulp_const_matrix* b,
                                         const zeroulp_const_matrix* c,
                                         const zeroulp_matrix* d);
 
-/// One side of D = A B^T: codes mn x k, elements of 1, 2 or 4 bytes, of a
-/// format whose numbers are FP32's. Scales as the recipe's group has them, or
-/// NULL data for none.
+/// One operand of D = A B^T: codes mn x k, elements of 1, 2 or 4 bytes, of a
+/// format whose numbers FP32 holds. The recipe's group gives the shape of the
+/// scales; NULL data means none.
 typedef struct zeroulp_operand {
   zeroulp_format format;
   zeroulp_const_matrix codes;
   zeroulp_const_matrix scales;
 } zeroulp_operand;
 
-/// D = A B^T, m x n codes of recipe.output. `c`, m x n, FP32, is read by
-/// ZEROULP_EPILOGUE_ACCUMULATE alone and may be NULL otherwise. The recipe's
+/// D = A B^T, m x n codes of recipe.output. Only ZEROULP_EPILOGUE_ACCUMULATE
+/// reads `c` (m x n, FP32), which may be NULL otherwise. The recipe's
 /// accumulator is taken as it is: see zeroulp_recipe_for_operands.
 ZEROULP_API zeroulp_status zeroulp_gemm(const zeroulp_recipe* recipe,
                                         const zeroulp_operand* a,
                                         const zeroulp_operand* b,
                                         const zeroulp_const_matrix* c,
                                         const zeroulp_matrix* d);
-/// D = the chain of steps of `path` over K from C: what one instruction's
-/// accumulator holds after all of K. `a` and `b` have no scales and the path's
-/// formats; `c` and `d` are m x n codes of accumulator.stored in elements of 4
-/// bytes. A NULL `c` is +0.
+/// D = the chain of steps of `path` over K, starting from C: what one
+/// instruction's accumulator holds after all of K. `a` and `b` have the path's
+/// formats and no scales. `c` and `d` are m x n codes of accumulator.stored in
+/// elements of 4 bytes. A NULL `c` is +0.
 ZEROULP_API zeroulp_status zeroulp_multiply(const zeroulp_path* path,
                                             const zeroulp_operand* a,
                                             const zeroulp_operand* b,
@@ -221,7 +222,7 @@ ZEROULP_API zeroulp_status zeroulp_exact_products(const zeroulp_operand* a,
 /// The distance from or to a NaN.
 #define ZEROULP_NO_DISTANCE UINT64_MAX
 
-/// Distances in ulps count codes, +0 and -0 being one place.
+/// Distances in ulps are counted in codes; +0 and -0 count as one code.
 typedef struct zeroulp_comparison {
   int64_t count;      ///< all elements
   int64_t different;  ///< elements whose bits differ
@@ -243,8 +244,8 @@ ZEROULP_API zeroulp_status zeroulp_compare(const zeroulp_format* format,
                                            const zeroulp_const_matrix* b,
                                            zeroulp_comparison* comparison);
 
-/// Fractions, not percent; SPEC, error measures, and zeroulp/metrics.hpp say
-/// what each is and what becomes of it without errors, in zeros and in NaNs.
+/// Fractions, not percent. SPEC, error measures, and zeroulp/metrics.hpp define
+/// each measure, and its value without errors, for zeros and for NaNs.
 typedef struct zeroulp_errors {
   double frobenius;
   double max_over_max;
@@ -259,13 +260,13 @@ typedef struct zeroulp_errors {
   int64_t nonfinite_mismatches;
 } zeroulp_errors;
 
-/// Elements are doubles. `differences` is computed - exact where you know it
-/// better than a subtraction of doubles; or NULL.
+/// Elements are doubles. `differences` is computed - exact if you know it more
+/// exactly than a subtraction of doubles gives it, else NULL.
 ZEROULP_API zeroulp_status zeroulp_measure_errors(
     const zeroulp_const_matrix* computed, const zeroulp_const_matrix* exact,
     const zeroulp_const_matrix* differences, zeroulp_errors* errors);
 
-// Vector instructions. They change no bit.
+// Vector instructions. The choice changes no bit of any result.
 
 enum zeroulp_simd {
   ZEROULP_SIMD_REFERENCE = 0,  ///< none: the definition, element by element
@@ -278,7 +279,7 @@ ZEROULP_API zeroulp_status zeroulp_simd_in_use(int32_t* set);
 /// Yes iff this build has the set and this processor runs it.
 ZEROULP_API zeroulp_status zeroulp_simd_is_supported(int32_t set,
                                                      int32_t* supported);
-/// Uses the set from now on, in the whole process.
+/// The whole process uses the set from now on.
 ZEROULP_API zeroulp_status zeroulp_use_simd(int32_t set);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-// Everything a C++ user of zeroulp includes: the core (the definition), names,
-// the compiled GEMM and training path, error measures, .npy files.
+// Includes all that a C++ user of zeroulp needs: the core (the definition),
+// names, the compiled GEMM and training path, error measures, .npy files.
 //
 //   zeroulp::encode(zeroulp::e4m3, zeroulp::decode(0.3f))        -> 0x2a
 //
-// eigen.hpp adds matrices of Eigen.
+// eigen.hpp adds Eigen matrices.
 
 #ifndef ZEROULP_ZEROULP_HPP_
 #define ZEROULP_ZEROULP_HPP_

@@ -1,6 +1,6 @@
-// The training path of the C ABI: elementary functions, SwiGLU, RMSNorm, AdamW,
-// combine, dispatch. What holds for all of it stands in zeroulp.h. SPEC: E1 to
-// E5, S1 to S11.
+// Defines the training path of the C ABI: elementary functions, SwiGLU,
+// RMSNorm, AdamW, combine, dispatch. zeroulp.h states what holds for the whole
+// ABI. SPEC: E1 to E5, S1 to S11.
 
 #ifndef ZEROULP_ZEROULP_TRAINING_H_
 #define ZEROULP_ZEROULP_TRAINING_H_
@@ -17,38 +17,39 @@ enum zeroulp_elementary {
   ZEROULP_RSQRT = 2
 };
 
-/// out = f(x), FP32, of one shape.
+/// out = f(x), both FP32 and of one shape.
 ZEROULP_API zeroulp_status zeroulp_apply(int32_t function,
                                          const zeroulp_const_matrix* x,
                                          const zeroulp_matrix* out);
 
-/// A matrix of codes and its scales, one a group of the quantizer.
+/// A matrix of codes and its scales, one for each group of the quantizer.
 typedef struct zeroulp_quantized {
   zeroulp_matrix codes;
   zeroulp_matrix scales;
 } zeroulp_quantized;
 
-/// The same, to be read.
+/// A quantized matrix that a call only reads.
 typedef struct zeroulp_const_quantized {
   zeroulp_const_matrix codes;
   zeroulp_const_matrix scales;
 } zeroulp_const_quantized;
 
-/// What is quantized around SwiGLU.
+/// The quantizers of SwiGLU's inputs and outputs.
 typedef struct zeroulp_swiglu {
   zeroulp_quantizer cache;  ///< of g and u; `from` is their format
   zeroulp_quantizer out;  ///< of h, dg, du; `from` is what these are rounded to
 } zeroulp_swiglu;
 
-/// h = g sigmoid(g) u. Outputs that are NULL are left out: the values h (codes
-/// of out.from), h quantized, g and u quantized.
+/// h = g sigmoid(g) u. Writes those outputs that are not NULL: the values h
+/// (codes of out.from), h quantized, g and u quantized.
 ZEROULP_API zeroulp_status zeroulp_swiglu_forward(
     const zeroulp_swiglu* layer, const zeroulp_const_matrix* g,
     const zeroulp_const_matrix* u, const zeroulp_matrix* h,
     const zeroulp_quantized* h_out, const zeroulp_quantized* g_cache,
     const zeroulp_quantized* u_cache);
-/// From dh (codes of `from`) and the cached g and u. Outputs that are NULL are
-/// left out: the values h, dg and du (codes of out.from), dg and du quantized.
+/// Computes the gradients from dh (codes of `from`) and the cached g and u.
+/// Writes those outputs that are not NULL: the values h, dg and du (codes of
+/// out.from), dg and du quantized.
 ZEROULP_API zeroulp_status zeroulp_swiglu_backward(
     const zeroulp_swiglu* layer, const zeroulp_format* from,
     const zeroulp_const_matrix* dh, const zeroulp_const_quantized* g_cache,
@@ -64,9 +65,9 @@ typedef struct zeroulp_rms_layer {
   zeroulp_quantizer out;  ///< of y; `from` is what y is rounded to
 } zeroulp_rms_layer;
 
-/// y = x / sqrt(mean(x^2) + eps) w for each row of x, m x n; w is 1 x n.
-/// Outputs that are NULL are left out: the values y (codes of out.from), the
-/// rows' factors (FP32, m x 1), y quantized.
+/// y = x / sqrt(mean(x^2) + eps) w for each row of x, m x n; w is 1 x n. Writes
+/// those outputs that are not NULL: the values y (codes of out.from), the rows'
+/// factors (FP32, m x 1), y quantized.
 ZEROULP_API zeroulp_status zeroulp_rms_norm(const zeroulp_rms_layer* layer,
                                             const zeroulp_const_matrix* x,
                                             const zeroulp_const_matrix* w,
@@ -74,8 +75,8 @@ ZEROULP_API zeroulp_status zeroulp_rms_norm(const zeroulp_rms_layer* layer,
                                             const zeroulp_matrix* rstd,
                                             const zeroulp_quantized* out);
 
-/// AdamW's settings: betas from 0 to less than 1, the rest from 0 and within
-/// FP32; `step` counts from 1.
+/// AdamW's settings: betas in [0, 1), the others not negative and within FP32;
+/// `step` counts from 1.
 typedef struct zeroulp_adamw_settings {
   double rate;
   double beta1;
@@ -85,7 +86,7 @@ typedef struct zeroulp_adamw_settings {
   int64_t step;
 } zeroulp_adamw_settings;
 
-/// What they become at that step, FP32 bits.
+/// The factors that the settings give at their step, FP32 bits.
 typedef struct zeroulp_adamw_factors {
   uint32_t one_minus_beta1;
   uint32_t one_minus_beta2;
@@ -106,9 +107,9 @@ typedef struct zeroulp_adamw_step {
 } zeroulp_adamw_step;
 
 /// Updates m, v and the weights w (FP32) from the gradient g, all of one shape.
-/// A `copy` that is not NULL becomes w in BF16. `seed` is stochastic
-/// rounding's, another one for each step; `first` the index of element (0, 0),
-/// from which the others count, row by row.
+/// A `copy` that is not NULL receives w in BF16. Stochastic rounding uses
+/// `seed`: pass a different one for each step. `first` is the index of element
+/// (0, 0); the others count from it, row by row.
 ZEROULP_API zeroulp_status zeroulp_adamw(const zeroulp_adamw_step* step,
                                          uint64_t seed, uint64_t first,
                                          const zeroulp_const_matrix* g,
@@ -123,16 +124,16 @@ enum zeroulp_combine_rule {
   ZEROULP_COMBINE_BF16_PAIR = 2  ///< at most two slots, no weights
 };
 
-/// Row t of `out` is the sum of the rows of x, both BF16, that row t of `slots`
-/// names (4-byte integers; -1: none), each times its weight (FP32, as slots
-/// are) unless `weights` is NULL.
+/// Row t of `out` is the sum of those rows of x, both BF16, that row t of
+/// `slots` names (4-byte integers; -1: none). Each row is multiplied by its
+/// weight unless `weights` (FP32, of the shape of `slots`) is NULL.
 ZEROULP_API zeroulp_status zeroulp_combine(int32_t rule,
                                            const zeroulp_const_matrix* x,
                                            const zeroulp_const_matrix* slots,
                                            const zeroulp_const_matrix* weights,
                                            const zeroulp_matrix* out);
-/// Row r of the result is row rows[r] of x quantized; for -1 codes 0 and scales
-/// 1. `rows` is m x 1, 4-byte integers; groups are one row high.
+/// Row r of the result is row rows[r] of x, quantized; -1 gives codes 0 and
+/// scales 1. `rows` is m x 1, 4-byte integers; groups are one row high.
 ZEROULP_API zeroulp_status zeroulp_dispatch(const zeroulp_quantizer* quantizer,
                                             const zeroulp_const_matrix* x,
                                             const zeroulp_const_matrix* rows,

@@ -1,5 +1,5 @@
-// The values of the C ABI, formats to recipes, and their names; the status of
-// every call. What holds for all of it stands in zeroulp.h.
+// Defines the values of the C ABI, formats to recipes, and their names; the
+// status of every call. zeroulp.h states what holds for the whole ABI.
 
 #ifndef ZEROULP_ZEROULP_VALUES_H_
 #define ZEROULP_ZEROULP_VALUES_H_
@@ -31,8 +31,8 @@ typedef enum zeroulp_status {
 ZEROULP_API int32_t zeroulp_abi_version(void);
 /// The version of the library, such as "0.1.0".
 ZEROULP_API const char* zeroulp_version(void);
-/// What the last call that failed on this thread found wrong, one line; "" if
-/// none failed. Valid until the next failure on this thread.
+/// Describes, in one line, the error of the last call that failed on this
+/// thread; "" if none failed. Valid until the next failure on this thread.
 ZEROULP_API const char* zeroulp_last_error(void);
 
 // Values.
@@ -49,7 +49,7 @@ enum zeroulp_specials {  ///< which codes are not finite numbers
 typedef struct zeroulp_format {
   int32_t exponent_bits;  ///< 1 to 11
   int32_t fraction_bits;  ///< 0 to 52
-  int32_t bias;           ///< no exponent and no bit beyond those of FP64
+  int32_t bias;           ///< FP64 must hold every number of the format
   int32_t specials;       ///< zeroulp_specials
 } zeroulp_format;
 
@@ -70,7 +70,7 @@ enum zeroulp_nan_payload {
   ZEROULP_LARGEST = 3  ///< no NaN: the largest number
 };
 
-/// What becomes of values that a format cannot hold: SPEC, C2 to C7, C11.
+/// How values that a format cannot hold are converted: SPEC, C2 to C7, C11.
 typedef struct zeroulp_policy {
   int32_t saturate_finite;    ///< yes or no
   int32_t saturate_infinite;  ///< yes or no
@@ -97,8 +97,8 @@ enum zeroulp_amax_rule {
   ZEROULP_AMAX_KEEP_NAN = 2
 };
 
-/// What happens where amax / max or max / amax is no positive number: SPEC,
-/// Q12.
+/// The treatment of cases where amax / max or max / amax is no positive number:
+/// SPEC, Q12.
 enum zeroulp_unit_scale {
   ZEROULP_UNIT_SCALE = 1,              ///< all of the following
   ZEROULP_UNIT_SCALE_OF_ZERO = 2,      ///< amax 0 gives scale 1
@@ -127,8 +127,8 @@ enum zeroulp_scale_kind {
   ZEROULP_SCALE_POW2_NEAREST = 3
 };
 
-/// The elements that one scale covers; 0: the whole dimension. For an operand
-/// of a GEMM rows run along M or N and columns along K.
+/// The elements that one scale covers; 0: the whole dimension. In an operand of
+/// a GEMM, rows run along M or N and columns along K.
 typedef struct zeroulp_group {
   int32_t rows;
   int32_t cols;
@@ -160,10 +160,10 @@ enum zeroulp_addend { ZEROULP_ADDEND_ALIGNED = 0, ZEROULP_ADDEND_LAST = 1 };
 
 /// `fraction_bits` of a sum that is not cut.
 #define ZEROULP_UNCUT (-1)
-/// `exponent_floor` that is none.
+/// `exponent_floor` of an accumulator without one.
 #define ZEROULP_NO_FLOOR (-32768)
 
-/// What a tensor-core step does with its terms: SPEC, T1 to T8.
+/// How a tensor-core step sums its terms: SPEC, T1 to T8.
 typedef struct zeroulp_accumulator {
   int32_t length;          ///< products a step takes, to 32767; 0: all, uncut
   int32_t fraction_bits;   ///< 0 to 44, or ZEROULP_UNCUT
@@ -172,8 +172,8 @@ typedef struct zeroulp_accumulator {
   int32_t cut;             ///< zeroulp_rounding, of each term; not stochastic
   int32_t addend;          ///< zeroulp_addend: how c joins
   int32_t renormalized;    ///< yes or no
-  zeroulp_format output;   ///< SPECIALS_IEEE, numbers of `stored`
-  zeroulp_format stored;   ///< SPECIALS_IEEE, numbers of FP32: what c and D are
+  zeroulp_format output;   ///< SPECIALS_IEEE; `stored` holds its numbers
+  zeroulp_format stored;   ///< SPECIALS_IEEE; FP32 holds it; format of c and D
 } zeroulp_accumulator;
 
 enum zeroulp_lowering {
@@ -182,8 +182,8 @@ enum zeroulp_lowering {
   ZEROULP_LOWERING_HMMA_ZERO = 2
 };
 
-/// A tensor-core path. Operands are numbers of FP32; with a lowering numbers of
-/// FP16, and a step takes twice the accumulator's length: SPEC, T10 to T14.
+/// A tensor-core path. FP32 holds the operands; with a lowering, FP16 holds
+/// them and a step takes twice the accumulator's length: SPEC, T10 to T14.
 typedef struct zeroulp_path {
   zeroulp_format a;
   zeroulp_format b;
@@ -215,8 +215,7 @@ typedef struct zeroulp_recipe {
 
 // Names.
 
-/// Tables of names. The names of the first five are those of an enum's values,
-/// in the order of the values.
+/// Tables of names. The first five name the values of an enum, in their order.
 enum zeroulp_table {
   ZEROULP_ROUNDINGS = 0,
   ZEROULP_SCALE_KINDS = 1,
@@ -230,8 +229,8 @@ enum zeroulp_table {
   ZEROULP_PATHS = 9
 };
 
-/// Name number `index` of a table, or NULL where there is none: count up from 0
-/// to list them. Valid as long as the library is loaded.
+/// Name number `index` of a table, or NULL if there is none: to list a table,
+/// count up from 0. Valid as long as the library is loaded.
 ZEROULP_API const char* zeroulp_name(int32_t table, int64_t index);
 /// The value called `name`, in one of the first five tables.
 ZEROULP_API zeroulp_status zeroulp_value_from_name(int32_t table,
@@ -242,7 +241,7 @@ ZEROULP_API zeroulp_status zeroulp_value_from_name(int32_t table,
 ZEROULP_API zeroulp_status zeroulp_format_from_name(const char* name,
                                                     zeroulp_format* format);
 /// Writes the name of `format` and a 0 to `name`, which has room for `size`
-/// bytes. A format that no name gives back is an invalid argument.
+/// bytes. A format that no name stands for is an invalid argument.
 ZEROULP_API zeroulp_status zeroulp_format_name(const zeroulp_format* format,
                                                char* name, size_t size);
 ZEROULP_API zeroulp_status zeroulp_policy_from_name(const char* name,
@@ -252,8 +251,7 @@ ZEROULP_API zeroulp_status zeroulp_group_from_name(const char* name,
                                                    zeroulp_group* group);
 ZEROULP_API zeroulp_status
 zeroulp_convention_from_name(const char* name, zeroulp_convention* convention);
-/// A NULL `scale` is what the convention has unless it is told otherwise: pow2
-/// or fp32.
+/// A NULL `scale` is the convention's own default: pow2 or fp32.
 ZEROULP_API zeroulp_status zeroulp_quantizer_from_names(
     const char* from, const char* to, const char* convention, const char* scale,
     const char* group, zeroulp_quantizer* quantizer);
@@ -262,8 +260,9 @@ ZEROULP_API zeroulp_status zeroulp_path_from_name(const char* name,
                                                   zeroulp_path* path);
 ZEROULP_API zeroulp_status zeroulp_recipe_from_name(const char* name,
                                                     zeroulp_recipe* recipe);
-/// Writes `recipe` with the accumulator that Hopper has for these operands: the
-/// named recipes have that of FP8. An invalid argument where it has none.
+/// Writes to `out` `recipe` with the accumulator that Hopper has for these
+/// operands; the named recipes have the FP8 accumulator. Operands for which
+/// Hopper has none are an invalid argument.
 ZEROULP_API zeroulp_status zeroulp_recipe_for_operands(
     const zeroulp_recipe* recipe, const zeroulp_format* a,
     const zeroulp_format* b, zeroulp_recipe* out);
