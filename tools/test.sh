@@ -188,7 +188,7 @@ build_for_threads() {
     -DZEROULP_CUDA=OFF -DCMAKE_BUILD_TYPE=Sanitize \
     -DCMAKE_CXX_FLAGS_SANITIZE="-O1 -g1 -fsanitize=thread" &&
     cmake --build "$build/threads" -j "$jobs" --target zeroulp &&
-    "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude \
+    "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude -I. \
       -isystem /usr/include/eigen3 -o "$build/threads/watched" \
       conformance/compile/threads.cpp "$build/threads/src/libzeroulp.a" -lz
 }
