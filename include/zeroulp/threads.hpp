@@ -3,6 +3,7 @@
 #ifndef ZEROULP_THREADS_HPP_
 #define ZEROULP_THREADS_HPP_
 
+#pragma GCC visibility push(default)
 namespace zeroulp::engine {
 
 /// The most threads that a call takes. A call takes fewer if its work is small,
@@ -16,5 +17,6 @@ int current_threads();
 void use_threads(int count);
 
 }  // namespace zeroulp::engine
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_THREADS_HPP_

@@ -26,6 +26,9 @@
 #include "zeroulp/io.hpp"
 #include "zeroulp/zeroulp.h"
 
+// The C ABI of the kernels, in a library of its own, has them from a shared
+// zeroulp.
+#pragma GCC visibility push(default)
 namespace zeroulp::c_abi {
 
 /// Keeps the text of the exception that is being handled and returns its
@@ -168,5 +171,6 @@ void for_each_element(const code_view& out, Compute compute,
 }
 
 }  // namespace zeroulp::c_abi
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_SRC_C_ABI_C_ABI_HPP_
