@@ -16,12 +16,33 @@ for argument in "$@"; do
   case $argument in --gpu | gpu | silicon) cuda=(-DZEROULP_CUDA=ON) ;; esac
 done
 
+# How far the first build is: a line that changes, or one for each ten per cent.
+progress() {
+  if [[ -x $build/bin/zeroulp ]]; then
+    cat >/dev/null
+    return
+  fi
+  awk -v terminal="$([[ ! -t 2 ]] || echo yes)" '
+    match($0, /^\[ *[0-9]+%\]/) {
+      percent = substr($0, 2, RLENGTH - 3) + 0
+      if (terminal) printf "\rbuilding zeroulp (once): %d %%", percent
+      else if (percent >= shown + 10) {
+        shown = percent - percent % 10
+        print "building zeroulp (once): " shown " %"
+      }
+      fflush()
+    }
+    END { if (terminal && percent) print "" }' >&2
+}
+
+build_program() {
+  CXX=${CXX:-g++} cmake -S "$root" -B "$build" -DZEROULP_TESTS=OFF \
+    "${cuda[@]}" &&
+    cmake --build "$build" -j "$(nproc)" --target zeroulp_program
+}
+
 mkdir -p "$build"
-[[ -x $build/bin/zeroulp ]] || echo "building zeroulp (once)" >&2
-if ! { CXX=${CXX:-g++} cmake -S "$root" -B "$build" -DZEROULP_TESTS=OFF \
-         "${cuda[@]}" &&
-       cmake --build "$build" -j "$(nproc)" --target zeroulp_program
-     } >"$build/run.log" 2>&1; then
+if ! build_program 2>&1 | tee "$build/run.log" | progress; then
   cat "$build/run.log" >&2
   echo "run.sh: the build failed; see above" >&2
   exit 2

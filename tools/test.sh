@@ -188,7 +188,7 @@ build_for_threads() {
     -DZEROULP_CUDA=OFF -DCMAKE_BUILD_TYPE=Sanitize \
     -DCMAKE_CXX_FLAGS_SANITIZE="-O1 -g1 -fsanitize=thread" &&
     cmake --build "$build/threads" -j "$jobs" --target zeroulp &&
-    "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude \
+    "$clang" -std=c++20 -O1 -g1 -fsanitize=thread -fopenmp -Iinclude -I. \
       -isystem /usr/include/eigen3 -o "$build/threads/watched" \
       conformance/compile/threads.cpp "$build/threads/src/libzeroulp.a" -lz
 }
@@ -324,6 +324,13 @@ with_a_shared_library() {
     cmake --build "$build/shared" -j "$jobs" --target zeroulp
 }
 
+# What it exports is what stands in a committed list.
+exports_what_is_listed() {
+  nm -D --defined-only --format=posix "$build/shared/src/libzeroulp.so" |
+    cut -d ' ' -f 1 | c++filt | LC_ALL=C sort -u |
+    diff conformance/compile/exports.txt -
+}
+
 # What links the kernels of the package: without nvcc there are none.
 kernels_consumer() {
   local name="consumer: find_package, kernels"
@@ -363,7 +370,8 @@ stage_consumers() {
   kernels_consumer "$prefix"
   check "consumer: add_subdirectory" consumer add_subdirectory || true
   check "configures without nvcc" without_nvcc || true
-  check "builds a shared library" with_a_shared_library || true
+  check "builds a shared library" with_a_shared_library || return 0
+  check "exports what is listed" exports_what_is_listed || true
 }
 
 # install_library NAME BUILD: installs what stands in BUILD as users get it;

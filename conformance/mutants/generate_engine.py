@@ -45,8 +45,8 @@ CALLS = {
 }
 # Whatever these say, the bits are the same: which way lines run, and whether
 # threads are worth it.
-SPEED_ONLY = {"runs_down"}
-SPEED_ONLY_LINES = re.compile(r"(\[\[\w+\]\] )?const bool many =|using ")
+SPEED_ONLY = {"runs_down", "work_each"}
+SPEED_ONLY_LINES = re.compile(r"(\[\[\w+\]\] )?const double work =|using ")
 generate.ENUMERATORS.update({
     "kernel": ["core", "steps", "sums", "exact_sums"],
     "storage": ["two_bytes", "four_bytes"],

@@ -253,6 +253,7 @@ constexpr call calls[] = {
     [](arguments&, source& s, const shape&) {
       std::int32_t yes = 0;
       zeroulp_simd_in_use(&yes);
+      zeroulp_threads_in_use(&yes);
       return zeroulp_simd_is_supported(s.small(), s.rarely(8) ? nullptr : &yes);
     },
     [](arguments& a, source& s, const shape& x) {

@@ -19,6 +19,7 @@
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/core/retile.hpp"
 
+#pragma GCC visibility push(default)
 namespace zeroulp::engine {
 
 /// A matrix of codes whose element is an unsigned integer of 1, 2 or 4 bytes, a
@@ -95,5 +96,6 @@ void pack_words(const_code_view codes, matrix_view<std::uint8_t> out);
 void unpack_words(matrix_view<const std::uint8_t> packed, code_view codes);
 
 }  // namespace zeroulp::engine
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_ARRAYS_HPP_

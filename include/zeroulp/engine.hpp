@@ -19,6 +19,7 @@
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/core/gemm.hpp"
 
+#pragma GCC visibility push(default)
 namespace zeroulp {
 
 struct tile_side;
@@ -105,5 +106,6 @@ void exact_products(const prepared_operand& a, const prepared_operand& b,
 
 }  // namespace engine
 }  // namespace zeroulp
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_ENGINE_HPP_

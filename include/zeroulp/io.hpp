@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace zeroulp {
 
 /// A request or its input is bad. what() is one line: where, what, what to do.
@@ -180,5 +181,6 @@ class output_set {
 };
 
 }  // namespace zeroulp
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_IO_HPP_

@@ -25,6 +25,7 @@
 
 #include "zeroulp/core/format.hpp"
 
+#pragma GCC visibility push(default)
 namespace zeroulp {
 
 /// The probabilities of error_metrics::quantiles.
@@ -126,5 +127,6 @@ struct ulp_histogram {
 };
 
 }  // namespace zeroulp
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_METRICS_HPP_

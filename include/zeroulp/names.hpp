@@ -13,6 +13,7 @@
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/core/retile.hpp"
 
+#pragma GCC visibility push(default)
 namespace zeroulp {
 
 /// A path with its full name, such as hopper.wgmma.e4m3.e5m2.f16.
@@ -52,5 +53,6 @@ std::string_view name_of(scale_layout l);
 std::string_view name_of(retile_rule r);
 
 }  // namespace zeroulp
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_NAMES_HPP_

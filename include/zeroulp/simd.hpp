@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace zeroulp::engine {
 
 enum class simd : std::uint8_t {
@@ -42,5 +43,6 @@ simd current_simd();
 void use_simd(simd set);
 
 }  // namespace zeroulp::engine
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_SIMD_HPP_

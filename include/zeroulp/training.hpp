@@ -13,6 +13,7 @@
 #include "zeroulp/arrays.hpp"
 #include "zeroulp/core/training_matrices.hpp"
 
+#pragma GCC visibility push(default)
 namespace zeroulp::engine {
 
 /// A function of core/elementary.hpp.
@@ -68,5 +69,6 @@ void dispatch(const quantizer& q, const_code_view x,
               matrix_view<std::uint32_t> scales);
 
 }  // namespace zeroulp::engine
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_TRAINING_HPP_

@@ -20,8 +20,8 @@
 //           returns none that must be freed. An output must not overlap an
 //           input or another output.
 // Threads   Every function may be called from any thread at any time. State is
-//           thread-local, except that zeroulp_use_simd sets it for the process.
-//           Nothing waits for a lock.
+//           thread-local, but zeroulp_use_simd and zeroulp_use_threads set it
+//           for the process. Nothing waits for a lock.
 // Versions  A program built for ZEROULP_ABI_VERSION runs with every library
 //           whose zeroulp_abi_version() is that number. Such libraries add
 //           functions, names and values, and change nothing else.
@@ -281,6 +281,13 @@ ZEROULP_API zeroulp_status zeroulp_simd_is_supported(int32_t set,
                                                      int32_t* supported);
 /// The whole process uses the set from now on.
 ZEROULP_API zeroulp_status zeroulp_use_simd(int32_t set);
+
+/// The most threads that a call takes. A call takes fewer if its work is small:
+/// each thread has about a millisecond of it.
+ZEROULP_API zeroulp_status zeroulp_threads_in_use(int32_t* count);
+/// Sets that number for the whole process; 0, as at first: what OpenMP says
+/// (OMP_NUM_THREADS, or all cores). Not negative.
+ZEROULP_API zeroulp_status zeroulp_use_threads(int32_t count);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -33,6 +33,7 @@
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/names.hpp"
 #include "zeroulp/random.hpp"
+#include "zeroulp/threads.hpp"
 #include "zeroulp/training.hpp"
 
 #endif  // ZEROULP_ZEROULP_HPP_

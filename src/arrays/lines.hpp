@@ -27,15 +27,17 @@ struct line_buffer {
 };
 
 /// Calls use(i, j, m, n) for the tiles of a rows x cols matrix, on all cores,
-/// which round to nearest whatever their threads had set. `use` must not throw.
+/// which round to nearest whatever their threads had set. `use` must not throw;
+/// an element takes it `each` nanoseconds.
 template <class Use>
 void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
-               std::ptrdiff_t width, Use use) {
+               std::ptrdiff_t width, Use use, double each = line_work) {
   const std::ptrdiff_t across = ceil_div(cols, width);
   const std::ptrdiff_t tiles = ceil_div(rows, height) * across;
-  // Small matrices are done before the threads would have started.
-  [[maybe_unused]] const bool many = tiles > 1 && rows * cols >= 1 << 14;
-#pragma omp parallel for schedule(static) num_threads(threads_for(many))
+  [[maybe_unused]] const double work =
+      tiles > 1 ? each * static_cast<double>(rows) * static_cast<double>(cols)
+                : 0;
+#pragma omp parallel for schedule(static) num_threads(threads_for(work))
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
     const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t i = t / across * height;
@@ -48,13 +50,15 @@ void for_tiles(std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t height,
 /// Unless every view has its rows in one piece, lines are short and one below
 /// the other, so that the cache lines of columns are used while they are there.
 template <class Use>
-void for_lines(std::ptrdiff_t rows, std::ptrdiff_t cols, bool in_rows,
-               Use use) {
-  for_tiles(rows, cols, in_rows ? 1 : 64, in_rows ? line : 64,
-            [&](std::ptrdiff_t i0, std::ptrdiff_t j, std::ptrdiff_t m,
-                std::ptrdiff_t n) {
-              for (std::ptrdiff_t i = i0; i < i0 + m; ++i) use(i, j, n);
-            });
+void for_lines(std::ptrdiff_t rows, std::ptrdiff_t cols, bool in_rows, Use use,
+               double each = line_work) {
+  for_tiles(
+      rows, cols, in_rows ? 1 : 64, in_rows ? line : 64,
+      [&](std::ptrdiff_t i0, std::ptrdiff_t j, std::ptrdiff_t m,
+          std::ptrdiff_t n) {
+        for (std::ptrdiff_t i = i0; i < i0 + m; ++i) use(i, j, n);
+      },
+      each);
 }
 
 /// Returns true iff lines should run down the columns of `v`.

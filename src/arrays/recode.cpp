@@ -19,10 +19,10 @@ struct recoding {
   const_code_view random;  ///< null data: not read
 
   template <class Use>
-  void for_each_line(Use use) const {
+  void for_each_line(Use use, double each = line_work) const {
     const bool in_rows = in.col_stride == 1 && out.col_stride == 1 &&
                          (random.data == nullptr || random.col_stride == 1);
-    for_lines(in.rows, in.cols, in_rows, use);
+    for_lines(in.rows, in.cols, in_rows, use, each);
   }
 
   const std::uint32_t* random_at(std::ptrdiff_t i, std::ptrdiff_t j,
@@ -62,17 +62,19 @@ void encode_matrix(const recoding& r) {
 
 /// Maps each code by `code(value, k)`, k being its place in the line.
 template <class Code>
-void map_matrix(const recoding& r, Code code) {
-  r.for_each_line([&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t n) {
-    line_buffer buffer;
-    line_buffer random;
-    gather(r.in, i, j, n, buffer.word);
-    const std::uint32_t* bits = r.random_at(i, j, n, random);
-    for (std::ptrdiff_t k = 0; k < n; ++k) {
-      buffer.word[k] = code(buffer.word[k], bits == nullptr ? 0u : bits[k]);
-    }
-    scatter(buffer.word, r.out, i, j, n);
-  });
+void map_matrix(const recoding& r, Code code, double each) {
+  r.for_each_line(
+      [&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t n) {
+        line_buffer buffer;
+        line_buffer random;
+        gather(r.in, i, j, n, buffer.word);
+        const std::uint32_t* bits = r.random_at(i, j, n, random);
+        for (std::ptrdiff_t k = 0; k < n; ++k) {
+          buffer.word[k] = code(buffer.word[k], bits == nullptr ? 0u : bits[k]);
+        }
+        scatter(buffer.word, r.out, i, j, n);
+      },
+      each);
 }
 
 void run(const recoding& r) {
@@ -93,11 +95,12 @@ void run(const recoding& r) {
       table[code] = one(code, 0);
     }
     const std::size_t mask = table.size() - 1;
-    return map_matrix(r, [&](std::uint32_t code, std::uint32_t) {
-      return table[code & mask];
-    });
+    return map_matrix(
+        r,
+        [&](std::uint32_t code, std::uint32_t) { return table[code & mask]; },
+        line_work);
   }
-  map_matrix(r, one);
+  map_matrix(r, one, core_work);
 }
 
 }  // namespace

@@ -193,7 +193,8 @@ void retile(const retiling& r, const_code_view codes,
   for_tiles(
       m, n, height, block_cols,
       [&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t rows,
-          std::ptrdiff_t cols) { job.run(i / height, i, j, rows, cols); });
+          std::ptrdiff_t cols) { job.run(i / height, i, j, rows, cols); },
+      training_work);
 }
 
 }  // namespace zeroulp::engine

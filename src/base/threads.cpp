@@ -5,11 +5,18 @@
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <mutex>
+#include <stdexcept>
+
+#include "zeroulp/threads.hpp"
 
 namespace zeroulp {
 namespace {
+
+std::atomic<int> chosen_threads = 0;  ///< 0: as OpenMP says
+std::atomic<bool> shares_small_work = false;
 
 /// How many of `count` threads there can be at a time.
 int started_of(int count) {
@@ -40,14 +47,43 @@ int startable_threads(int wanted) {
   return std::min(wanted, enough);
 }
 
-int threads_for(bool large) {
+int threads_for(double nanoseconds) {
 #ifdef _OPENMP
-  if (large && omp_in_parallel() == 0) {
-    return startable_threads(omp_get_max_threads());
+  if (nanoseconds > 0 && omp_in_parallel() == 0) {
+    const int most = engine::current_threads();
+    const double worth =
+        shares_small_work ? most : nanoseconds / worth_a_thread;
+    if (worth < most) {
+      return startable_threads(std::max(1, static_cast<int>(worth)));
+    }
+    return startable_threads(most);
   }
 #endif
-  (void)large;
+  (void)nanoseconds;
   return 1;
 }
+
+void share_small_work(bool on) { shares_small_work = on; }
+
+namespace engine {
+
+int current_threads() {
+  const int chosen = chosen_threads;
+  if (chosen > 0) return chosen;
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+void use_threads(int count) {
+  if (count < 0) {
+    throw std::invalid_argument("threads: a negative number of them");
+  }
+  chosen_threads = count;
+}
+
+}  // namespace engine
 
 }  // namespace zeroulp

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <exception>
 #include <future>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -18,8 +19,23 @@ namespace zeroulp {
 /// the system does not start so many for this thread.
 int startable_threads(int wanted);
 
-/// The same of those that OpenMP would take; one for what is not large.
-int threads_for(bool large = true);
+/// The threads of a parallel region: as many as use_threads() or OpenMP say, if
+/// each has `worth_a_thread` of the work at least. One for less: on a busy
+/// machine a region waits until the system has run its last thread.
+int threads_for(double nanoseconds = std::numeric_limits<double>::infinity());
+
+/// In nanoseconds: some hundred times what it takes to wake a thread.
+inline constexpr double worth_a_thread = 1e6;
+
+/// Nanoseconds of one thread, roughly: a number of a line of vectors, the same
+/// with exponentials and quotients, by the core; and a product of a GEMM.
+inline constexpr double line_work = 1;
+inline constexpr double training_work = 4;
+inline constexpr double core_work = 30;
+inline constexpr double product_work = 0.05;
+
+/// For tests: any work is worth a thread.
+void share_small_work(bool on);
 
 /// Starts `count` threads that do `work`, or as many as the system starts.
 template <class Work>

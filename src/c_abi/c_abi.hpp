@@ -26,6 +26,9 @@
 #include "zeroulp/io.hpp"
 #include "zeroulp/zeroulp.h"
 
+// The C ABI of the kernels, in a library of its own, has them from a shared
+// zeroulp.
+#pragma GCC visibility push(default)
 namespace zeroulp::c_abi {
 
 /// Keeps the text of the exception that is being handled and returns its
@@ -151,12 +154,15 @@ void in_order(const View& v, Use use) {
   }
 }
 
-/// Writes `compute(i, j)` to each element, on all threads if there are many.
+/// Writes `compute(i, j)` to each element, on all threads if there are many; an
+/// element takes it `each` nanoseconds.
 template <class Compute>
-void for_each_element(const code_view& out, Compute compute) {
+void for_each_element(const code_view& out, Compute compute,
+                      double each = core_work) {
   if (out.cols == 0) return;
-  [[maybe_unused]] const bool many = out.rows > 4096 / (out.cols + 1);
-#pragma omp parallel for schedule(static) num_threads(threads_for(many))
+  [[maybe_unused]] const double work =
+      each * static_cast<double>(out.rows) * static_cast<double>(out.cols);
+#pragma omp parallel for schedule(static) num_threads(threads_for(work))
   for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
       write(out, i, j, compute(i, j));
@@ -165,5 +171,6 @@ void for_each_element(const code_view& out, Compute compute) {
 }
 
 }  // namespace zeroulp::c_abi
+#pragma GCC visibility pop
 
 #endif  // ZEROULP_SRC_C_ABI_C_ABI_HPP_

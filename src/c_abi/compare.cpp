@@ -8,6 +8,7 @@
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/simd.hpp"
+#include "zeroulp/threads.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
@@ -160,4 +161,13 @@ zeroulp_status zeroulp_simd_is_supported(std::int32_t set,
 
 zeroulp_status zeroulp_use_simd(std::int32_t set) {
   return guarded(__func__, [&] { engine::use_simd(simd_of(set)); });
+}
+
+zeroulp_status zeroulp_threads_in_use(std::int32_t* count) {
+  return guarded(__func__,
+                 [&] { needed(count, "count") = engine::current_threads(); });
+}
+
+zeroulp_status zeroulp_use_threads(std::int32_t count) {
+  return guarded(__func__, [&] { engine::use_threads(count); });
 }

@@ -42,11 +42,14 @@ void run_step(const zeroulp_path* given, const zeroulp_const_matrix* left,
     need_room(p.acc.stored, c, "c");
     need_shape(c, "c", a.rows, 1, "for the steps of a");
   }
-  for_each_element(d, [&](std::ptrdiff_t i, std::ptrdiff_t) {
-    return step(p, code_row{a, i, p.a}, code_row{b, i, p.b},
-                static_cast<int>(a.cols),
-                addend == nullptr ? 0 : read(c, i, 0));
-  });
+  for_each_element(
+      d,
+      [&](std::ptrdiff_t i, std::ptrdiff_t) {
+        return step(p, code_row{a, i, p.a}, code_row{b, i, p.b},
+                    static_cast<int>(a.cols),
+                    addend == nullptr ? 0 : read(c, i, 0));
+      },
+      core_work * static_cast<double>(a.cols));
 }
 
 /// An operand of a GEMM.
@@ -97,9 +100,12 @@ void run_gemm(const zeroulp_recipe* given, const zeroulp_operand* left,
   if (d.bytes == 4) return run(words_of(d, "d"));
   std::vector<std::uint32_t> words(static_cast<std::size_t>(d.rows * d.cols));
   run({words.data(), d.rows, d.cols});
-  for_each_element(d, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    return words[static_cast<std::size_t>(i * d.cols + j)];
-  });
+  for_each_element(
+      d,
+      [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+        return words[static_cast<std::size_t>(i * d.cols + j)];
+      },
+      line_work);
 }
 
 void run_multiply(const zeroulp_path* given, const zeroulp_operand* left,

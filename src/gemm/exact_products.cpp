@@ -32,7 +32,9 @@ void exact_products(const prepared_operand& a, const prepared_operand& b,
   const bool fast = a.is_packed() && b.is_packed() &&
                     current_simd() != simd::reference &&
                     is_exact_in_double(p.a, p.b, k);
-  for_each_tile(out.rows, out.cols, [&](const tile& t) {
+  const double work =
+      (fast ? product_work : core_work) * static_cast<double>(k);
+  for_each_tile(out.rows, out.cols, work, [&](const tile& t) {
     double* sums = memory().exact;
     if (fast) {
       std::fill_n(sums, t.rows * tile_rows, 0.0);

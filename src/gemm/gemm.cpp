@@ -147,7 +147,8 @@ void gemm(const recipe& r, const prepared_operand& a,
   check_scales(scales_b, r.b, b, "B");
   const promoted g{
       r, {{a.element(), b.element(), r.acc}, a, b}, scales_a, scales_b, c, d};
-  for_each_tile(d.rows, d.cols, [&](const tile& t) { g.compute(t); });
+  for_each_tile(d.rows, d.cols, g.product.work_each(),
+                [&](const tile& t) { g.compute(t); });
 }
 
 recipe for_operands(const recipe& r, format a, format b) {

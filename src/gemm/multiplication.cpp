@@ -23,6 +23,12 @@ multiplication::multiplication(const path& follows, const prepared_operand& x,
   }
 }
 
+double multiplication::work_each() const {
+  const double work =
+      plan.by == chain_plan::kernel::core ? core_work : product_work;
+  return work * static_cast<double>(a->cols());
+}
+
 void multiplication::run_steps(const tile& t, std::ptrdiff_t first, int part,
                                std::ptrdiff_t steps, float* c) const {
   const float_mode mode(float_mode::toward_zero);

@@ -26,13 +26,15 @@ struct tile {
 };
 
 /// Calls `use` with each tile of an m x n matrix, on all threads; what it
-/// throws reaches the caller.
+/// throws reaches the caller. An output takes it `each` nanoseconds.
 template <class Use>
-void for_each_tile(std::ptrdiff_t m, std::ptrdiff_t n, Use use) {
+void for_each_tile(std::ptrdiff_t m, std::ptrdiff_t n, double each, Use use) {
   std::exception_ptr thrown;
   const std::ptrdiff_t wide = ceil_div(n, tile_rows);
   const std::ptrdiff_t tiles = ceil_div(m, tile_rows) * wide;
-#pragma omp parallel for schedule(static) num_threads(threads_for(tiles > 1))
+  [[maybe_unused]] const double work =
+      tiles > 1 ? each * static_cast<double>(m) * static_cast<double>(n) : 0;
+#pragma omp parallel for schedule(static) num_threads(threads_for(work))
   for (std::ptrdiff_t t = 0; t < tiles; ++t) {
     const float_mode mode(float_mode::nearest);
     const std::ptrdiff_t row = t / wide * tile_rows;
@@ -98,6 +100,9 @@ struct multiplication {
     return plan.by == chain_plan::kernel::core || a->is_special(i) ||
            b->is_special(j);
   }
+
+  /// How long an output takes, roughly, in nanoseconds.
+  double work_each() const;
 
   std::uint32_t core_chain(std::ptrdiff_t i, std::ptrdiff_t j,
                            std::ptrdiff_t begin, std::ptrdiff_t end,

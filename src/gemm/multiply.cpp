@@ -101,7 +101,8 @@ void multiply(const path& p, const prepared_operand& a,
                     name_of(p.b)));
   }
   const instruction_chain all{{p, a, b}, c, d};
-  for_each_tile(d.rows, d.cols, [&](const tile& t) { all.compute(t); });
+  for_each_tile(d.rows, d.cols, all.product.work_each(),
+                [&](const tile& t) { all.compute(t); });
 }
 
 }  // namespace engine

@@ -109,8 +109,9 @@ prepared_operand::prepared_operand(format f, engine::const_code_view codes)
 
 template <class Read>
 void prepared_operand::pack(Read read) {
-  [[maybe_unused]] const bool many = rows_ * cols_ > (1 << 16);
-#pragma omp parallel for schedule(static) num_threads(threads_for(many))
+  [[maybe_unused]] const double work =
+      line_work * static_cast<double>(rows_) * static_cast<double>(cols_);
+#pragma omp parallel for schedule(static) num_threads(threads_for(work))
   for (std::ptrdiff_t row = 0; row < rows_; row += block_rows) {
     const place to = block_of(row);
     const std::ptrdiff_t rows =

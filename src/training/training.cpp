@@ -107,14 +107,16 @@ void apply(elementary f, matrix_view<const std::uint32_t> x,
            matrix_view<std::uint32_t> out) {
   check_shape(out, x.rows, x.cols, "apply, output", "the input is");
   const bool in_rows = all_in_rows(x, out);
-  for_lines(x.rows, x.cols, in_rows,
-            [&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t n) {
-              line_buffer buffer;
-              line_buffer result;
-              elementary_line(f, words_at(x, i, j, n, buffer), result.word,
-                              count_of(n));
-              scatter(result.word, out, i, j, n);
-            });
+  for_lines(
+      x.rows, x.cols, in_rows,
+      [&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t n) {
+        line_buffer buffer;
+        line_buffer result;
+        elementary_line(f, words_at(x, i, j, n, buffer), result.word,
+                        count_of(n));
+        scatter(result.word, out, i, j, n);
+      },
+      training_work);
 }
 
 void swiglu_forward(const swiglu_layer& layer, const_code_view g,
@@ -217,8 +219,9 @@ void rms_norm(const rms_layer& layer, const_code_view x, const_code_view w,
   const number_reader read_x(layer.from, x);
   const number_reader read_w(layer.weight, w);
   const value_writer write_y(layer.out.from, all_y.view());
-  [[maybe_unused]] const bool many = x.rows > (1 << 14) / (cols + 1);
-#pragma omp parallel for schedule(static) num_threads(threads_for(many))
+  [[maybe_unused]] const double work =
+      training_work * static_cast<double>(x.rows) * static_cast<double>(cols);
+#pragma omp parallel for schedule(static) num_threads(threads_for(work))
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
     const float_mode mode(float_mode::nearest);
     line_buffer buffers[2];
@@ -288,7 +291,7 @@ void adamw(const adamw_step& step, const_code_view g, code_view m, code_view v,
     scatter(new_w.word, w, i, j, n);
     write_copy.write(new_w, i, j, n);
   };
-  for_lines(rows, cols, all_in_rows(g, m, v, w, copy), do_line);
+  for_lines(rows, cols, all_in_rows(g, m, v, w, copy), do_line, training_work);
 }
 
 }  // namespace zeroulp::engine

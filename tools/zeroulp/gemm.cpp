@@ -30,6 +30,7 @@ struct gemm_request {
 
 /// A tensor as a GEMM reads it: mn x k codes and scales.
 struct operand {
+  matrix<std::uint32_t> words;  ///< what `codes` are of
   matrix_view<const std::uint32_t> codes;
   matrix_view<const std::uint32_t> scales;
   granularity groups;
@@ -44,7 +45,9 @@ operand as_operand(const tensor& t) {
   };
   const granularity g = transposed ? granularity{t.group.cols, t.group.rows}
                                    : granularity{t.group.rows, t.group.cols};
-  return {turn(t.codes.view()), turn(t.scales.view()), g};
+  operand o{widen(t.codes), {}, turn(t.scales.view()), g};
+  o.codes = turn(std::as_const(o.words).view());
+  return o;
 }
 
 std::string text_of(granularity g) {

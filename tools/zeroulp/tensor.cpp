@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
+#include <span>
 #include <system_error>
 
 #include "tools/zeroulp/program.hpp"
@@ -61,7 +63,7 @@ std::uint32_t parse_decay(const std::string& text) {
 
 /// The amax of the past, or the tensor's own.
 std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
-                          matrix_view<const std::uint32_t> x) {
+                          engine::const_code_view x) {
   std::uint32_t current = 0;
   if (x.rows > 0 && x.cols > 0) {
     engine::group_amaxes(how, x, {&current, 1, 1});
@@ -121,13 +123,13 @@ void run_quantize(const quantize_request& q) {
   for (const auto& in : {q.input, q.history}) check_kept(in, q.out);
   const auto x = read_input(q.input, q.dtype);
   const quantizer how{x.element, t.element, named.value, t.scale, t.group};
-  t.codes = matrix<std::uint32_t>(x.bits.rows, x.bits.cols);
+  t.codes = code_matrix(x.bits.rows, x.bits.cols, t.element.bits());
   if (t.group == group_shape{0, 0}) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
     const std::uint32_t amax = choose_amax(q, how, x.bits.view());
     t.scales.data[0] = make_scale(how, amax).scale;
-    if (!x.bits.data.empty()) {
+    if (!x.bits.view().is_empty()) {
       engine::quantize(how, x.bits.view(),
                        matrix_view<const std::uint32_t>(&amax, 1, 1),
                        t.codes.view(), t.scales.view());
@@ -150,15 +152,12 @@ struct dequantize_request {
 void run_dequantize(const dequantize_request& q) {
   check_result(q.out);
   const tensor t = read_tensor(q.dir);
-  matrix<std::uint32_t> x(t.codes.rows, t.codes.cols);
-  engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(),
-                     x.view());
-  array a{dtype::f32,
-          {static_cast<std::size_t>(x.rows), static_cast<std::size_t>(x.cols)},
-          {}};
-  const auto bytes = std::as_bytes(std::span(x.data));
-  a.data.assign(bytes.begin(), bytes.end());
-  write_npy(q.out, a);
+  code_matrix x(t.codes.rows, t.codes.cols, 32);
+  x.stored.type = dtype::f32;
+  engine::dequantize(
+      t.element, t.group, t.codes.view(), t.scales.view(),
+      {reinterpret_cast<std::uint32_t*>(x.stored.data.data()), x.rows, x.cols});
+  write_npy(q.out, x.stored);
   print(fmt::format("{}: {} x {} float32\n", q.out, x.rows, x.cols));
 }
 
@@ -170,24 +169,56 @@ struct retile_request {
   bool as_json = false;
 };
 
-template <class T>
-matrix<T> transpose(const matrix<T>& m) {
-  matrix<T> result(m.cols, m.rows);
-  const auto from = m.view().transposed();
-  for (std::ptrdiff_t i = 0; i < from.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < from.cols; ++j) {
-      result.view()(i, j) = from(i, j);
+/// to(j, i) = from(i, j), in blocks that stay in the cache.
+template <class From, class To>
+void transpose(matrix_view<const From> from, matrix_view<To> to) {
+  constexpr std::ptrdiff_t side = 64;
+  for (std::ptrdiff_t i0 = 0; i0 < from.rows; i0 += side) {
+    for (std::ptrdiff_t j0 = 0; j0 < from.cols; j0 += side) {
+      for (auto i = i0; i < std::min(i0 + side, from.rows); ++i) {
+        for (auto j = j0; j < std::min(j0 + side, from.cols); ++j) {
+          to(j, i) = static_cast<To>(from(i, j));
+        }
+      }
     }
+  }
+}
+
+/// The same codes, bit by bit, in the smallest type for `bits` bits.
+code_matrix transpose(const code_matrix& codes, int bits) {
+  code_matrix result(codes.cols, codes.rows, bits);
+  const auto into = [&]<class To>(To) {
+    const matrix_view<To> to(reinterpret_cast<To*>(result.stored.data.data()),
+                             result.rows, result.cols);
+    visit_bits(codes.stored, [&]<class From>(std::span<const From> from) {
+      transpose(matrix_view<const From>(from.data(), codes.rows, codes.cols),
+                to);
+    });
+  };
+  switch (size_of(result.stored.type)) {
+    case 1:
+      into(std::uint8_t{});
+      break;
+    case 2:
+      into(std::uint16_t{});
+      break;
+    default:
+      into(std::uint32_t{});
   }
   return result;
 }
 
 /// The same tensor, transposed: no arithmetic.
 tensor transpose(const tensor& t) {
-  tensor result = t;
+  tensor result;
+  result.element = t.element;
   result.group = {t.group.cols, t.group.rows};
-  result.codes = transpose(t.codes);
-  result.scales = transpose(t.scales);
+  result.scale = t.scale;
+  result.layout = t.layout;
+  result.convention = t.convention;
+  result.scales = matrix<std::uint32_t>(t.scales.cols, t.scales.rows);
+  transpose(t.scales.view(), result.scales.view());
+  result.codes = transpose(t.codes, t.element.bits());
   return result;
 }
 
@@ -222,10 +253,13 @@ void run_retile(const retile_request& q) {
         q.dir, name_of(source.group)));
   }
   const retiling how{source.element, to, source.scale, source.group.cols, rule};
-  tensor t = source;
+  tensor t;
   t.element = to;
+  t.group = source.group;
+  t.scale = source.scale;
+  t.layout = source.layout;
   t.convention = "zeroulp";
-  t.codes = matrix<std::uint32_t>(source.codes.cols, source.codes.rows);
+  t.codes = code_matrix(source.codes.cols, source.codes.rows, to.bits());
   t.scales = matrix<std::uint32_t>(
       source.codes.cols,
       ceil_div(source.codes.rows, source.group.width(source.codes.rows)));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "tools/zeroulp/json_input.hpp"
 
@@ -27,33 +29,22 @@ array to_array(const matrix<T>& m) {
       std::span<const T>(m.data));
 }
 
-/// The smallest unsigned type that holds codes of `bits` bits.
-array codes_array(const matrix<std::uint32_t>& codes, int bits) {
-  const auto narrow = [&codes]<class T>(T) {
-    matrix<T> m(codes.rows, codes.cols);
-    for (std::size_t i = 0; i < m.data.size(); ++i) {
-      m.data[i] = static_cast<T>(codes.data[i]);
-    }
-    return to_array(m);
-  };
-  if (bits <= 8) return narrow(std::uint8_t{});
-  if (bits <= 16) return narrow(std::uint16_t{});
-  return to_array(codes);
+dtype type_for(int bits) {
+  if (bits <= 8) return dtype::u8;
+  return bits <= 16 ? dtype::u16 : dtype::u32;
+}
+
+/// Calls use(element) for all of them, in their order, as 32-bit words.
+template <class Use>
+void for_each_code(const code_matrix& codes, Use use) {
+  visit_bits(codes.stored, [&use](auto elements) {
+    for (const auto e : elements) use(static_cast<std::uint32_t>(e));
+  });
 }
 
 /// Any unsigned array, or floats as bits, widened.
-matrix<std::uint32_t> widen(const array& a, const fs::path& file) {
-  const auto [m, n] = matrix_shape(a, file);
-  matrix<std::uint32_t> result(m, n);
-  if (size_of(a.type) > 4) {
-    refuse(file, "64-bit elements: use 32-bit or narrower");
-  }
-  visit_bits(a, [&result](auto elements) {
-    for (std::size_t i = 0; i < elements.size(); ++i) {
-      result.data[i] = static_cast<std::uint32_t>(elements[i]);
-    }
-  });
-  return result;
+matrix<std::uint32_t> widen(array a, const fs::path& file) {
+  return program::widen(code_matrix(std::move(a), file));
 }
 
 json read_meta(const fs::path& file) {
@@ -120,14 +111,14 @@ void read_scales(const fs::path& dir, const json& meta, tensor& t) {
     return;
   }
   const auto file = dir / "scales.npy";
-  const auto stored = read_npy(file);
+  auto stored = read_npy(file);
   const bool words = t.layout == scale_layout::packed_ue8m0;
   if (stored.type != (words ? dtype::u32 : dtype::f32)) {
     refuse(file, fmt::format("scales are {}: layout {} needs {}",
                              descr_of(stored.type), name_of(t.layout),
                              words ? "uint32" : "float32"));
   }
-  const auto laid_out = widen(stored, file);
+  const auto laid_out = widen(std::move(stored), file);
   auto scales = t.scales.view();
   if (k_along_rows(t.group)) scales = scales.transposed();
   const auto shape = stored_shape(t.layout, scales.rows, scales.cols);
@@ -163,6 +154,58 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(const array& a,
           static_cast<std::ptrdiff_t>(a.shape[1])};
 }
 
+code_matrix::code_matrix(std::ptrdiff_t m, std::ptrdiff_t n, int bits)
+    : rows(m), cols(n) {
+  stored.type = type_for(bits);
+  stored.shape = {static_cast<std::size_t>(m), static_cast<std::size_t>(n)};
+  const auto bytes = static_cast<double>(size_of(stored.type));
+  require_memory(static_cast<double>(m) * static_cast<double>(n) * bytes);
+  stored.data.resize(static_cast<std::size_t>(m * n) * size_of(stored.type));
+}
+
+code_matrix::code_matrix(array read, const fs::path& file)
+    : stored(std::move(read)) {
+  std::tie(rows, cols) = matrix_shape(stored, file);
+  if (size_of(stored.type) > 4) {
+    refuse(file, "64-bit elements: use 32-bit or narrower");
+  }
+}
+
+engine::code_view code_matrix::view() {
+  return {stored.data.data(),
+          rows,
+          cols,
+          cols,
+          1,
+          static_cast<int>(size_of(stored.type))};
+}
+
+engine::const_code_view code_matrix::view() const {
+  return {stored.data.data(),
+          rows,
+          cols,
+          cols,
+          1,
+          static_cast<int>(size_of(stored.type))};
+}
+
+std::uint32_t code_matrix::operator()(std::ptrdiff_t i,
+                                      std::ptrdiff_t j) const {
+  std::uint32_t code = 0;
+  const auto at = static_cast<std::size_t>(i * cols + j);
+  visit_bits(stored, [&code, at](auto elements) {
+    code = static_cast<std::uint32_t>(elements[at]);
+  });
+  return code;
+}
+
+matrix<std::uint32_t> widen(const code_matrix& codes) {
+  matrix<std::uint32_t> result(codes.rows, codes.cols);
+  auto to = result.data.begin();
+  for_each_code(codes, [&to](std::uint32_t code) { *to++ = code; });
+  return result;
+}
+
 tensor read_tensor(const fs::path& dir) {
   const auto meta_file = dir / "meta.json";
   const auto meta = read_meta(meta_file);
@@ -185,13 +228,13 @@ tensor read_tensor(const fs::path& dir) {
   t.layout = named("layout", parse_scale_layout);
   t.convention = named("convention", parse_convention).name;
   const auto file = dir / "codes.npy";
-  const auto codes = read_npy(file);
+  auto codes = read_npy(file);
   if (codes.type == dtype::f16 || codes.type == dtype::f32 ||
       codes.type == dtype::f64) {
     refuse(file, fmt::format("elements are {}: codes are unsigned integers",
                              descr_of(codes.type)));
   }
-  t.codes = widen(codes, file);
+  t.codes = code_matrix(std::move(codes), file);
   const auto shape = meta.find("shape");
   if (shape != meta.end() && *shape != json{t.codes.rows, t.codes.cols}) {
     refuse(file, fmt::format("{} x {} codes, but meta.json has shape {}",
@@ -199,12 +242,14 @@ tensor read_tensor(const fs::path& dir) {
   }
   const int bits = t.element.bits();
   if (bits > 32) refuse(meta_file, "codes of more than 32 bits");
-  for (std::size_t i = 0; i < t.codes.data.size(); ++i) {
-    if (bits < 32 && t.codes.data[i] >> bits != 0) {
+  std::size_t i = 0;
+  for_each_code(t.codes, [&](std::uint32_t code) {
+    if (bits < 32 && code >> bits != 0) {
       refuse(file, fmt::format("element {} is {:#x}: {} codes have {} bits", i,
-                               t.codes.data[i], name_of(t.element), bits));
+                               code, name_of(t.element), bits));
     }
-  }
+    ++i;
+  });
   read_scales(dir, meta, t);
   return t;
 }
@@ -258,7 +303,7 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
             {"shape", {t.codes.rows, t.codes.cols}}};
   output_set files(dir);
   files.expect({"scales.npy"});  // also where it is to go
-  files.add("codes.npy", codes_array(t.codes, t.element.bits()));
+  files.add("codes.npy", t.codes.stored);
   if (t.group == group_shape{0, 0}) {
     const std::uint32_t bits = t.scales.data.at(0);
     meta["scale_value"] = json_number(to_double(decode(fp32, bits)));
@@ -282,8 +327,8 @@ void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
 }
 
 matrix<std::uint32_t> read_fp32(const fs::path& file) {
-  const auto a = read_npy(file);
-  if (a.type == dtype::f32) return widen(a, file);
+  auto a = read_npy(file);
+  if (a.type == dtype::f32) return widen(std::move(a), file);
   refuse(file, fmt::format("elements are {}: only float32 is taken here",
                            descr_of(a.type)));
 }
@@ -301,7 +346,7 @@ bool holds_bf16(const array& a, const std::string& dtype_name,
 }
 
 input_matrix read_input(const fs::path& file, const std::string& dtype_name) {
-  const auto a = read_npy(file);
+  auto a = read_npy(file);
   input_matrix x;
   if (holds_bf16(a, dtype_name, file)) {
     x.element = bf16;
@@ -315,7 +360,7 @@ input_matrix read_input(const fs::path& file, const std::string& dtype_name) {
                        "--dtype bf16",
                        descr_of(a.type)));
   }
-  x.bits = widen(a, file);
+  x.bits = code_matrix(std::move(a), file);
   return x;
 }
 

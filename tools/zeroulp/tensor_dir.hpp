@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/zeroulp/program.hpp"
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/core/quantize.hpp"
 
 namespace zeroulp::program {
@@ -30,6 +31,28 @@ struct matrix {
   matrix_view<const T> view() const { return {data.data(), rows, cols}; }
 };
 
+/// Codes as a .npy file has them: dense, row-major, unsigned integers of 1, 2
+/// or 4 bytes, or floats of that size as bits. They are never widened as a
+/// whole.
+struct code_matrix {
+  std::ptrdiff_t rows = 0;
+  std::ptrdiff_t cols = 0;
+  array stored;
+
+  code_matrix() = default;
+  /// Zeros, in the smallest type that holds codes of `bits` bits.
+  code_matrix(std::ptrdiff_t m, std::ptrdiff_t n, int bits);
+  /// Throws unless `read`, of `file`, is a matrix of elements of that size.
+  code_matrix(array read, const std::filesystem::path& file);
+
+  engine::code_view view();
+  engine::const_code_view view() const;
+  std::uint32_t operator()(std::ptrdiff_t i, std::ptrdiff_t j) const;
+};
+
+/// The same in 32-bit words.
+matrix<std::uint32_t> widen(const code_matrix& codes);
+
 /// A quantized tensor. `scales` has one FP32 number (bits) a group, row-major.
 struct tensor {
   format element{};
@@ -37,7 +60,7 @@ struct tensor {
   scale_kind scale = scale_kind::float32;
   scale_layout layout = scale_layout::row_major;
   std::string convention;
-  matrix<std::uint32_t> codes;
+  code_matrix codes;
   matrix<std::uint32_t> scales;
 };
 
@@ -72,7 +95,7 @@ bool holds_bf16(const array& a, const std::string& dtype,
 /// is refused, since it would round. Returns the bits and their format.
 struct input_matrix {
   format element{};
-  matrix<std::uint32_t> bits;
+  code_matrix bits;
 };
 input_matrix read_input(const std::filesystem::path& file,
                         const std::string& dtype);

@@ -12,6 +12,7 @@
 #include "fuzz/cases/vectors.hpp"
 #include "src/base/sha256.hpp"
 #include "src/io/gzip.hpp"
+#include "src/io/program_folder.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance {
@@ -82,7 +83,7 @@ check_list vector_checks() {
   return {{"RecordedStepsAreThoseOfTheSilicon",
            "T1 T2 T3 T4 T5 T6 T7 T8 T10 T12", "silicon", 0,
            [](const implementation& i, const effort& e) {
-             return check_vectors_in(ZEROULP_VECTORS_DIR, i, e);
+             return check_vectors_in(program_folder() / ZEROULP_VECTORS, i, e);
            }}};
 }
 

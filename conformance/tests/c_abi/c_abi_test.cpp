@@ -402,5 +402,22 @@ TEST(CAbi, SimdIsThatOfTheEngine) {
   ZEROULP_CALLS(zeroulp_use_simd(before));
 }
 
+TEST(CAbi, ThreadsAreThoseOfTheEngine) {
+  std::int32_t before = -1;
+  ZEROULP_CALLS(zeroulp_threads_in_use(&before));
+  EXPECT_GE(before, 1);
+  EXPECT_EQ(before, engine::current_threads());
+  ZEROULP_CALLS(zeroulp_use_threads(3));
+  std::int32_t now = -1;
+  ZEROULP_CALLS(zeroulp_threads_in_use(&now));
+  EXPECT_EQ(now, 3);
+  EXPECT_EQ(engine::current_threads(), 3);
+  EXPECT_EQ(zeroulp_use_threads(-1), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_EQ(zeroulp_threads_in_use(nullptr), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_EQ(engine::current_threads(), 3);
+  ZEROULP_CALLS(zeroulp_use_threads(0));
+  EXPECT_EQ(engine::current_threads(), before);
+}
+
 }  // namespace
 }  // namespace zeroulp

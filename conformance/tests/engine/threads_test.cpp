@@ -9,9 +9,19 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <stdexcept>
+
+#include "zeroulp/threads.hpp"
 
 namespace zeroulp {
 namespace {
+
+/// In all of these tests small matrices have threads, too: what threads share
+/// is held on shapes that end soon.
+const bool all_work_is_shared = [] {
+  share_small_work(true);
+  return true;
+}();
 
 /// Ends this process, which may start no thread from now on, with 0 iff `held`.
 template <class Held>
@@ -38,7 +48,7 @@ TEST(Threads, AreAsManyAsAskedFor) {
   EXPECT_EQ(startable_threads(1), 1);
   EXPECT_EQ(startable_threads(5), 5);
   EXPECT_EQ(startable_threads(3), 3);
-  EXPECT_EQ(threads_for(false), 1);
+  EXPECT_EQ(threads_for(0), 1);
   EXPECT_GE(threads_for(), 1);
   EXPECT_EQ(count_of(1), 1);
   EXPECT_EQ(count_of(4), 4);
@@ -46,6 +56,25 @@ TEST(Threads, AreAsManyAsAskedFor) {
   EXPECT_NE(result.wait_for(std::chrono::seconds(0)),
             std::future_status::deferred);
   EXPECT_EQ(result.get(), 7);
+}
+
+TEST(Threads, AreFewWhereThereIsLittleWork) {
+  share_small_work(false);
+  engine::use_threads(4);
+  EXPECT_EQ(threads_for(0), 1);
+  EXPECT_EQ(threads_for(1), 1);
+  EXPECT_EQ(threads_for(1.9 * worth_a_thread), 1);
+  EXPECT_EQ(threads_for(2 * worth_a_thread), 2);
+  EXPECT_EQ(threads_for(3.5 * worth_a_thread), 3);
+  EXPECT_EQ(threads_for(1e30), 4);
+  EXPECT_EQ(threads_for(), 4);
+  share_small_work(true);
+  EXPECT_EQ(threads_for(0), 1);
+  EXPECT_EQ(threads_for(1), 4);
+  EXPECT_THROW(engine::use_threads(-1), std::invalid_argument);
+  engine::use_threads(1);
+  EXPECT_EQ(threads_for(), 1);
+  engine::use_threads(0);
 }
 
 TEST(Threads, AreOneWhereNoneIsStarted) {

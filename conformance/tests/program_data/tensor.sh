@@ -187,3 +187,44 @@ is retile_only_transposes_weight_codes '|u1 2x2 68 f8 70 60' \
 run 0 retile qu --out qt
 is retile_keeps_the_layout '<u4 1x4 7f7f7f79 7f7f7f78 7f7f7f7f 7f7f7f7f' \
   "$(bits qt/scales.npy)"
+
+# Memory: at most twice what is read and written, codes as the files have them.
+if grep -q __asan_init "$program"; then
+  echo 'ok tensor_memory # SKIP AddressSanitizer keeps what is freed'
+else
+  python3 -S -E - "$program" >.memory 2>&1 <<'END'
+import os, resource, subprocess, struct, sys
+
+program = sys.argv[1]
+rows = cols = 4096
+with open("large.npy", "wb") as f:
+    text = "{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d)}" % (
+        rows, cols)
+    text += " " * (63 - (10 + len(text)) % 64) + "\n"
+    f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode())
+    f.write(os.urandom(2 * cols) * rows)
+
+def peak(*arguments):
+    child = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    assert status == 0, arguments
+    return usage.ru_maxrss * 1024
+
+def size(*names):
+    return sum(os.path.getsize(os.path.join(d, f)) for n in names for d, _, fs in
+               (os.walk(n) if os.path.isdir(n) else [(".", [], [n])]) for f in fs)
+
+base = peak("--version")
+for files, arguments in (
+        (("large.npy", "large"),
+         ("quantize", "large.npy", "--dtype", "bf16", "--out", "large")),
+        (("large", "back.npy"), ("dequantize", "large", "--out", "back.npy")),
+        (("large", "turned"), ("retile", "large", "--out", "turned"))):
+    used = peak(*arguments) - base
+    print(arguments[0], round(used / size(*files), 2))
+    assert used <= 2 * size(*files), (arguments[0], used, size(*files))
+END
+  is tensor_memory_is_twice_the_operands_at_most \
+    "$(printf 'quantize\ndequantize\nretile')" "$(cut -d ' ' -f 1 .memory)"
+  rm -rf large large.npy turned back.npy
+fi

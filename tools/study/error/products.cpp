@@ -39,7 +39,8 @@ void reference_products(const scaled_operand& a, const scaled_operand& b,
       }
     }
   }
-  for_each_tile(out.rows, out.cols, [&](const tile& t) {
+  const double work = product_work * static_cast<double>(x.cols());
+  for_each_tile(out.rows, out.cols, work, [&](const tile& t) {
     tile_memory& m = memory();
     for_each_output(t,
                     [&](int i, int j, int) { out(t.row + i, t.col + j) = 0; });

@@ -107,7 +107,7 @@ grid read_numbers(const std::string& file, const std::string& dtype_name,
   const auto input = read_input(file, dtype_name);
   *f = input.element;
   grid g(input.bits.rows, input.bits.cols);
-  g.words = input.bits.data;
+  g.words = widen(input.bits).data;
   return g;
 }
 

@@ -37,16 +37,17 @@ struct quantized_side {
 /// A matrix of finite numbers.
 input_matrix read_matrix(const std::string& file, const std::string& dtype) {
   auto x = read_input(file, dtype);
-  if (x.bits.data.empty()) {
+  if (x.bits.stored.data.empty()) {
     throw input_error(file + ": no elements: there is nothing to measure");
   }
-  for (std::size_t i = 0; i < x.bits.data.size(); ++i) {
-    const unpacked value = decode(x.element, x.bits.data[i]);
-    if (value.is_finite()) continue;
-    const auto n = static_cast<std::size_t>(x.bits.cols);
-    throw input_error(
-        fmt::format("{}: element ({}, {}) is {}: measure needs finite numbers",
-                    file, i / n, i % n, to_decimal(value)));
+  for (std::ptrdiff_t i = 0; i < x.bits.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.bits.cols; ++j) {
+      const unpacked value = decode(x.element, x.bits(i, j));
+      if (value.is_finite()) continue;
+      throw input_error(fmt::format(
+          "{}: element ({}, {}) is {}: measure needs finite numbers", file, i,
+          j, to_decimal(value)));
+    }
   }
   return x;
 }
@@ -86,7 +87,7 @@ quantized_side quantize_matrix(const input_matrix& x, matrix_scales scales,
   for (std::ptrdiff_t i = 0; i < rows; ++i) {
     const auto s = scales_of_row(std::as_const(scale).view(), g, i);
     for (std::ptrdiff_t k = 0; k < cols; ++k) {
-      const double v = to_double(decode(x.element, x.bits.view()(i, k)));
+      const double v = to_double(decode(x.element, x.bits(i, k)));
       const double by = to_double(decode(fp32, s.at(k)));
       if (std::fabs(v) > 464 * by) ++saturated;
       if (v != 0 && (codes.view()(i, k) & 0x7f) == 0) ++flushed;

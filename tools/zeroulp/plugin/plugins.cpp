@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "src/base/sha256.hpp"
+#include "src/io/program_folder.hpp"
 #include "tools/zeroulp/plugin/worker.hpp"
 #include "zeroulp/io.hpp"
 
@@ -26,12 +27,12 @@ std::string python_path() {
   const char* const given = std::getenv("PYTHONPATH");
   std::string all = given != nullptr ? given : "";
   std::error_code none;
-  const auto here = fs::read_symlink("/proc/self/exe", none).parent_path();
-  for (const auto& folder :
-       {here / ZEROULP_PYTHON_INSTALLED, fs::path(ZEROULP_PYTHON_SOURCES)}) {
-    if (!fs::exists(folder / "zeroulp_plugin.py", none)) continue;
+  for (const char* folder :
+       {ZEROULP_PYTHON_INSTALLED, ZEROULP_PYTHON_SOURCES}) {
+    const auto here = program_folder() / folder;
+    if (!fs::exists(here / "zeroulp_plugin.py", none)) continue;
     if (!all.empty()) all += ':';
-    return all + folder.lexically_normal().string();
+    return all + here.lexically_normal().string();
   }
   return all;
 }
