@@ -14,7 +14,7 @@ void draw(settings& s, counter_rng& rng) {
   constexpr std::int32_t widths[] = {128, 128, 128, 32, 1 << 20, 7};
   s.from = draw_number_format(rng);
   s.to = draw_code_format(rng);
-  // Only ours keeps Inf.
+  // Only our own convention keeps Inf.
   s.how = rng.one_in(4) ? named_conventions[0] : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
   s.group = {1, one_of(widths, rng)};

@@ -45,7 +45,7 @@ constexpr int by_fraction_bits(int d, int f) {
   return d < 2 ? d : d < f - 1 ? 2 : d > f + 1 ? 6 : d - f + 4;
 }
 
-/// What is observed of terms that are NaN, Inf or 0 * Inf.
+/// The ways in which NaN, Inf and 0 * Inf make a sum special.
 enum special_term : std::uint8_t {
   nan_a,
   nan_b,
