@@ -62,7 +62,8 @@ std::span<const char* const> outputs_of(kind k);
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple);
 
-/// Returns true iff a claim for a quantizer or GEMM says not what its bits are.
+/// Returns true iff a claim for a quantizer or GEMM fixes no convention or
+/// recipe.
 bool lacks_name(const claim& c);
 
 /// Returns true iff the claim covers these settings.

@@ -1,5 +1,5 @@
 // Defines what the implementation functions of a plug-in share: access to the
-// plug-in and the core, and the making of requests. These pad matrices to the
+// plug-in and the core, and parts of requests. These pad matrices to the
 // multiples that the plug-in needs, and copy results back. Internal.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_

@@ -68,7 +68,7 @@ struct settings {
   pack_layout packing = pack_layout::bytes;
   retile_rule rule = retile_rule::amax;
   std::int32_t tile = 128;
-  /// Its accumulator is ignored for that of `unit`: see recipe_of.
+  /// The accumulator of `unit` replaces its own: see recipe_of.
   recipe gemm = named_recipes[4].value;
   format value = bf16;     ///< of computed values, before quantization
   format weight = bf16;    ///< of rms_norm's w
@@ -160,7 +160,7 @@ struct target_info {
   std::string (*refuse)(const settings&);
   std::vector<operand_spec> (*operands)(const settings&);
   /// Makes the numbers, shapes first, for the profile of this index. The
-  /// problem's settings were drawn before, and a user's put in their place.
+  /// problem's settings were drawn before, and some replaced by a user's.
   void (*fill)(problem&, int profile, counter_rng&);
   outputs (*run)(const implementation&, const problem&);
   /// The clauses of SPEC.md that say what this output must be.

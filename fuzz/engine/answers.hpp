@@ -42,7 +42,7 @@ class request_log {
   request_log(const request_log&) = delete;
   request_log& operator=(const request_log&) = delete;
 
-  /// Tells the log of this thread, if there is one.
+  /// Adds to the log of this thread, if there is one.
   static void tell(const request& r);
   /// Marks the last request as refused.
   static void refuse_last();

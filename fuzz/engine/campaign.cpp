@@ -44,9 +44,9 @@ struct both {
 };
 
 /// Returns the word of element `i` of output number `n` for a digest in which
-/// ignored classes leave no trace. An element whose value or NaN differs, and
-/// may, is left out. Where their class is ignored, all NaNs are one word, and
-/// so are zeros.
+/// ignored classes leave no trace. An element with an ignored difference of
+/// value or NaN is left out. Where their class is ignored, all NaNs are one
+/// word, and so are zeros.
 std::optional<std::uint64_t> comparable(const both& made, std::size_t n,
                                         std::size_t i,
                                         const kind_set& ignored) {

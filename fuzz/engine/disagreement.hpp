@@ -4,7 +4,7 @@
 //   case (seed, index) -> one group -> each convention's scale and codes once
 //   -> every pair compared
 //
-// A case is a function of its seed and index; thread counts change no number.
+// A case is a function of its seed and index; no result depends on threads.
 // Source: SPEC clause Q13 for the conventions.
 
 #ifndef ZEROULP_FUZZ_ENGINE_DISAGREEMENT_HPP_

@@ -75,7 +75,7 @@ class draft {
 ///   three y         B - 2        B - 2             B + 4
 ///
 /// There is no x where no term has bits below the floor. All signs may be
-/// negated together.
+/// flipped together.
 step_case around_the_floor(const path& p, int floor, counter_rng& rng) {
   const accumulator& acc = p.acc;
   const int unit = floor - acc.fraction_bits - 1;

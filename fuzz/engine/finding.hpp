@@ -38,7 +38,7 @@ struct exposure {
   std::string mutant;  ///< e.g. step.c_last
   std::string what;
   target found_by = target::encode;
-  std::optional<std::uint64_t> cases;  ///< as many as needed; empty: not found
+  std::optional<std::uint64_t> cases;  ///< needed to find it; empty: not found
   std::optional<finding> small;
   std::size_t rank = 0;  ///< of the mutant among the named causes; 0: not named
 };

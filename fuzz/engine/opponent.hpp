@@ -34,8 +34,8 @@ std::optional<conformance::call_failure> failure_in(const outputs& made);
 opponent core_opponent();
 
 /// MPFR, GMP, rational numbers, the host's FP32: code that shares nothing with
-/// the core. Only approximate quotients are the core's, which others compare
-/// with an H200.
+/// the core. Only approximate quotients are the core's; those are compared with
+/// an H200 elsewhere.
 opponent oracle_opponent();
 
 /// Returns the opponent called `name`: core, oracle, engine, mutant:NAME,

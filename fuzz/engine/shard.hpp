@@ -1,5 +1,5 @@
 // Defines how a campaign is divided: ranges of case numbers, shards of a range
-// for processes that know nothing of each other, and blocks of it for journals.
+// for independent processes, and blocks of a range for journals.
 
 #ifndef ZEROULP_FUZZ_ENGINE_SHARD_HPP_
 #define ZEROULP_FUZZ_ENGINE_SHARD_HPP_

@@ -24,8 +24,8 @@ struct agreement {
   }
 };
 
-/// Returns x log(x / y) + (1 - x) log((1 - x) / (1 - y)): how surprising a
-/// share of x is where y is expected, for 0 < y < 1.
+/// Returns x log(x / y) + (1 - x) log((1 - x) / (1 - y)), for 0 < y < 1: how
+/// surprising a share of x is where y is expected.
 inline double divergence(double x, double y) {
   const auto term = [](double p, double q) {
     return p > 0 ? p * std::log(p / q) : 0;

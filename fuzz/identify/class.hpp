@@ -71,7 +71,7 @@ struct wrong_word {
 };
 
 /// The outputs of a definition compared with the data. Two definitions with the
-/// same digest give the same bits: outside the digest, both give the data.
+/// same digest give the same bits: it has all their differences from the data.
 struct tally {
   std::uint64_t differ = 0;
   std::uint64_t digest = 0;

@@ -33,7 +33,7 @@ struct operand_evidence {
   format f = e4m3;
   oracle::grid codes;
   std::optional<oracle::grid> scales;
-  std::string codes_name;  ///< in errors: a file
+  std::string codes_name;  ///< name in errors: a file
   std::string scales_name;
   scale_words words = scale_words::numbers;  ///< of the scales
 };

@@ -38,7 +38,7 @@ struct gemm_definition {
 gemm_definition definition_of(const gemm_grid& grid, const gemm_chain& c,
                               const gemm_plan& p);
 
-/// Returns true iff `acc` falls back from the engine to the core.
+/// Returns true iff the engine falls back to the core for `acc`.
 bool is_slow(format a, format b, const accumulator& acc);
 
 /// Prepares `count` elements of K from `from` on, in parts of `height` rows.

@@ -140,7 +140,7 @@ std::vector<scale_cover> covers_of(const operand_evidence& x) {
              x.codes.cols, {32, 64, 96, 192, 256, 384, 512, 768, 1024})) {
       const scale_shape shape{oracle::groups_along(x.codes.rows, mn),
                               oracle::groups_along(x.codes.cols, k)};
-      // Shapes do not tell how much was padded: only the usual groups.
+      // Shapes do not tell how much was padded: try only the usual groups.
       const bool usual = (mn == 1 || mn == 128) && (k == 32 || k == 128);
       for (const auto& place : places_of(x.words, file, shape)) {
         const bool by_fours = place.padded || x.words == scale_words::packed;

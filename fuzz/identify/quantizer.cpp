@@ -202,7 +202,7 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
   a.exact = a.scales.differ() == 0 && a.codes.differ() == 0;
   a.scales_tell = is_far_above(a.scales, a.chance_of_scales, a.tried);
   a.codes_tell = is_far_above(a.codes, a.chance_of_codes, a.tried);
-  // Scales are few and alike: it is enough if they are above half way.
+  // Scales are few and alike: for them is_above() is enough.
   a.is_near =
       a.exact || (is_above(a.scales, a.chance_of_scales) && a.codes_tell);
   if (a.is_near) describe(e, s, best, a);

@@ -8,8 +8,8 @@
 // have. Scales are judged first: they depend neither on the element rule nor on
 // the policy. The nearest is the one with the fewest wrong scales and, among
 // those, the fewest wrong codes. It counts only if both are far above chance
-// (chance.hpp). By chance, the same scales agree in another order, and the same
-// codes under other scales. Source: SPEC clauses Q1 to Q13.
+// (chance.hpp). Chance is what the same scales would get right in another
+// order, and the same codes under other scales. Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
@@ -37,7 +37,7 @@ struct quantizer_evidence {
   std::optional<format> to;            ///< empty: any one that fits the codes
   std::optional<group_shape> group;    ///< empty: any one that fits the shapes
   std::optional<scale_layout> layout;  ///< of the scales; empty: likewise
-  std::string x_name = "X";            ///< in errors: a file
+  std::string x_name = "X";            ///< name in errors: a file
   std::string codes_name = "CODES";
   std::string scales_name = "SCALES";
 };

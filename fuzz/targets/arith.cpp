@@ -1,6 +1,7 @@
 // Defines the target `arith`: one operation on codes of a format, rounded once,
-// or PTX div.full. Random operands of a large format never show a wrong sticky
-// bit. So most operands are made for that: their exponents are chosen together.
+// or PTX div.full. Random operands of a large format do not show a wrong sticky
+// bit. So most operands are made to show one: their exponents are chosen
+// together.
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// The paths that a GEMM can follow: one step an instruction, FP32 sums.
+/// The paths that a GEMM can follow: an instruction is one step, sums are FP32.
 const std::vector<path>& units() {
   static const std::vector<path> all = [] {
     std::vector<path> chosen;

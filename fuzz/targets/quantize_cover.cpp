@@ -1,7 +1,7 @@
 // Counts what cases of `quantize` reach: kinds of amax, where elements lie
 // between the codes of the target, edges of groups, conventions, histories.
-// Some groups of a case and some elements of each are counted: counting costs
-// little.
+// Only some groups of a case and some elements of each are counted, so that
+// counting costs little.
 
 #include <algorithm>
 
@@ -72,7 +72,7 @@ const bin_table& table() {
           });
     t.add({group_axis("group_rows"), group_axis("group_cols")},
           [](const bin_table::combination& at) {
-            return (at[0] == 2) == (at[1] == 2);  // all: of the tensor
+            return (at[0] == 2) == (at[1] == 2);  // `all`: the tensor
           });
     t.add({convention_axis(), number_axis("from")});
     t.add({{"history", {"maximum", "moving_average"}},

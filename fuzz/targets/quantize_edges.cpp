@@ -17,9 +17,10 @@ std::uint64_t code_near(format from, double x) {
   return encode(from, decode(x), {}, ocp_saturate);
 }
 
-/// Returns FP32 bits of an amax at a boundary: max(to) * 2^e, or that times
-/// sqrt(2), where pow2_nearest turns. Or: a floor, or below one; an amax at
-/// which max / amax or BF16 overflows; subnormal, 0, Inf, NaN.
+/// Returns FP32 bits of an amax at a boundary:
+///   - max(to) * 2^e, or that times sqrt(2), where pow2_nearest turns;
+///   - a floor, or below one; where max / amax or BF16 overflows;
+///   - subnormal, 0, Inf, NaN.
 std::uint32_t draw_boundary(format to, counter_rng& rng) {
   const double max = to_double(decode(to, to.max_code()));
   constexpr std::uint32_t tops[] = {fp32_max, 0x7f7f0000, 0x7f7f7fff,

@@ -1,5 +1,5 @@
 // Defines the target `swiglu`: h from g and u, the cache of g and u, and the
-// gradients from dh and that cache. All are computed as values and quantized.
+// gradients from dh and that cache; values, and what is quantized from them.
 // Source: SPEC clauses S1 to S3, E1 to E3, Q1 to Q13, Q10.
 
 #include <algorithm>

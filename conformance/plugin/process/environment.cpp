@@ -20,7 +20,7 @@ std::string value_of(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// A sealed plug-in gets another HOME: keeps Python's per-user packages.
+/// Keeps Python's per-user packages, as a sealed plug-in gets another HOME.
 void keep_user_packages(std::vector<std::string>& all) {
   const auto home = value_of("HOME");
   if (home.empty() || !value_of("PYTHONUSERBASE").empty()) return;
@@ -55,7 +55,7 @@ std::vector<std::string> environment_with(std::vector<std::string> ours,
   ours.emplace_back("KMP_BLOCKTIME=0");
   if (sealed) {
     keep_user_packages(ours);
-    // The mark of plugin_start.cpp (openmp_mark) is not a second library.
+    // The file of openmp_mark (plugin_start.cpp) is no second OpenMP library.
     ours.emplace_back("KMP_DUPLICATE_LIB_OK=TRUE");
   }
   const auto count = static_cast<std::ptrdiff_t>(ours.size());

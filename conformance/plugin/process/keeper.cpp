@@ -125,7 +125,7 @@ class keeper {
     const auto end = clock::now() + longest_kill;
     while (reap() && clock::now() < end) {
       for (const auto& p : descendants_of(::getpid())) ::kill(p.id, SIGKILL);
-      if (!status_) ::kill(program_, SIGKILL);  // without /proc
+      if (!status_) ::kill(program_, SIGKILL);  // if there is no /proc
       pause();
     }
   }
@@ -157,7 +157,7 @@ void close_others() {
   }
 }
 
-/// From now on this process reads signals as input: SIGCHLD, and those to end.
+/// From now on signals come as input: SIGCHLD, and the requests to end.
 int take_signals() {
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t mask;

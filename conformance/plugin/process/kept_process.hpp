@@ -52,7 +52,7 @@ class kept_process {
   const std::string& missing() const { return missing_; }
   line_socket& socket() { return *socket_; }
 
-  /// Closes its socket, which asks it to end by itself.
+  /// Asks it to end by itself, by closing its socket.
   void ask_to_end();
   /// Asks it to end by itself and waits; the keeper kills it if it takes long.
   end_result wait();

@@ -74,7 +74,7 @@ struct operation_spec {
   std::vector<matrix_spec> matrices;
 };
 
-/// By zeroulp_plugin_operation.
+/// In the order of zeroulp_plugin_operation.
 const std::vector<operation_spec>& operations();
 
 std::string to_word(std::string_view text);

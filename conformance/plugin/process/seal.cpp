@@ -121,7 +121,7 @@ void lower(int which, std::uint64_t to) {
   ::setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
-/// AddressSanitizer's shadow memory is private, and terabytes large.
+/// AddressSanitizer's shadow is private memory of terabytes: no limit holds it.
 constexpr bool can_limit_memory() {
 #if defined(__SANITIZE_ADDRESS__)
   return false;

@@ -11,8 +11,8 @@ namespace {
 
 using at_values = bin_table::combination;
 
-/// Which results an output format can have; at[0] is the format: 0 e8m13, 1
-/// fp32, 2 fp16, 3 the others of whatif.fN.
+/// Returns true iff an output format can have this result. at[0] is the format:
+/// 0 e8m13, 1 fp32, 2 fp16, 3 the others of whatif.fN.
 bool has_conversion(const at_values& at) {
   const int output = at[0];
   const bool beyond = at[1] == 4;

@@ -31,12 +31,12 @@ enum family : std::uint8_t {
   what_if,  ///< F
 };
 
-/// F as the bins tell it: 13, 25, other.
+/// F as the bins distinguish it: 13, 25, other.
 constexpr int cut_of(const accumulator& acc) {
   return acc.fraction_bits == 13 ? 0 : acc.fraction_bits == 25 ? 1 : 2;
 }
 
-/// Positions below the cut that are told apart.
+/// Positions below the cut that the bins distinguish.
 inline constexpr int lowest_positions = 24;
 inline constexpr int highest_positions = 6;
 

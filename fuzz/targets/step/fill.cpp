@@ -179,7 +179,7 @@ void specials_among(sketch& s) {
                                   code_kind::infinite, code_kind::infinite,
                                   code_kind::nan};
     const code_kind k = one_of(list, rng);
-    // Where there is no Inf, any code: NaN would leave nothing else.
+    // A format without Inf gets any code: with NaN, every result would be NaN.
     return code_of_kind(f, k, rng);
   };
   for (int n = rng.between(0, 2); n > 0; --n) {
