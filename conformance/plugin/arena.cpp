@@ -1,3 +1,5 @@
+// The arena: lays out, fills and checks the matrices of a plug-in's request.
+
 #include "conformance/plugin/arena.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::size_t alignment = 256;
 static_assert(guard_bytes % alignment == 0);
-/// Of no byte are both fillings likely by chance.
+/// By pass. A byte that a call wrote is unlikely to match both.
 constexpr unsigned char fillings[] = {0xa5, 0x5b};
 
 std::size_t aligned(std::size_t at, std::size_t to = alignment) {
@@ -71,7 +73,7 @@ std::string arena::words() const {
   return text;
 }
 
-/// Calls use(i, j, byte of the image) for each element.
+/// Calls use(i, j, offset in the image, in bytes) for each element.
 template <class Use>
 void arena::for_each(const place& p, Use use) const {
   const auto& [words, bytes, how] = argument_of(p);
@@ -122,7 +124,7 @@ void arena::take(int pass) {
 }
 
 void arena::accuse(std::ptrdiff_t at, const std::string& did) const {
-  // The nearest matrix; of two as near the first.
+  // Blame the nearest matrix; on a tie, the first.
   const place* nearest = nullptr;
   std::ptrdiff_t least = 0;
   for (const place& p : places_) {

@@ -1,10 +1,10 @@
 // Defines `arena`: the matrices of a request in shared memory, each between
-// guards, and what became of them in a call.
+// guards, and the checks of what a call did to them.
 //
-// A request is made twice, with other bytes in the guards, the gaps and the
-// outputs: what is the same twice was written; what keeps both fillings was
-// not. What lies farther from a matrix than its guards is not looked at: on the
-// host the worker takes it away (protocol.hpp).
+// A request is made twice, with different bytes in the guards, the gaps and the
+// outputs. A byte that is the same after both calls was written; a byte that
+// keeps both fillings was not. The arena checks nothing beyond the guards of a
+// matrix: on the host the worker takes those pages away (protocol.hpp).
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_ARENA_HPP_
@@ -19,8 +19,8 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// A matrix of a request: words, of which the low `bytes` travel. Without rows
-/// the request does not have it. Results come back in `words`.
+/// A matrix of a request: one word an element, of which the low `bytes` are
+/// sent. No rows: the request has no such matrix. Results return in `words`.
 struct argument {
   oracle::grid words;
   int bytes = 4;
@@ -29,37 +29,37 @@ struct argument {
 
 class arena {
  public:
-  /// Lays out the arguments of an operation; `apart`: each on pages of its own,
+  /// Lays out the arguments of an operation. `apart` gives each its own pages,
   /// far from the next. Throws input_error if there is no room for them.
   arena(unsigned char* memory, std::size_t room, const operation_spec& of,
         std::vector<argument>& arguments, bool apart);
 
   /// "bytes=N x=... codes=...".
   std::string words() const;
-  /// Fills all of it for pass 0 or 1.
+  /// Writes the fillings of pass 0 or 1, and the inputs.
   void fill(int pass);
   /// Keeps the results of a pass. Throws call_failure if anything but outputs
   /// has changed.
   void take(int pass);
-  /// Throws the call_failure of one that `did` (wrote, read) the byte `at` of
-  /// the memory, which it should not: where that lies.
+  /// Throws the call_failure of a plug-in that `did` (wrote, read) byte `at` of
+  /// the memory, which it may not; the text says which matrix is nearest.
   [[noreturn]] void accuse(std::ptrdiff_t at,
                            const std::string& did = "wrote") const;
-  /// After both: moves the results to the arguments. Throws call_failure if
-  /// they differ; the arguments are as they were then.
+  /// After both passes: moves the results to the arguments. Throws call_failure
+  /// if the passes differ; the arguments are then unchanged.
   void finish();
-  /// The words of every output that a pass left.
+  /// The words that a pass left in each output and update.
   std::vector<std::vector<std::uint32_t>> results(int pass) const;
 
  private:
   struct place {
-    std::size_t spec;    ///< of the operation's matrices
-    std::size_t begin;   ///< of the guards before it, a byte
-    std::size_t first;   ///< of element (0, 0)
+    std::size_t spec;    ///< index in the operation's matrices
+    std::size_t begin;   ///< first byte of the guards before it
+    std::size_t first;   ///< byte of element (0, 0)
     std::size_t end;     ///< behind the last element
     std::size_t behind;  ///< the end of the guards behind it
     std::ptrdiff_t row_stride, col_stride;
-    std::vector<unsigned char> image;  ///< of begin to behind, as filled
+    std::vector<unsigned char> image;  ///< bytes begin to behind, as filled
   };
 
   template <class Use>

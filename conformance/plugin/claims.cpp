@@ -1,4 +1,4 @@
-// What a plug-in claims, read by the table of options that the case engine has.
+// Reads a plug-in's claims, by the case engine's table of options.
 
 #include <fmt/format.h>
 
@@ -12,20 +12,20 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-/// What a plug-in calls a setting, and the case engine.
+/// A plug-in's name for a setting, and the case engine's.
 struct alias {
   const char* name;
   const char* option;
 };
 
-/// An operation in the case engine.
+/// An operation as the case engine knows it.
 struct kind_info {
   fuzz::target what;
-  std::vector<alias> settings;  ///< none: all of the target's, by its names
+  std::vector<alias> settings;  ///< empty: the target's, by its own names
   std::vector<const char*> outputs;
 };
 
-/// By kind.
+/// Indexed by kind.
 const kind_info& info_of(kind k) {
   using enum fuzz::target;
   static const std::vector<kind_info> all = {
@@ -58,7 +58,7 @@ std::string option_called(kind k, const std::string& name) {
                                 name_of(k), name, known));
 }
 
-/// And back.
+/// The inverse: the plug-in's name for an option.
 std::string called_by_plugin(kind k, const std::string& option) {
   for (const auto& [theirs, ours] : info_of(k).settings) {
     if (ours == option) return theirs;
@@ -89,7 +89,7 @@ placement parse_place(const std::string& text) {
   throw input_error(fmt::format("place={}: use dense or padded", text));
 }
 
-/// What a name stands for; settings that it fixes are added to `names`.
+/// Applies a convention, recipe or rule; `names` gets the settings it fixes.
 void apply_name(fuzz::settings& s, kind k, const std::string& as,
                 std::vector<std::string>& names) {
   if (k == kind::quantize) {
@@ -198,7 +198,7 @@ void plugin_code::keep_to_claims(fuzz::target t, fuzz::settings& s) const {
     mine.push_back(&c);
   }
   if (mine.empty()) return;
-  // A function of what was drawn, so that it stays one of the case.
+  // The choice is a hash of the drawn settings: the same case, the same claim.
   std::uint64_t hash = 0;
   for (const char c : to_text(s, t)) {
     hash = mix64(hash + static_cast<unsigned char>(c) + golden);

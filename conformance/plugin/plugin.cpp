@@ -1,3 +1,5 @@
+// A plug-in under test: its claims, its workers and its calls.
+
 #include "conformance/plugin/plugin.hpp"
 
 #include <fmt/format.h>
@@ -57,7 +59,7 @@ std::string line_of(const operation_spec& spec, const request& r,
   return line + " " + matrices.words();
 }
 
-/// The same request of zeros.
+/// The same request with inputs and updates of zeros.
 request zeroed(const operation_spec& spec, request r) {
   for (std::size_t i = 0; i < r.matrices.size(); ++i) {
     auto& words = r.matrices[i].words.words;
@@ -68,14 +70,14 @@ request zeroed(const operation_spec& spec, request r) {
   return r;
 }
 
-/// A request on its way: what is sent, and its matrices.
+/// A request in flight: its worker, its matrices and the line to send.
 struct exchange {
   worker& w;
   arena matrices;
   std::string line;
 
-  /// One call, with what is filled for `pass`. Returns DONE or REFUSED. Throws
-  /// call_failure.
+  /// Makes one call with the fillings of `pass`. Returns DONE or REFUSED.
+  /// Throws call_failure.
   int call(int pass) {
     matrices.fill(pass);
     const auto [status, stray, at] = w.call(line);
@@ -89,8 +91,8 @@ struct exchange {
   }
 };
 
-/// Whether each call brings what the call before it asked for. Two requests,
-/// other numbers in the same shapes, are made in turn.
+/// Returns true iff each call returns the results of the call before it. Makes
+/// two requests in turn: the same shapes, different numbers.
 bool answers_late(exchange& x, exchange& y) try {
   for (exchange* e : {&y, &x}) {
     if (e->call(0) == refused || e->call(1) == refused) return false;
@@ -191,7 +193,7 @@ int plugin_code::finish() {
 
 bool plugin_code::call(const claim& c, request& r) {
   auto w = acquire();
-  // However the call ends, the worker is free again.
+  // Release the worker however the call ends.
   struct release_at_end {
     plugin_code& code;
     std::unique_ptr<worker>& w;

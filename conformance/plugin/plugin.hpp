@@ -1,8 +1,9 @@
-// Defines `plugin_code`: somebody's plug-in, its claims, and calls of it, on as
-// many processes as there are callers at a time (on a device: one).
+// Defines `plugin_code`: a plug-in under test, its claims, and calls of it.
+// Each concurrent caller gets a process of its own; on a device there is only
+// one.
 //
-// It becomes an implementation whose calls go to the plug-in where it claims
-// them and to the core elsewhere; how many did says what was held.
+// As an implementation, it sends the calls that the plug-in claims to the
+// plug-in and all others to the core. `calls()` says how many were tested.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PLUGIN_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PLUGIN_HPP_
@@ -26,7 +27,7 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// By zeroulp_plugin_operation.
+/// In the order of zeroulp_plugin_operation.
 enum class kind : std::uint8_t {
   quantize,
   dequantize,
@@ -37,13 +38,13 @@ enum class kind : std::uint8_t {
   combine,
 };
 
-/// Settings by the names that the case engine has for them, as text.
+/// Settings as text, by the case engine's names for them.
 using setting_list = std::vector<std::pair<std::string, std::string>>;
 
-/// zeroulp_plugin_claim.
+/// A zeroulp_plugin_claim as the suite reads it.
 struct claim {
   kind what = kind::quantize;
-  std::string as;  ///< empty: nothing is claimed
+  std::string as;  ///< convention, recipe or rule; empty: none is claimed
   setting_list fixed;
   std::optional<placement> place;
   std::array<std::ptrdiff_t, 3> multiple{1, 1, 1};
@@ -61,13 +62,14 @@ std::span<const char* const> outputs_of(kind k);
 claim parse_claim(kind k, const std::string& as, const std::string& settings,
                   const std::array<std::ptrdiff_t, 3>& multiple);
 
-/// Returns true iff it says of no quantizer or GEMM what its bits follow.
+/// Returns true iff a claim for a quantizer or GEMM fixes no convention or
+/// recipe.
 bool lacks_name(const claim& c);
 
-/// Returns true iff these are settings that are claimed.
+/// Returns true iff the claim covers these settings.
 bool holds(const claim& c, const fuzz::settings& s);
 
-/// A request: its fields by operation_spec (empty: NULL), then its matrices.
+/// A request: fields by operation_spec (empty: NULL), then the matrices.
 struct request {
   std::vector<std::string> fields;
   std::vector<argument> matrices;
@@ -85,8 +87,8 @@ class plugin_code {
   const std::vector<claim>& claims() const { return claims_; }
   bool claims_any(fuzz::target t) const;
 
-  /// The claim under which a request for so many rows and columns comes, if
-  /// there is one. Of several it is a function of these, so that each is asked.
+  /// The claim that covers a request of this size, or null. If several do, the
+  /// size selects one, so that each of them is tested.
   const claim* claim_of(kind k, const fuzz::settings& s, std::ptrdiff_t rows,
                         std::ptrdiff_t cols) const;
 
@@ -95,27 +97,27 @@ class plugin_code {
   /// call_failure.
   bool call(const claim& c, request& r);
 
-  std::uint64_t calls() const { return calls_; }  ///< but refusals
+  std::uint64_t calls() const { return calls_; }  ///< without refusals
   std::uint64_t refusals() const { return refusals_; }
 
-  /// A call of it took longer than it may: nobody should wait for the next.
+  /// A call exceeded its time limit: do not wait for another.
   bool has_hung() const { return has_hung_; }
-  /// What its seal lacks here; empty: nothing.
+  /// The parts of the seal that this machine lacks; empty: none.
   const std::string& seal_lacks() const { return seal_lacks_; }
-  /// Ends its processes; returns how many others they left behind, all in all.
+  /// Ends its processes. Returns how many others they left behind, in total.
   int finish();
 
-  /// From now on claim number `i` is held to a convention or recipe; what the
-  /// plug-in is told stays the same.
+  /// Holds claim number `i` to a convention or recipe from now on. The plug-in
+  /// is still told what it claimed itself.
   void adopt(std::size_t i, const std::string& as);
 
-  /// What keeps the settings of a target to those that it claims.
+  /// Replaces settings that no claim covers by those of a claim for the target.
   void keep_to_claims(fuzz::target t, fuzz::settings& s) const;
 
  private:
-  /// As `call`, with a worker.
+  /// Makes both calls of `call` on a worker.
   bool make(worker& w, const claim& c, request& r);
-  /// A worker that nobody else uses.
+  /// Waits for a worker that nobody else uses.
   std::unique_ptr<worker> acquire();
   void release(std::unique_ptr<worker> w);
   void read_claims(const std::vector<std::string>& lines);
@@ -136,8 +138,8 @@ class plugin_code {
   int left_ = 0;
 };
 
-/// The plug-in as an implementation, one at a time: this is the one from now
-/// on.
+/// The plug-in as an implementation. There is one at a time: this plug-in
+/// replaces the one before.
 implementation implementation_of(std::shared_ptr<plugin_code> code);
 
 }  // namespace zeroulp::conformance::plugin

@@ -1,5 +1,5 @@
-// A plug-in as an implementation: what it claims is asked of it, in requests
-// whose dimensions are multiples of what it needs; the rest is the core's.
+// A plug-in as an implementation. Calls that it claims go to it, padded to the
+// multiples that it needs; all others go to the core.
 
 #include <algorithm>
 
@@ -104,7 +104,7 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
   const auto depth = up(k, mine->multiple[2]);
   const bool adds = r.end == epilogue::accumulate;
   const auto scales = [&](codes_in x, granularity by, std::ptrdiff_t length) {
-    // Without data: ones.
+    // Scales without data are ones.
     return input(*mine, x, groups(length, by.mn), groups(depth, by.k), 4,
                  fp32_one);
   };

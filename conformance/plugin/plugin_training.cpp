@@ -1,5 +1,5 @@
-// What a plug-in claims of the training path: SwiGLU, AdamW and combine, as
-// plugin_implementation.cpp has the rest.
+// A plug-in's training operations: SwiGLU, AdamW and combine. The others are in
+// plugin_implementation.cpp.
 
 #include "conformance/plugin/requests.hpp"
 #include "zeroulp/names.hpp"
@@ -7,7 +7,7 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-/// h alone is asked: what is quantized of it has its own operation.
+/// Asks the plug-in for h alone: the quantization of h is another operation.
 void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
                     codes_out h, quantized_out h_out, quantized_out g_cache,
                     quantized_out u_cache) {
@@ -25,7 +25,7 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   if (active().call(*c, r)) store(r.matrices[2], h);
 }
 
-/// Returns false if it is not the plug-in's.
+/// Returns false if the plug-in does not claim the call, or refuses it.
 bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
                codes_out w, codes_out copy) {
   fuzz::settings s;
@@ -34,7 +34,7 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
   if (c == nullptr || g.rows == 0 || g.cols == 0) return false;
   const auto rows = up(g.rows, c->multiple[0]);
   const auto cols = up(g.cols, c->multiple[1]);
-  // Where an element lies in a row says which random bits it gets.
+  // Padded columns would change which random bits an element gets.
   if (step.mode == rounding::stochastic && cols != g.cols) return false;
   const auto& f = step.factors;
   const auto word = [](std::uint64_t x) {
@@ -72,7 +72,7 @@ const char* name_of(combine_rule rule) {
   return "?";
 }
 
-/// Returns false if it is not the plug-in's.
+/// Returns false if the plug-in does not claim the call, or refuses it.
 bool ask_combine(combine_rule rule, codes_in x, slots_in slots,
                  codes_in weights, codes_out out) {
   fuzz::settings s;

@@ -1,5 +1,5 @@
-// Defines which system calls, and which of their arguments, a sealed plug-in is
-// refused. Internal: syscall_filter.cpp makes a program of them.
+// Defines the system calls, and the arguments of calls, that a sealed plug-in
+// is refused. Internal: syscall_filter.cpp builds its program from them.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_REFUSED_CALLS_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_REFUSED_CALLS_HPP_
@@ -15,15 +15,16 @@
 
 namespace zeroulp::conformance::plugin {
 
-// Numbers that are the same on every machine, and newer than some C libraries.
+// Call numbers that are the same on every machine, and newer than some C
+// libraries.
 inline constexpr std::uint32_t clone3_call = 435;
 inline constexpr std::uint32_t openat2_call = 437;
 inline constexpr std::uint32_t fchmodat2_call = 452;
 inline constexpr std::uint32_t newest_call = 462;  ///< mseal; also cuts off x32
 
-/// Calls of which none is any business of a kernel's.
+/// Calls that no compute kernel needs.
 inline constexpr long refused_calls[] = {
-    // Sockets of others; which ones may be made: add_sockets.
+    // Sockets of others; add_sockets says which sockets may be made.
     SYS_connect,
     SYS_accept,
     SYS_accept4,
@@ -55,7 +56,7 @@ inline constexpr long refused_calls[] = {
     SYS_add_key,
     SYS_request_key,
     SYS_keyctl,
-    // What changes a file without opening it for writing.
+    // Changes to a file without opening it for writing.
     SYS_truncate,
     SYS_fchmod,
     SYS_fchmodat,
@@ -123,14 +124,14 @@ inline constexpr long refused_calls[] = {
 #endif
 };
 
-/// Namespaces, in which a process has rights that it lacks outside; and
+/// Namespaces, in which a process has rights that it lacks outside, and
 /// siblings, which would not be its descendants.
 inline constexpr std::uint32_t refused_clone_flags =
     CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
     CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_PARENT;
 
-/// Requests that need no file open for writing: attributes of files, input of
-/// terminals, whom signals go to.
+/// Requests that need no file open for writing: file attributes, terminal
+/// input, and the receiver of signals.
 inline constexpr std::uint32_t refused_ioctls[] = {
     static_cast<std::uint32_t>(FS_IOC_SETFLAGS),
     static_cast<std::uint32_t>(FS_IOC32_SETFLAGS),

@@ -1,6 +1,6 @@
-// What the functions of a plug-in's implementation share: whom they ask, and
-// the parts that requests are made of: matrices padded to the multiples that a
-// plug-in needs, and the way back. Internal.
+// Defines what the implementation functions of a plug-in share: access to the
+// plug-in and the core, and parts of requests. These pad matrices to the
+// multiples that the plug-in needs, and copy results back. Internal.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_REQUESTS_HPP_
@@ -12,14 +12,14 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// The plug-in that implementation_of was given last: the functions of an
-/// implementation are no closures.
+/// The plug-in last given to implementation_of. It is global, as the functions
+/// of an implementation are not closures.
 plugin_code& active();
 
-/// Who answers what it does not claim, or refuses.
+/// Answers the calls that the plug-in does not claim, or refuses.
 const implementation& core();
 
-/// Puts those of the training path into the table.
+/// Puts the training operations into the table.
 void take_training(implementation& i);
 
 inline int bytes_of(format f) {
@@ -30,7 +30,7 @@ inline std::ptrdiff_t up(std::ptrdiff_t length, std::ptrdiff_t multiple) {
   return ceil_div(length, multiple) * multiple;
 }
 
-/// Groups of `by` elements; 0: one.
+/// Groups of `by` elements that cover `length`; `by` 0: one.
 inline std::ptrdiff_t groups(std::ptrdiff_t length, std::ptrdiff_t by) {
   return by > 0 ? ceil_div(length, by) : 1;
 }
@@ -40,7 +40,7 @@ std::string whole(T value) {
   return std::to_string(value);
 }
 
-/// How a view lies, or as the claim has it.
+/// The placement that the claim fixes, or else that of the view.
 template <class T>
 placement place_of(const claim& c, const matrix_view<T>& v) {
   if (c.place) return *c.place;
@@ -51,7 +51,7 @@ placement place_of(const claim& c, const matrix_view<T>& v) {
   return v.row_stride == 1 ? placement::transposed : placement::spread;
 }
 
-/// An input of m x n, `fill` where `x` has no elements.
+/// An m x n input: `x`, and `fill` beyond it or where it has no data.
 inline argument input(const claim& c, codes_in x, std::ptrdiff_t m,
                       std::ptrdiff_t n, int bytes, std::uint32_t fill = 0) {
   argument a{oracle::grid(m, n, fill), bytes, place_of(c, x)};
@@ -69,7 +69,7 @@ inline argument output(std::ptrdiff_t m, std::ptrdiff_t n, int bytes,
   return {oracle::grid(m, n), bytes, how};
 }
 
-/// The part of a result that was asked for.
+/// Copies the part of a result that was asked for.
 inline void store(const argument& from, codes_out to) {
   for (std::ptrdiff_t i = 0; i < to.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < to.cols; ++j) to(i, j) = from.words(i, j);

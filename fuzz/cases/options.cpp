@@ -1,3 +1,5 @@
+// The options of all targets: each setting as text.
+
 #include "fuzz/cases/options.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +14,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// The names of the values of a type.
+/// The names of a type's values.
 template <class T>
 struct word {
   const char* name;
@@ -86,7 +88,7 @@ concept named = requires {
   words<T>::table;
 };
 
-// What each type of a setting is in text: read() throws input_error.
+// The text form of each setting's type: read() throws input_error.
 
 template <named T>
 void read(T& x, std::string_view text) {
@@ -181,14 +183,14 @@ requires(!named<T>) std::string write(T bits) {
   return fmt::format("{:x}", bits);
 }
 
-/// The member of the settings, or the member of that, and so on.
+/// A member of the settings, or a member of that member, and so on.
 template <auto... Member>
 auto& at(auto& s) {
   return (s.*....*Member);
 }
 
-/// The option for a member of the settings, or of a member of it. `simplest`
-/// has the values that a shrinker may try.
+/// The option for such a member. `simplest` has the values that a shrinker may
+/// try.
 template <auto... Member>
 option row(const char* name, const char* about,
            std::vector<std::string> simplest = {}) {
@@ -199,7 +201,7 @@ option row(const char* name, const char* about,
       std::move(simplest)};
 }
 
-/// The same for a number from `Least`.
+/// The option for a number of at least `Least`.
 template <std::int32_t Least, auto... Member>
 option count(const char* name, const char* about,
              std::vector<std::string> simplest) {

@@ -1,5 +1,5 @@
-// Defines the settings of a problem as text: one table of options, which the
-// command line, replay tokens, reports and the shrinker share.
+// Defines the settings of a problem as text: one table of options, shared by
+// the command line, replay tokens, reports and the shrinker.
 
 #ifndef ZEROULP_FUZZ_CASES_OPTIONS_HPP_
 #define ZEROULP_FUZZ_CASES_OPTIONS_HPP_

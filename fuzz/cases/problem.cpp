@@ -1,3 +1,5 @@
+// Cases: the table of targets, generation, and checks of operands.
+
 #include "fuzz/cases/problem.hpp"
 
 #include <fmt/format.h>
@@ -75,7 +77,7 @@ problem generate(target t, int profile, std::uint64_t seed, std::uint64_t index,
   problem p;
   p.what = t;
   std::string why;
-  // What was drawn may not go with what is pinned.
+  // Draw again while the drawn settings conflict with the pinned ones.
   for (int tries = 0; tries < 1000; ++tries) {
     p.with = {};
     info.draw(p.with, rng);

@@ -1,11 +1,11 @@
-// Defines a case of the case engine: `problem`, settings and numbers, and what
-// a target is.
+// Defines a case of the case engine, `problem` (settings and numbers), and the
+// table of targets.
 //
 //   (target, profile, generator version, seed, index) -> problem
 //   (implementation, problem)                         -> outputs
 //
-// A problem is plain data: targets differ in the rows of one table
-// (`info_of`), so that comparing, shrinking, replaying and counting are written
+// A problem is plain data. Targets differ only in the rows of one table
+// (`info_of`), so comparing, shrinking, replaying and counting are each written
 // once. Source: SPEC clauses, by target.
 
 #ifndef ZEROULP_FUZZ_CASES_PROBLEM_HPP_
@@ -29,7 +29,7 @@ using conformance::operation;
 using conformance::pack_layout;
 using conformance::placement;
 
-/// Goes up when a generator gives other cases for the same seed and index.
+/// Increases when a generator makes other cases for the same seed and index.
 inline constexpr int generator_version = 1;
 
 enum class target : std::uint8_t {
@@ -41,23 +41,23 @@ enum class target : std::uint8_t {
   pack,      ///< 12-bit codes to bytes and back
   retile,
   gemm,
-  swiglu,  ///< forward and backward, with what is quantized around it
+  swiglu,  ///< forward and backward, with the quantizers around it
   adamw,
   dispatch,
   combine,
-  rms_norm,  ///< with what is quantized of it
+  rms_norm,  ///< with the quantizer of its output
 };
 inline constexpr int target_count = 13;
 
-/// Everything about a case but its numbers. A target uses some of it: those of
-/// its `options` (options.hpp).
+/// All of a case but its numbers. A target uses only the settings that are its
+/// `options` (options.hpp).
 struct settings {
   format from = fp32;
   format to = e4m3;
   rounder round;
   policy overflow = keep_specials;
   operation op = operation::add;
-  bool approximate = false;  ///< of op divide, FP32: PTX div.full
+  bool approximate = false;  ///< FP32 divide as PTX div.full
   path unit = hopper_wgmma_e4m3;
   named_convention how = named_conventions[0];
   scale_kind scale = scale_kind::float32;
@@ -68,15 +68,15 @@ struct settings {
   pack_layout packing = pack_layout::bytes;
   retile_rule rule = retile_rule::amax;
   std::int32_t tile = 128;
-  /// Its accumulator is that of `unit`: see recipe_of.
+  /// The accumulator of `unit` replaces its own: see recipe_of.
   recipe gemm = named_recipes[4].value;
-  format value = bf16;     ///< of what is computed, before it is quantized
+  format value = bf16;     ///< of computed values, before quantization
   format weight = bf16;    ///< of rms_norm's w
   format gradient = bf16;  ///< of dh
-  format out_to = e4m3;    ///< of what swiglu quantizes of `value`
+  format out_to = e4m3;    ///< of the codes of swiglu's outputs
   scale_kind out_scale = scale_kind::float32;
-  std::uint64_t random_seed = 0;  ///< of stochastic rounding, adamw's
-  std::uint64_t first_index = 0;  ///< of adamw's first element
+  std::uint64_t random_seed = 0;  ///< adamw: of stochastic rounding
+  std::uint64_t first_index = 0;  ///< adamw: of the first element
   combine_rule sum = combine_rule::fp32_slots;
   placement place = placement::dense;  ///< of every matrix in its buffer
 };
@@ -84,17 +84,17 @@ struct settings {
 /// Returns the recipe of a GEMM problem.
 recipe recipe_of(const settings& s);
 
-/// What a row or a column of an operand stands for: `group` elements of the
-/// dimension called `name` (0: all of it). Name 0: there is one.
+/// The rows or columns of an operand: each covers `group` elements of dimension
+/// `name`, or all of it (group 0). Name 0: there is one row or column.
 struct axis {
   char name;
   std::int32_t group;
 };
 
-/// A format for words that are no codes: integers.
+/// A format for words that are integers, not codes.
 inline constexpr format integer{0, 0, 0, specials::finite};
 
-/// A format for words that name a row: 0 none, w row (w - 1) mod the rows.
+/// A format for words that select a row: 0 is none, w is (w - 1) mod the rows.
 inline constexpr format row_word{0, 8, 0, specials::scale};
 
 struct operand_spec {
@@ -139,8 +139,8 @@ struct problem {
   std::vector<matrix> in;  ///< by info_of(what).operands(with)
 };
 
-/// What an implementation makes of a problem, in the order in which one output
-/// follows from another.
+/// An implementation's results for a problem. Each output comes after the
+/// outputs that it follows from.
 using outputs = std::vector<matrix>;
 
 /// Hits by bin: info_of(what).bins().
@@ -152,23 +152,23 @@ struct target_info {
   const char* name;
   const char* about;
   std::vector<const char*> options;
-  /// Families of cases. Besides, there is `mixed`: one of them a case.
+  /// Families of cases. `mixed`, besides, draws one of them for each case.
   std::vector<const char*> profiles;
-  /// Draws settings, anything a user may meet.
+  /// Draws settings that a user may meet.
   void (*draw)(settings&, counter_rng&);
   /// Returns why there is no case with these settings, or "".
   std::string (*refuse)(const settings&);
   std::vector<operand_spec> (*operands)(const settings&);
-  /// Makes the numbers, shapes first, by a profile's index. Settings are those
-  /// of the problem; they have been drawn, and some replaced by a user's.
+  /// Makes the numbers, shapes first, for the profile of this index. The
+  /// problem's settings were drawn before, and some replaced by a user's.
   void (*fill)(problem&, int profile, counter_rng&);
   outputs (*run)(const implementation&, const problem&);
   /// The clauses of SPEC.md that say what this output must be.
   std::string (*clauses)(const problem&, std::string_view output);
-  /// Names of the bins, such as "kind=tie sign=- to=subnormal". Every one is
-  /// hit by a standard run: 20,000 mixed cases.
+  /// Names of the bins, such as "kind=tie sign=- to=subnormal". A standard run
+  /// (20,000 mixed cases) hits every one.
   std::vector<std::string> (*bins)();
-  /// Counts what the problem hits; `right` is what the core makes of it.
+  /// Counts the bins that the problem hits; `right` holds the core's outputs.
   void (*cover)(const problem&, const outputs& right, bin_counts);
 };
 
@@ -181,15 +181,15 @@ target parse_target(std::string_view name);
 /// Returns the index of a profile of `t`; -1 for mixed. Throws input_error.
 int parse_profile(target t, std::string_view name);
 
-/// Replaces settings, after they were drawn.
+/// Replaces drawn settings.
 using pins = std::function<void(settings&)>;
 
 /// Returns case `index`. Throws input_error if `pinned` settings have no case.
 problem generate(target t, int profile, std::uint64_t seed, std::uint64_t index,
                  const pins& pinned = {});
 
-/// Returns the lengths of the problem's dimensions, by name, from those
-/// operands whose axes have groups of 1; 0 if no operand has it.
+/// Returns the length of a dimension, by name. It is that of an axis with
+/// groups of 1 in an operand that is not optional; 0 if there is none.
 std::ptrdiff_t length_of(const problem& p, char dimension);
 
 /// Returns a matrix of `spec` for dimensions of these lengths, filled with
@@ -197,15 +197,16 @@ std::ptrdiff_t length_of(const problem& p, char dimension);
 matrix make_operand(const operand_spec& spec, std::ptrdiff_t m,
                     std::ptrdiff_t n, std::ptrdiff_t k, std::uint64_t fill = 0);
 
-/// Returns `p` with dimensions of these lengths, in which element i is what
-/// source(dimension, i) was; for a group, what the group of that was, i being
-/// its first. Operands that are absent stay so.
+/// Returns `p` with dimensions of these lengths. Element i of a dimension is
+/// the former element source(dimension, i). A group takes the value of the
+/// former group that held the source of its first element. Absent operands stay
+/// absent.
 problem rearranged(
     const problem& p, std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t k,
     const std::function<std::ptrdiff_t(char, std::ptrdiff_t)>& source);
 
-/// Returns what is wrong with a problem's operands: number, shapes, codes out
-/// of range; "" if nothing.
+/// Returns the fault of a problem's operands: their number, a shape, or a code
+/// out of range; "" if there is none.
 std::string refuse_operands(const problem& p);
 
 // The rows, each in its file under targets/.
@@ -223,7 +224,7 @@ target_info dispatch_info();
 target_info combine_info();
 target_info rms_norm_info();
 
-// What implementations are asked, in run.cpp and run_training.cpp.
+// Calls of an implementation, in run.cpp and run_training.cpp.
 outputs run_encode(const implementation&, const problem&);
 outputs run_decode(const implementation&, const problem&);
 outputs run_arith(const implementation&, const problem&);

@@ -1,3 +1,5 @@
+// Records steps: makes inputs for each path, gets D, writes vector files.
+
 #include "fuzz/cases/record.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +17,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// The inputs for a path: all that can be made without a GPU.
+/// The inputs for a path; they are made without a GPU.
 struct inputs {
   std::vector<step_case> cases;
   std::vector<parameter> parameters;
@@ -69,7 +71,7 @@ class recorder {
   }
 
  private:
-  /// Adds a section with D of the cases.
+  /// Adds a section: the cases and their D.
   void add(const char* what, std::vector<step_case> cases,
            std::vector<std::string> comments) {
     vector_section s{of_, q_.from, std::move(comments), std::move(cases), {}};
@@ -105,7 +107,7 @@ class recorder {
 
 std::vector<recording> record_steps(const recording_request& q,
                                     const step_source& d_of) {
-  // The search for inputs takes seconds a path, and needs no GPU.
+  // The search for inputs takes seconds for each path, and needs no GPU.
   std::vector<std::future<inputs>> searches;
   for (const auto& of : q.paths) {
     searches.push_back(beside([&q, &of] { return inputs_for(of.value, q); }));

@@ -1,6 +1,6 @@
-// Defines `record_steps`: what vectors recorded on a GPU are made of. For each
-// path cases of every profile of the engine, and those that separate it from
-// what stands beside its parameters.
+// Defines `record_steps`, which makes the vectors that are recorded on a GPU.
+// For each path they hold cases of every profile of the engine, and cases that
+// tell the path from other values of its parameters.
 
 #ifndef ZEROULP_FUZZ_CASES_RECORD_HPP_
 #define ZEROULP_FUZZ_CASES_RECORD_HPP_
@@ -13,14 +13,14 @@
 
 namespace zeroulp::fuzz {
 
-/// Returns D of each case: a GPU, or what stands for one. It gets the name, as
-/// two instructions may be said to follow one path.
+/// Returns D of each case, from a GPU or a stand-in. It gets the path's name
+/// too, as two instructions may follow one path.
 using step_source = std::function<std::vector<std::uint64_t>(
     const named_path&, const std::vector<step_case>&)>;
 
 struct recording_request {
   std::vector<named_path> paths;
-  /// Fields of the headers that say where D is from.
+  /// Header fields that say where D is from.
   std::vector<std::pair<std::string, std::string>> from;
   std::size_t cases_a_profile = 0;
   std::size_t cases_a_parameter = 0;
@@ -33,16 +33,17 @@ struct recording {
   std::string file;     ///< path.txt.gz
   std::string content;  ///< of the file
   std::size_t records = 0;
-  /// Of the parameter of which the fewest records refute all other values.
+  /// The fewest records that refute all other values of a parameter, and which
+  /// parameter that is.
   std::size_t fewest = 0;
   std::string fewest_of;
-  /// Records that are not what the core gives, and the first of them.
+  /// Records that differ from the core, and the first of them.
   std::size_t mismatches = 0;
   std::string first_mismatch;
 };
 
-/// Records every path, one after the other, asking `d_of` for each section of a
-/// file.
+/// Records every path, one after the other. Asks `d_of` once for each section
+/// of a file.
 std::vector<recording> record_steps(const recording_request& q,
                                     const step_source& d_of);
 

@@ -1,5 +1,5 @@
-// What an implementation is asked for each target. Every matrix lies in a
-// buffer of guards; whether they hold is an output.
+// Calls of an implementation, by target. Every matrix lies in a buffer with
+// guards; whether the guards hold is an output.
 
 #include <deque>
 
@@ -49,7 +49,7 @@ outputs run_arith(const implementation& i, const problem& p) {
 outputs run_step(const implementation& i, const problem& p) {
   const path& unit = p.with.unit;
   const auto beyond = [](const matrix& x) {
-    auto codes = x.words;  // what lies behind the operands, nobody may read
+    auto codes = x.words;  // a step may not read behind its operands
     codes.resize(codes.size() + 3, x.type.max_code() + 1);
     return codes;
   };

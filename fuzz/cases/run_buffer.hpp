@@ -1,5 +1,5 @@
-// Defines what an implementation is given and what is read of it: matrices that
-// lie in buffers of guards.
+// Defines `buffer`: a matrix between guards that an implementation reads or
+// writes.
 
 #ifndef ZEROULP_FUZZ_CASES_RUN_BUFFER_HPP_
 #define ZEROULP_FUZZ_CASES_RUN_BUFFER_HPP_
@@ -10,7 +10,7 @@ namespace zeroulp::fuzz {
 
 using conformance::placed;
 
-/// What a forgotten element of the output holds.
+/// The initial value of outputs: an element that was not written keeps it.
 inline constexpr std::uint32_t nobody = 0xdeadbeef;
 
 /// A matrix of words that an implementation reads or writes.
@@ -22,7 +22,7 @@ class buffer {
       : at_(how, m, n, static_cast<T>(nobody)) {
     for_each(at_.view(), [](T& x, auto, auto) { x = static_cast<T>(nobody); });
   }
-  /// An input. Around it stand codes that nobody may read: Inf or NaN.
+  /// An input. Codes that nobody may read surround it: Inf or NaN.
   buffer(placement how, const matrix& x)
       : at_(how, x.rows, x.cols,
             static_cast<T>((x.type.max_code() + 1) & low_bits(x.type.bits()))) {

@@ -1,4 +1,4 @@
-// What an implementation is asked of the training path: as in run.cpp.
+// Calls of an implementation for the training targets; the others: run.cpp.
 
 #include <algorithm>
 
@@ -35,7 +35,7 @@ class quantized_buffer {
   buffer<> scales_;
 };
 
-/// The rows that words name, of so many.
+/// The rows that words select among `count`; -1: none.
 std::vector<std::int32_t> rows_of(const matrix& words, std::ptrdiff_t count) {
   std::vector<std::int32_t> rows;
   for (const auto word : words.words) {
@@ -143,7 +143,7 @@ outputs run_combine(const implementation& i, const problem& p) {
   const matrix& words = p.in[1];
   const auto slots = rows_of(words, x.rows);
   const bool pair = s.sum == combine_rule::bf16_pair;
-  // A pair's sum is of the first two slots.
+  // A pair adds the first two slots alone.
   const auto taken =
       pair ? std::min<std::ptrdiff_t>(words.cols, 2) : words.cols;
   const buffer in(s.place, x);

@@ -1,3 +1,5 @@
+// Replay tokens: written and parsed.
+
 #include "fuzz/cases/token.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +16,7 @@ namespace {
 
 constexpr std::string_view version = "2";
 constexpr std::string_view last = "end";
-/// Bounds what a short token can make anybody allocate: elements of an operand.
+/// Most elements of an operand: bounds what a short token can allocate.
 constexpr std::uint64_t most = std::uint64_t{1} << 20;
 
 /// Takes the text before `separator`, or all of it.
@@ -29,7 +31,7 @@ std::string_view take(std::string_view& rest, char separator) {
   throw input_error(fmt::format("replay token: {}", what));
 }
 
-/// `what` of the operand called `of`.
+/// Parses `what` of the operand called `of`.
 template <class T>
 T parse_count(std::string_view text, int base, std::string_view of,
               std::string_view what) {

@@ -1,3 +1,5 @@
+// Vector files: written and read.
+
 #include "fuzz/cases/vectors.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +12,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// How many bits an operand has in a file, and where its code begins.
+/// An operand's width in a file, and the bit at which its code begins.
 struct field {
   int bits;
   int below;

@@ -3,11 +3,11 @@
 //   # zeroulp-vectors 1 path=hopper.wgmma.e4m3.e4m3.f32 device=...
 //   A B C D
 //
-// Raw bits in hexadecimal, lower case, the full width of each operand, k
-// ascending, no separators; TF32 operands are FP32 bits, the low 13 of which
-// are 0. Other lines with # are comments. A file may hold several such
-// sections. Left out: files that others wrote, which `zeroulp vectors check`
-// reads (tools/zeroulp/vectors/file.hpp).
+// Operands are raw bits in lower-case hexadecimal at full width, k ascending,
+// without separators. TF32 operands are FP32 bits, the low 13 of which are 0.
+// Other lines with # are comments. A file may hold several such sections. Left
+// out: files that others wrote, which `zeroulp vectors check` reads
+// (tools/zeroulp/vectors/file.hpp).
 
 #ifndef ZEROULP_FUZZ_CASES_VECTORS_HPP_
 #define ZEROULP_FUZZ_CASES_VECTORS_HPP_
@@ -40,12 +40,12 @@ std::string to_text(const vector_section& s);
 std::vector<std::string> comments_on(const path& p,
                                      const std::vector<step_case>& cases);
 
-/// Returns false to see no more.
+/// Receives each record; returns false to stop reading.
 using use_record =
     std::function<bool(const named_path&, const step_case&, std::uint64_t d)>;
 
-/// Calls `use` with every `stride`-th record of what to_text returned, from the
-/// first on. Throws input_error, with the number of the line, if it did not.
+/// Calls `use` with every `stride`-th record of a text by to_text, from the
+/// first on. Throws input_error with the line number if the text is not one.
 void read_vectors(std::string_view text, int stride, const use_record& use);
 
 }  // namespace zeroulp::fuzz

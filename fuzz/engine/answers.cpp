@@ -1,3 +1,5 @@
+// Requests that a plug-in answered or refused, and whether they prove enough.
+
 #include "fuzz/engine/answers.hpp"
 
 #include <fmt/format.h>
@@ -47,10 +49,10 @@ std::string missed_bins(const claim_answers& a,
                      listed(missed));
 }
 
-/// Whether size alone decides what is refused, or all that is answered is far
-/// smaller than what was asked.
+/// The reason if size alone decides what is refused, or if all answered
+/// requests are far smaller than those asked; else "".
 std::string small_sizes(const claim_answers& a) {
-  constexpr std::uint64_t least = 3;  // of fewer, by chance
+  constexpr std::uint64_t least = 3;  // fewer refusals may be chance
   if (a.refused < least || a.answered == 0) return "";
   for (std::size_t i = 0; i < a.sizes.size(); ++i) {
     const auto& r = a.sizes[i];

@@ -1,10 +1,10 @@
-// Defines who answered: the requests that cases make of an implementation that
-// may refuse them, a plug-in, and what they say of each of its claims.
+// Defines who answered: the requests that cases make of a plug-in, which may
+// refuse them, and what the answers say about each of its claims.
 //
 //   a case -> requests (request_log) -> claim_answers -> why_vacuous
 //
-// What is refused the core answers, so that a case can go on; it is no more
-// than the core held against itself, and must not count.
+// The core answers a refused request, so that the case can go on. Such a result
+// compares the core with itself, and must not count.
 
 #ifndef ZEROULP_FUZZ_ENGINE_ANSWERS_HPP_
 #define ZEROULP_FUZZ_ENGINE_ANSWERS_HPP_
@@ -27,14 +27,14 @@ struct request_size {
 
 /// A request that a case made.
 struct request {
-  std::size_t claim = 0;  ///< by number, under which it was made
+  std::size_t claim = 0;  ///< number of the claim under which it was made
   bool answered = true;
   request_size size;
-  /// The outputs of the case that it makes, by name.
+  /// Names of the case's outputs that it makes.
   std::span<const char* const> outputs;
 };
 
-/// Hears the requests that this thread makes, as long as it lives.
+/// Records the requests that this thread makes while the log lives.
 class request_log {
  public:
   request_log();
@@ -42,9 +42,9 @@ class request_log {
   request_log(const request_log&) = delete;
   request_log& operator=(const request_log&) = delete;
 
-  /// Tells the log of this thread, if there is one.
+  /// Adds to the log of this thread, if there is one.
   static void tell(const request& r);
-  /// What was told last, was refused.
+  /// Marks the last request as refused.
   static void refuse_last();
 
   const std::vector<request>& requests() const { return requests_; }
@@ -57,7 +57,7 @@ class request_log {
   std::vector<request> requests_;
 };
 
-/// What became of the requests under one claim.
+/// The outcome of the requests under one claim.
 struct claim_answers {
   /// One measure of size, over the requests.
   struct range {
@@ -72,8 +72,8 @@ struct claim_answers {
   std::uint64_t refused = 0;
   std::array<range, measures.size()> sizes;
   // Coverage bins, by index; empty beyond `covered`.
-  std::vector<bool> asked;    ///< of cases that made a request
-  std::vector<bool> reached;  ///< of those of which all was answered
+  std::vector<bool> asked;    ///< hit by a case that made a request
+  std::vector<bool> reached;  ///< hit by a case with every request answered
 
   void add(const request& r);
   /// Counts the bins of a case that made a request.
@@ -81,15 +81,18 @@ struct claim_answers {
   void join(const claim_answers& part);
 };
 
-/// By claim, as far as one was asked.
+/// By claim number, up to the last claim that was asked.
 using all_answers = std::vector<claim_answers>;
 
 void join(all_answers& all, const all_answers& part);
 
-/// Returns why what holds under a claim says too little: less than half of its
-/// requests answered, none but small sizes, bins that its cases have and no
-/// answered one does, and fewer cases than the `standard` run, of which the
-/// bins are. "" if it says enough, or nothing was asked.
+/// Returns why a result that holds under a claim proves too little; "" if it
+/// proves enough, or if nothing was asked. The reasons:
+///
+///   - less than half of the requests were answered;
+///   - only small sizes were answered;
+///   - a bin of its cases is hit by no case that was answered;
+///   - there were fewer cases than in a `standard` run, which hits all bins.
 std::string why_vacuous(const claim_answers& a,
                         const std::vector<std::string>& bins,
                         std::uint64_t cases, std::uint64_t standard);

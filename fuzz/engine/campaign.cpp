@@ -1,3 +1,5 @@
+// Runs campaigns: cases on threads, compared, counted, joined in order.
+
 #include "fuzz/engine/campaign.hpp"
 
 #include <algorithm>
@@ -19,10 +21,10 @@ double since(steady::time_point start) {
   return std::chrono::duration<double>(steady::now() - start).count();
 }
 
-/// Cases that a thread takes at once.
+/// Cases in a block, which a thread takes at once.
 constexpr std::uint64_t block_size = 32;
 
-/// What both sides of a case made.
+/// The outputs of both sides of a case.
 struct both {
   const outputs& left;
   const outputs& right;
@@ -41,9 +43,10 @@ struct both {
   }
 };
 
-/// What a digest takes of element `i` of output number `n`, where classes are
-/// ignored: numbers that differ have nothing in common and are left out; NaNs
-/// are one, and so are zeros.
+/// Returns the word of element `i` of output number `n` for a digest in which
+/// ignored classes leave no trace. An element with an ignored difference of
+/// value or NaN is left out. Where their class is ignored, all NaNs are one
+/// word, and so are zeros.
 std::optional<std::uint64_t> comparable(const both& made, std::size_t n,
                                         std::size_t i,
                                         const kind_set& ignored) {
@@ -60,7 +63,7 @@ std::optional<std::uint64_t> comparable(const both& made, std::size_t n,
   return u.is_zero() && contains(ignored, zero_sign) ? 0 : code;
 }
 
-/// A sum over cases may be taken in any order.
+/// The digest of one case; a campaign adds them up, in any order.
 std::uint64_t digest_of(std::uint64_t index, const problem& p, const both& made,
                         const kind_set& ignored) {
   std::uint64_t hash = mix64(index + golden);
@@ -87,7 +90,8 @@ std::uint64_t digest_of(std::uint64_t index, const problem& p, const both& made,
   return mix64(hash);
 }
 
-/// Who does so is not asked again: it would take as long, or do anything.
+/// After these faults nothing is asked again: it would take as long, or do
+/// anything.
 bool breaks_off(conformance::fault f) {
   return f == conformance::fault::hung || f == conformance::fault::altered;
 }
@@ -116,7 +120,7 @@ void count_mismatch(const campaign& c, std::uint64_t index, const both& made,
   if (!part.first_mismatch) part.first_mismatch = index;
 }
 
-/// Counts what the case reaches, in the claims that it asked, too.
+/// Counts the bins that the case hits, also for the claims that it asked.
 void count_bins(const campaign& c, std::uint64_t index, const problem& p,
                 const both& made, campaign_result& part) {
   if (index >= covered) return;
@@ -134,7 +138,7 @@ void count_bins(const campaign& c, std::uint64_t index, const problem& p,
   }
 }
 
-/// One case.
+/// Runs one case.
 void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
   const problem p = case_of(c, index);
   const outputs left = run(c.left, p);
@@ -158,8 +162,8 @@ void run_case(const campaign& c, std::uint64_t index, campaign_result& part) {
   count_mismatch(c, index, made, part);
 }
 
-/// Whether no more is to be seen: a call failed, every kind was seen, or enough
-/// cases followed the first mismatch.
+/// Returns true iff there is no more to see: a call failed, every kind was
+/// seen, or enough cases followed the first mismatch.
 bool is_enough(const campaign& c, const campaign_result& r) {
   if (!r.first_mismatch) return false;
   if (at(r.seen, mismatch_kind::failure).first) return true;
@@ -169,10 +173,10 @@ bool is_enough(const campaign& c, const campaign_result& r) {
          r.cases + c.first > *r.first_mismatch + c.further;
 }
 
-/// What threads share. Blocks are given out in order and joined in order, so
-/// that a result is that of the first so many blocks, whoever ran them; without
-/// keep_going the block after which there is enough is the last. A case that
-/// breaks off ends its block, and that is the last.
+/// Shared by the threads. Blocks are handed out in order and joined in order: a
+/// result is that of the first blocks, whichever threads ran them. Without
+/// keep_going, the last block is the first after which is_enough() holds. A
+/// case that breaks off ends its block, and that block is the last.
 class schedule {
  public:
   explicit schedule(const campaign& c, const on_progress& progress)
@@ -210,7 +214,7 @@ class schedule {
     return campaign_.seconds > 0 && since(start_) > campaign_.seconds;
   }
 
-  /// A call that fails may take long: nothing more is asked after it.
+  /// A call that fails may take long: the block runs no case after it.
   bool has_ended(const campaign_result& part) const {
     return part.broke_off ||
            (!campaign_.keep_going &&
@@ -239,9 +243,9 @@ class schedule {
   std::atomic<std::uint64_t> next_ = 0;
   std::atomic<bool> stop_ = false;
   std::mutex lock_;
-  std::map<std::uint64_t, campaign_result> waiting_;  ///< for those before them
-  std::uint64_t joined_ = 0;                          ///< blocks
-  bool ended_ = false;                                ///< no more are joined
+  std::map<std::uint64_t, campaign_result> waiting_;  ///< for earlier blocks
+  std::uint64_t joined_ = 0;                          ///< number of blocks
+  bool ended_ = false;                                ///< join no more blocks
   campaign_result result_;
   std::exception_ptr error_;
 };

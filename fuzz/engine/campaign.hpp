@@ -1,5 +1,5 @@
-// Defines a campaign: many cases of one target, an implementation held against
-// another, on all cores; the same result on any number of them.
+// Defines a campaign: many cases of one target that compare one implementation
+// with another, on all cores. The result does not depend on their number.
 
 #ifndef ZEROULP_FUZZ_ENGINE_CAMPAIGN_HPP_
 #define ZEROULP_FUZZ_ENGINE_CAMPAIGN_HPP_
@@ -21,20 +21,20 @@ struct campaign {
   std::uint64_t first = 0;
   double seconds = 0;  ///< end when this time is over; 0: never
   int threads = 0;     ///< 0: all cores
-  /// Count every mismatch, up to a case that breaks off; else end soon after
-  /// one.
+  /// Count every mismatch, up to a case that breaks off. Otherwise stop soon
+  /// after the first.
   bool keep_going = false;
-  /// How many cases after the first mismatch are looked through for one of
-  /// another kind. A call that failed ends the campaign at once.
+  /// So many cases after the first mismatch are searched for mismatches of
+  /// other kinds. A failed call ends the campaign at once.
   std::uint64_t further = 2000;
-  difference_set ignored;  ///< count as no mismatch
+  difference_set ignored;  ///< do not count as mismatches
   pins pinned;
   opponent left;
   opponent right;
 };
 
-/// Returns case number `index`. For who may answer small ones alone, now and
-/// then one has some ten thousand elements.
+/// Returns case number `index`. If `right` may refuse, it might answer small
+/// cases alone: now and then a case has some ten thousand elements.
 problem case_of(const campaign& c, std::uint64_t index);
 
 /// Where one kind of difference was seen.
@@ -46,36 +46,37 @@ struct sighting {
 
 struct campaign_result {
   std::uint64_t cases = 0;
-  /// Of outputs that both computed, without guards.
+  /// Elements of the outputs that both sides computed, without guards.
   std::uint64_t elements = 0;
-  /// Of inputs and of what `left` makes of them, where both computed it;
-  /// without what tells ignored differences apart.
+  /// Over inputs, and those outputs of `left` that both sides computed. Ignored
+  /// differences leave it unchanged.
   std::uint64_t digest = 0;
-  std::uint64_t mismatches = 0;                 ///< cases; ignored: none
+  std::uint64_t mismatches = 0;                 ///< cases; ignored: not counted
   std::optional<std::uint64_t> first_mismatch;  ///< the lowest case number
   by_kind<sighting> seen;                       ///< ignored ones, too
   std::string failure;  ///< of `right` in the first case in which it failed
-  /// In the last case `right` hung, or altered its process: the end of it all.
+  /// `right` hung, or altered its process, in the last case: the campaign
+  /// ended.
   bool broke_off = false;
-  /// Of case numbers below `covered` of which all was answered.
+  /// Hits by bin, over cases below `covered` with every request answered.
   std::vector<std::uint64_t> bins;
   all_answers claims;  ///< of an opponent that may refuse
   double seconds = 0;
 };
 
-/// Coverage is counted over so many cases: a standard run.
+/// Coverage is counted over the first so many cases: a standard run.
 inline constexpr std::uint64_t covered = 20000;
 
-/// What is done so far: cases and elements.
+/// Receives the number of cases and elements done so far.
 using on_progress = std::function<void(std::uint64_t, std::uint64_t)>;
 
-/// Adds what other cases of the same campaign gave.
+/// Adds the result of other cases of the same campaign.
 void join(campaign_result& all, const campaign_result& part);
 
 /// Runs a campaign. `progress` is called from one thread, now and then.
 campaign_result run(const campaign& c, const on_progress& progress = {});
 
-/// Returns the kinds that were seen, but for ignored ones.
+/// Returns the kinds that were seen, without ignored ones.
 kind_set kinds_seen(const campaign_result& r, const difference_set& ignored);
 
 }  // namespace zeroulp::fuzz

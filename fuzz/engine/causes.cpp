@@ -1,3 +1,5 @@
+// Names the likely causes of a difference, by fingerprints.
+
 #include "fuzz/engine/causes.hpp"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ struct suspect {
 
 int names_what(const suspect& s) { return s.who->change ? 1 : 0; }
 
-/// Where a difference shows, and what stands there.
+/// Returns true iff `made` has the same wrong word where the difference shows.
 bool has(const outputs& made, const difference& where) {
   const auto of = std::find_if(
       made.begin(), made.end(),
@@ -21,7 +23,7 @@ bool has(const outputs& made, const difference& where) {
   return of != made.end() && (*of)(where.row, where.col) == where.right;
 }
 
-/// What is asked of the fingerprints.
+/// The difference to explain, and how many more cases to try.
 struct question {
   const problem& p;
   const opponent& right;
@@ -30,8 +32,8 @@ struct question {
   const pins& pinned;
 };
 
-/// Returns those that agree longest, where differences of some kinds do not
-/// count.
+/// Returns the fingerprints that agree longest. Differences of the kinds
+/// `others` do not count.
 std::vector<cause> follow(const std::vector<opponent>& all, const question& q,
                           const kind_set& others) {
   const outputs bits = run(q.right, q.p);
@@ -56,7 +58,7 @@ std::vector<cause> follow(const std::vector<opponent>& all, const question& q,
     if (rest.empty()) break;
     suspects = std::move(rest);
   }
-  // Mutants say what is wrong, rows of a table only what it equals.
+  // Mutants first: they say what is wrong; a table row says what it equals.
   std::stable_sort(suspects.begin(), suspects.end(),
                    [](const suspect& x, const suspect& y) {
                      return names_what(x) < names_what(y);

@@ -1,5 +1,5 @@
-// Defines who is suspected of a difference: fingerprints, the ways to be wrong
-// that have a name, and habits, the ways to answer without computing.
+// Defines how a difference is explained. Fingerprints are the ways to be wrong
+// that have a name; habits are the ways to answer without computing.
 
 #ifndef ZEROULP_FUZZ_ENGINE_CAUSES_HPP_
 #define ZEROULP_FUZZ_ENGINE_CAUSES_HPP_
@@ -8,32 +8,32 @@
 
 namespace zeroulp::fuzz {
 
-/// A way to be wrong that gives the bits that were found.
+/// A way to be wrong that gives the bits found.
 struct cause {
   std::string name;  ///< of the opponent, such as mutant:step.c_last
   std::string what;
-  /// So many further cases, of those tried, it gives the same bits, too.
+  /// It gives the same bits on so many of the further cases tried.
   int agrees = 0;
   int tried = 0;
 };
 
-/// Returns the likely causes of what `right` makes of `p`, on which it differs
-/// from the core in kind `k`: those fingerprints that give the same bits where
-/// that shows, told apart on `more` other cases. Only the ones that agree
-/// longest are named. Where `others`, kinds that were seen besides, have causes
-/// of their own, a fingerprint need not give those.
+/// Returns the likely causes of what `right` makes of `p`, where it differs
+/// from the core in kind `k`. These are the fingerprints with the same bits at
+/// the first such difference; `more` other cases tell them apart. Only those
+/// that agree longest are returned. The kinds `others`, which were seen
+/// besides, may have causes of their own: a fingerprint need not give those.
 std::vector<cause> name_causes(const problem& p, const opponent& right,
                                mismatch_kind k, const kind_set& others,
                                int more, const pins& pinned);
 
-/// Returns how `right`, which may refuse, answers without computing: zeros, the
-/// same whatever is asked, its input, the outputs of the call before, only
-/// small sizes right. Empty: it does not.
+/// Returns how `right`, which may refuse, answers without computing; empty: it
+/// does not. It may answer zeros, the same whatever is asked, its input, or the
+/// outputs of the call before. Or only its small sizes are right.
 std::vector<cause> name_habits(const problem& p, const opponent& right,
                                int more);
 
-/// Whether `right` makes something else of the case when it was asked another
-/// one in between.
+/// Returns true iff `right` answers the case differently after another case was
+/// asked in between.
 bool is_stateful(const problem& p, const opponent& right);
 
 }  // namespace zeroulp::fuzz

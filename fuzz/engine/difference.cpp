@@ -1,3 +1,5 @@
+// Compares two results of a case, element by element.
+
 #include "fuzz/engine/difference.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// What a code decodes to lies in outputs of its own, which are integers.
+/// Decoding has integer outputs of its own: kind, sign, exponent, significand.
 bool is_decoded(const outputs& made) {
   return made[0].name == std::string_view("kind");
 }
@@ -26,8 +28,8 @@ mismatch_kind kind_of_decoded(const outputs& left, const outputs& right,
              : mismatch_kind::values;
 }
 
-/// Calls `use(n, i, kind)` for each element that differs, while that returns
-/// true.
+/// Calls `use(n, i, kind)` for each element that differs, until it returns
+/// false.
 template <class Use>
 void for_each_difference(const outputs& left, const outputs& right, Use use) {
   for (std::size_t n = 0; n < left.size(); ++n) {
@@ -53,7 +55,7 @@ std::optional<mismatch_kind> kind_at(const outputs& left, const outputs& right,
   if (is_decoded(left)) return kind_of_decoded(left, right, n, i);
   if (x.type == integer) return mismatch_kind::values;
   const auto kind = difference_of(a, b, order_of(x.type)).kind;
-  // Bits above the format's are nobody's.
+  // No kind: the codes differ only above the format's bits.
   return kind ? static_cast<mismatch_kind>(*kind) : mismatch_kind::values;
 }
 

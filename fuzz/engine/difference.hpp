@@ -12,8 +12,8 @@
 
 namespace zeroulp::fuzz {
 
-/// What a mismatch is: one of difference_class, or a call that failed. In this
-/// order they are reported.
+/// The kind of a mismatch: one of difference_class, or a call that failed.
+/// Reports keep this order.
 enum class mismatch_kind : std::uint8_t {
   values,
   nan,
@@ -36,7 +36,7 @@ constexpr const char* name_of(mismatch_kind k) {
              : difference_names[static_cast<std::size_t>(k)];
 }
 
-/// By mismatch_kind.
+/// Indexed by mismatch_kind.
 template <class T>
 using by_kind = std::array<T, mismatch_kinds>;
 using kind_set = std::bitset<mismatch_kinds>;
@@ -52,7 +52,7 @@ inline bool contains(const kind_set& set, mismatch_kind k) {
 inline kind_set only(mismatch_kind k) {
   return kind_set().set(static_cast<std::size_t>(k));
 }
-/// Returns the kinds that these classes are.
+/// Returns the kinds of these classes.
 inline kind_set kinds_of(const difference_set& set) {
   return kind_set(set.to_ulong());
 }
@@ -65,18 +65,18 @@ struct difference {
   format type = integer;
   std::uint64_t left = 0;
   std::uint64_t right = 0;
-  std::string failure{};  ///< if this is not empty, there is nothing else
+  std::string failure{};  ///< if not empty, the other fields mean nothing
 };
 
-/// Returns true iff two results are the same bits.
+/// Returns true iff two results have the same bits.
 bool same(const outputs& x, const outputs& y);
 
-/// Returns how element `i` of output number `n` differs, if it does. Of what
-/// `decode` makes, an element is all that a code decodes to.
+/// Returns how element `i` of output number `n` differs, if it does. In results
+/// of `decode`, all outputs of a code together classify its element.
 std::optional<mismatch_kind> kind_at(const outputs& left, const outputs& right,
                                      std::size_t n, std::size_t i);
 
-/// Returns the elements that differ; for a failure, 1.
+/// Counts the elements that differ; a failure counts as one.
 by_kind<std::uint64_t> count_differences(const outputs& left,
                                          const outputs& right);
 

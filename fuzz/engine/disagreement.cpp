@@ -1,3 +1,5 @@
+// The disagreement matrix of quantizer conventions.
+
 #include "fuzz/engine/disagreement.hpp"
 
 #include <algorithm>
@@ -13,12 +15,12 @@ namespace {
 using conformance::matrix_family;
 using oracle::grid;
 
-constexpr std::int32_t whole = 64;  // of a dimension without groups
+constexpr std::int32_t whole = 64;  // length of a dimension without groups
 
 bool is_finite(std::uint32_t x) { return (x & 0x7fffffff) < fp32_infinity; }
 
-/// A group of directed elements: an amax where scales part, and what lies
-/// beside the midpoints of codes under amax / max.
+/// A group of directed elements: an amax on which scale rules differ, and
+/// neighbours of the midpoints of codes for the scale amax / max.
 grid boundary_group(const disagreement_request& q, format from,
                     std::ptrdiff_t m, std::ptrdiff_t n, counter_rng& rng,
                     const std::vector<std::uint32_t>& edges) {
@@ -42,8 +44,8 @@ grid boundary_group(const disagreement_request& q, format from,
     row = conformance::midpoint_row(q.to, bit_cast<float>(s), amax,
                                     rng.below(8), step);
   }
-  // Where midpoints run out, any finite number up to amax: a group has at most
-  // one special.
+  // After the midpoints, any finite number up to amax: a group has at most one
+  // special.
   const std::uint32_t below = std::min(amax, fp32_max) + 1;
   grid x(m, n);
   for (std::size_t i = 0; i < x.words.size(); ++i) {
@@ -56,14 +58,14 @@ grid boundary_group(const disagreement_request& q, format from,
   return x;
 }
 
-/// Significant bits of a magnitude: what makes an example long. Specials last.
+/// Significant bits of a magnitude: the length of an example. Specials last.
 int length_of(std::uint32_t x) {
   const auto magnitude = x & 0x7fffffff;
   if (!is_finite(x)) return 64;
   return magnitude == 0 ? 0 : 24 - std::min(24, std::countr_zero(magnitude));
 }
 
-/// The shorter example; of two as short, the one of the earlier case.
+/// The shorter example; on a tie, that of the earlier case.
 struct best_example {
   int length = 0;
   std::uint64_t index = 0;
@@ -82,7 +84,7 @@ struct best_example {
   }
 };
 
-/// What one thread finds of a pair.
+/// One thread's counts for a pair.
 struct pair_count {
   std::uint64_t scales = 0;
   std::uint64_t codes = 0;
@@ -97,7 +99,7 @@ struct pair_count {
   }
 };
 
-/// What a convention makes of a group.
+/// The scale and codes that a convention gives a group.
 struct group_result {
   std::uint32_t scale;
   std::vector<std::uint64_t> codes;

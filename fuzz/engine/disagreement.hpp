@@ -1,10 +1,10 @@
 // Defines the disagreement matrix: how often two quantizer conventions give
-// another scale or another code, and an example of each.
+// different scales or different codes, and an example of each.
 //
 //   case (seed, index) -> one group -> each convention's scale and codes once
 //   -> every pair compared
 //
-// A case is a function of its seed and index; no number depends on threads.
+// A case is a function of its seed and index; no result depends on threads.
 // Source: SPEC clause Q13 for the conventions.
 
 #ifndef ZEROULP_FUZZ_ENGINE_DISAGREEMENT_HPP_
@@ -21,10 +21,10 @@ namespace zeroulp::fuzz {
 
 inline constexpr std::size_t convention_count = std::size(named_conventions);
 
-/// Which groups are tried.
+/// The kind of groups that are tried.
 enum class group_data : std::uint8_t {
   normal,    ///< bell-shaped, of any magnitude
-  boundary,  ///< amaxes where rules part, elements on midpoints of codes
+  boundary,  ///< amaxes on which rules differ, elements on code midpoints
 };
 
 struct disagreement_request {
@@ -32,20 +32,20 @@ struct disagreement_request {
   std::uint64_t seed = 1;
   format to = e4m3;
   group_shape group{1, 128};  ///< a dimension of 0 is 64 long
-  /// Nothing: each convention's own.
+  /// Empty: each convention's own.
   std::optional<scale_kind> scale;
 };
 
-/// Where two conventions part: those of the fewest significant bits found.
+/// Where two conventions differ, with the fewest significant bits found.
 struct disagreement_example {
   std::uint32_t amax;     ///< FP32 bits: the largest finite magnitude
   std::uint32_t special;  ///< FP32 bits: the NaN or Inf in the group, or 0
-  std::uint32_t x;        ///< FP32 bits; of codes
+  std::uint32_t x;        ///< FP32 bits of the element, where codes differ
   std::uint64_t first;
   std::uint64_t second;
 };
 
-/// Two conventions held against each other.
+/// The comparison of two conventions.
 struct convention_pair {
   std::size_t first;
   std::size_t second;
@@ -64,7 +64,7 @@ struct disagreement {
   std::vector<convention_pair> pairs;  ///< first < second, in order
 };
 
-/// Told how many cases are done of how many, now and then.
+/// Called now and then with the number of cases done, and of all cases.
 using disagreement_progress = std::function<void(double done, double total)>;
 
 /// Returns one result each for FP32 and BF16, normal and boundary data.

@@ -1,3 +1,5 @@
+// Searches for inputs that tell a path from other parameter values.
+
 #include "fuzz/engine/distinguishing_inputs.hpp"
 
 #include <algorithm>
@@ -13,11 +15,11 @@ namespace {
 using conformance::builder;
 using conformance::split;
 
-/// A case in the making: terms at random positions that meet in one sum.
+/// A case under construction: terms at random positions that meet in one sum.
 class draft {
  public:
   draft(const path& p, counter_rng& rng) : rng_(rng), builder_(p) {
-    // A lowered path sums every other pair by itself.
+    // A lowered path adds every other pair separately.
     const bool all = p.lowering == lowering::direct || rng.one_in(3);
     const int half = 2 * rng.between(0, 1);
     for (int k = 0; k < p.length(); ++k) {
@@ -31,13 +33,13 @@ class draft {
     constexpr split ways[] = {split::even, split::small_a, split::small_b};
     builder_.product(take(), x, one_of(ways, rng_));
   }
-  /// Puts x and -x, of the same factors.
+  /// Puts x and -x, with the same factors.
   void put_pair(conformance::scaled x) {
     builder_.product(take(), x).product(take(), -x);
   }
   void put_c(std::uint64_t code) { builder_.c_code(code); }
 
-  /// Returns the case; one without terms if the path has not these numbers.
+  /// Returns the case; without terms if the path cannot represent its numbers.
   step_case take_case() const {
     step_case made;
     builder_.give([&made](const step_case& s) { made = s; });
@@ -58,19 +60,22 @@ class draft {
   std::vector<int> free_;
 };
 
-/// A sum at which a floor one lower, one higher and none have in common that
-/// they do not convert it as `floor` does. In units u of half of what the floor
-/// keeps, which all of this is below:
+/// A sum that `floor` converts differently from a floor one lower, a floor one
+/// higher, and none. The unit u is half the last place that the floor keeps;
+/// every term lies below the floor. The terms:
 ///
-///   x   positive, last bit 1, the next 0:  the floor drops u, one lower
-///   nothing y   negative, last bit 2:              one higher drops 2u of each
-///   the rest, multiples of 4:              brings the sum to where the
-///                                          conversion changes, B, or beside it
+///   x     positive, 1 mod 4      the floor drops u, one lower drops nothing
+///   y     negative, 2 mod 4      a floor one higher drops 2u of each
+///   rest  multiples of 4         moves the sum to B or beside it, where B is
+///                                a point at which the conversion changes
 ///
-/// With one x and two y, the exact sum B + 1 becomes B, by a higher floor B +
-/// 4; with two x and one y, B becomes B - 2, by a higher floor B. Without x,
-/// where no term has bits below the floor, B - 2 stays and becomes B + 4. All
-/// of it may be negated.
+///   terms           exact sum    with the floor    with a floor one higher
+///   one x, two y    B + 1        B                 B + 4
+///   two x, one y    B            B - 2             B
+///   three y         B - 2        B - 2             B + 4
+///
+/// There is no x where no term has bits below the floor. All signs may be
+/// flipped together.
 step_case around_the_floor(const path& p, int floor, counter_rng& rng) {
   const accumulator& acc = p.acc;
   const int unit = floor - acc.fraction_bits - 1;
@@ -106,8 +111,8 @@ step_case around_the_floor(const path& p, int floor, counter_rng& rng) {
   return d.take_case();
 }
 
-/// Terms at the largest place, which may cancel, some at the last places of the
-/// output below it, some at the last places that are kept.
+/// Terms at the largest place, which may cancel, others at the last places of
+/// the output below it, others at the last places that are kept.
 step_case around_the_cut(const path& p, counter_rng& rng) {
   const accumulator& acc = p.acc;
   const int f = acc.fraction_bits;
@@ -135,7 +140,7 @@ step_case around_the_cut(const path& p, counter_rng& rng) {
   return d.take_case();
 }
 
-/// Zeros of which each product is -0.
+/// Every product is -0.
 step_case negative_zeros(const path& p, counter_rng& rng) {
   step_case s;
   s.count = p.length();
@@ -156,7 +161,7 @@ step_case negative_zeros(const path& p, counter_rng& rng) {
 
 using source = std::function<step_case(counter_rng&)>;
 
-/// What the engine seldom makes.
+/// Sources of cases that the engine seldom makes.
 std::vector<source> directed_sources(const path& p) {
   std::vector<source> all = {
       [&p](counter_rng& rng) { return negative_zeros(p, rng); },
@@ -165,7 +170,7 @@ std::vector<source> directed_sources(const path& p) {
                         ? p.acc.exponent_floor
                         : lowest_floor_that_cuts(p) - 1;
   const int unit = floor - p.acc.fraction_bits;
-  // Else a floor cuts nothing that is below the last place of the output.
+  // Otherwise the floor cuts nothing below the last place of the output.
   if (p.lowering == lowering::direct &&
       unit < p.acc.output.quantum_exponent()) {
     all.push_back([&p, floor](counter_rng& rng) {
@@ -175,8 +180,8 @@ std::vector<source> directed_sources(const path& p) {
   return all;
 }
 
-/// The n-th case of the search: of every profile of the engine and of every
-/// other source in turn.
+/// The n-th case of the search: the profiles of the engine and the other
+/// sources take turns.
 step_case candidate(const path& p, const std::vector<source>& others,
                     std::uint64_t seed, std::uint64_t n) {
   const auto profiles = info_of(target::step).profiles.size();
@@ -193,14 +198,14 @@ step_case candidate(const path& p, const std::vector<source>& others,
 
 constexpr std::uint64_t longest_search = 4'000'000;
 
-/// How many parameters case `n` must be good for: many at first, so that few
-/// cases do for all.
+/// How many parameters case `n` must refute to be kept: many at first, so that
+/// few cases serve all.
 std::size_t least_at(std::uint64_t n, std::size_t wanted) {
   const std::uint64_t often = 40 * wanted;
   return n < 4 * often ? 5 - n / often : 1;
 }
 
-/// Operands as they were but for zero products, which become +0 * +0.
+/// The same operands, with each zero product as +0 * +0.
 step_case with_plain_zeros(const path& p, step_case s) {
   for (std::size_t k = 0; k < s.a.size(); ++k) {
     const bool zero = (s.a[k] & p.a.magnitude_mask()) == 0 ||
@@ -223,11 +228,11 @@ class search {
                        [this](std::size_t n) { return n >= wanted_; });
   }
 
-  /// Takes a case that is good for `least` parameters of which more are wanted.
+  /// Keeps a case that refutes `least` or more of the parameters not yet done.
   void offer(const step_case& s, std::size_t least) {
     const auto refuted = refuted_by(s);
     if (refuted.empty() || refuted.size() < least) return;
-    // Zeros that play no part are easier to read and to store.
+    // Zeros that do not matter are easier to read and store as +0.
     const step_case plain = with_plain_zeros(p_, s);
     const step_case& kept = refuted_by(plain) == refuted ? plain : s;
     auto key = kept.a;

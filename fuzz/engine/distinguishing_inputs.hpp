@@ -1,4 +1,4 @@
-// Defines `separate`: inputs that tell a path from what stands beside its
+// Defines `separate`: inputs that tell a path from other values of its
 // parameters.
 
 #ifndef ZEROULP_FUZZ_ENGINE_DISTINGUISHING_INPUTS_HPP_
@@ -11,18 +11,18 @@
 
 namespace zeroulp::fuzz {
 
-/// Returns true iff every other value of the parameter gives another D.
+/// Returns true iff each other value of the parameter gives another D.
 bool refutes(const path& p, const parameter& q, const step_case& s);
 
 struct separation {
-  std::vector<step_case> cases;  ///< no two alike
-  /// How many of them refute each parameter's other values.
+  std::vector<step_case> cases;  ///< all different
+  /// By parameter: how many cases refute all its other values.
   std::vector<std::size_t> refuting;
 };
 
 /// Returns cases of which at least `wanted` refute each of `parameters`; one
-/// may refute several. Fewer where the search ends before it finds them:
-/// `refuting` says so.
+/// case may refute several. There are fewer if the search ends before it finds
+/// them: see `refuting`.
 separation separate(const path& p, const std::vector<parameter>& parameters,
                     std::size_t wanted, std::uint64_t seed);
 

@@ -1,3 +1,5 @@
+// Makes a case large by repeating its elements.
+
 #include "fuzz/engine/enlarge.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Makes a finding of a mismatch: shrinks it, explains it, writes its token.
+
 #include "fuzz/engine/finding.hpp"
 
 #include <algorithm>
@@ -13,23 +15,23 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// How long a case that fails so may be made smaller, if to see it fail takes
-/// `once`: each try may take as long. Of one that hangs, one try may.
+/// Seconds for shrinking a case that fails so. One failing run takes `once`,
+/// and each try may take as long. A case that hangs gets one try.
 double shrinking_seconds(conformance::fault f, double once) {
   if (f == conformance::fault::hung) return once / 2;
   if (f == conformance::fault::altered) return 2 + once;
   return std::min(60.0, 2 + 10 * once);
 }
 
-/// How long a case with wrong bits may, in seconds of this process's own: only
-/// large ones take so long, however much else the machine does.
+/// Seconds of this process's own time for shrinking a case with wrong bits.
+/// Only large cases take so long, whatever else the machine does.
 constexpr double most_shrinking = 10;
 
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
-/// A case and what `right` makes of it.
+/// A case, and the outputs of `right`.
 struct seen_case {
   problem p;
   outputs made;
@@ -59,7 +61,7 @@ seen_case shrink_seen(const campaign& c, const problem& p, mismatch_kind k) {
   };
   if (!shows(p, best)) return {p, std::move(best)};
   const double most = failure ? shrinking_seconds(failure->kind, seconds()) : 0;
-  // What comes and goes would be looked for in vain.
+  // Shrinking cannot follow a mismatch that comes and goes.
   if (c.right.may_refuse && !failure && is_stateful(p, c.right)) {
     return {p, std::move(best)};
   }
@@ -71,7 +73,7 @@ seen_case shrink_seen(const campaign& c, const problem& p, mismatch_kind k) {
   };
   const auto differs = [&](const problem& q) {
     if (is_over()) return false;
-    if (c.pinned) {  // what a user fixed stays
+    if (c.pinned) {  // settings that a user fixed stay
       settings fixed = q.with;
       c.pinned(fixed);
       if (to_text(fixed, q.what) != to_text(q.with, q.what)) return false;
@@ -104,7 +106,7 @@ finding investigate(const campaign& c, const campaign_result& r,
       first_difference(run(c.left, f.shrunk), seen.made, only(k));
   if (where) {
     f.where = *where;
-  } else {  // code of others need not do the same again
+  } else {  // a plug-in need not give the same bits again
     const bool failed = k == mismatch_kind::failure && !r.failure.empty();
     f.where.failure = (failed ? r.failure : "gave other bits") +
                       ", and did not when it was asked the same again";
@@ -152,7 +154,7 @@ std::vector<exposure> expose_mutants(
       try {
         c.right = parse_opponent("mutant:" + row.mutant, c.what);
       } catch (const input_error&) {
-        continue;  // another target's
+        continue;  // a mutant of another target
       }
       const auto result = run(c);
       if (!result.first_mismatch) continue;

@@ -1,5 +1,5 @@
-// Defines what is made of a mismatch of one kind: a finding, small, with its
-// likely causes and the word that replays it.
+// Defines a finding: a mismatch of one kind, shrunk, with its likely causes and
+// the token that replays it.
 
 #ifndef ZEROULP_FUZZ_ENGINE_FINDING_HPP_
 #define ZEROULP_FUZZ_ENGINE_FINDING_HPP_
@@ -16,36 +16,35 @@ struct finding {
   problem found;
   problem shrunk;
   difference where;     ///< in the shrunk case
-  std::string clauses;  ///< that say what is right there
+  std::string clauses;  ///< of SPEC.md, on the output that differs
   std::string token;
   std::vector<cause> causes;  ///< the likeliest first; may be empty
 };
 
-/// Returns a small case on which the two sides of a campaign differ in this
-/// way, as they do on `p`. What is pinned stays.
+/// Returns a small case on which the two sides of a campaign differ in kind
+/// `k`, as they do on `p`. Pinned settings stay.
 problem shrink_case(const campaign& c, const problem& p, mismatch_kind k);
 
-/// Shrinks the first case that differs in this way, and explains it. If the
-/// campaign's left side is not the core, causes are not looked for.
+/// Shrinks and explains the first case that differs in kind `k`. If the
+/// campaign's left side is not the core, it looks for no causes.
 finding investigate(const campaign& c, const campaign_result& r,
                     mismatch_kind k);
 
-/// A finding of each kind that was seen, in their order.
+/// Returns a finding for each kind that was seen, in their order.
 std::vector<finding> investigate(const campaign& c, const campaign_result& r);
 
-/// How a mutant shows.
+/// How a mutant was found.
 struct exposure {
   std::string mutant;  ///< e.g. step.c_last
   std::string what;
   target found_by = target::encode;
-  std::optional<std::uint64_t> cases;  ///< needed; nothing: not found
+  std::optional<std::uint64_t> cases;  ///< needed to find it; empty: not found
   std::optional<finding> small;
-  std::size_t rank = 0;  ///< 1: the first cause named is the mutant; 0: none is
+  std::size_t rank = 0;  ///< of the mutant among the named causes; 0: not named
 };
 
-/// Holds every mutant, or one of `stride`, against the core, up to `most` cases
-/// a target.
-/// `each` sees the rows as they come.
+/// Compares every `stride`-th mutant with the core, up to `most` cases for each
+/// target. `each` receives the rows as they come.
 std::vector<exposure> expose_mutants(
     std::uint64_t seed, std::uint64_t most, std::size_t stride = 1,
     const std::function<void(const exposure&)>& each = {});

@@ -1,3 +1,5 @@
+// Cases of the target `step` at an instruction's full length.
+
 #include "fuzz/engine/full_step.hpp"
 
 #include <algorithm>

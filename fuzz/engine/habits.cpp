@@ -1,5 +1,5 @@
-// The habits of who answers without computing: what is true of every answer,
-// whatever was asked.
+// The habits of code that answers without computing: properties that all its
+// answers have, whatever was asked.
 
 #include <algorithm>
 #include <array>
@@ -12,8 +12,8 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// A case, and what was made of it. Outputs that `right` did not make itself
-/// are empty.
+/// A case, and the outputs of both sides. An output that `right` did not make
+/// itself is empty.
 struct sample {
   problem p;
   outputs core;
@@ -32,7 +32,7 @@ sample sample_of(const problem& p, const opponent& right) {
   return s;
 }
 
-/// The case, and others with its settings, some of them large.
+/// Samples the case, and others with its settings, some of them large.
 samples take_samples(const problem& p, const opponent& right, int more) {
   samples all{sample_of(p, right)};
   const pins settled = [&p](settings& s) { s = p.with; };
@@ -53,7 +53,7 @@ samples take_samples(const problem& p, const opponent& right, int more) {
 
 using codes = std::vector<std::uint64_t>;
 
-/// Returns true iff the shorter begins the longer.
+/// Returns true iff the shorter is a prefix of the longer.
 bool begins(const codes& x, const codes& y) {
   const auto count = static_cast<std::ptrdiff_t>(std::min(x.size(), y.size()));
   return std::equal(x.begin(), x.begin() + count, y.begin());
@@ -77,8 +77,8 @@ codes bytes_in(const matrix& x) {
   return bytes;
 }
 
-/// The ways in which a matrix can be taken for another: its bytes, the low or
-/// the high bits of each element, its numbers.
+/// The ways to copy one matrix into another: its bytes, the low or the high
+/// bits of each element, its numbers.
 enum class copying { bytes, low, high, numbers };
 constexpr std::array<copying, 4> all_copying = {
     copying::bytes, copying::low, copying::high, copying::numbers};
@@ -96,7 +96,7 @@ bool is_copy(const matrix& from, const matrix& to, copying how) {
   return begins(taken, to.words);
 }
 
-/// What may be copied into output number n: inputs, and outputs before it.
+/// A source that may be copied into output n: an input, or an earlier output.
 const matrix* source_of(const sample& s, const outputs& made, std::size_t n,
                         std::size_t which) {
   if (which < s.p.in.size()) return &s.p.in[which];
@@ -104,9 +104,9 @@ const matrix* source_of(const sample& s, const outputs& made, std::size_t n,
   return earlier < n ? &made[earlier] : nullptr;
 }
 
-/// Calls `fits(sample, outputs)` for what `right` made where it made output n,
-/// and for what the core made. Returns true iff all of the first fit, and not
-/// all of the second: the core's habits are none.
+/// Calls `fits(sample, outputs)` with the outputs of `right`, where it made
+/// output n, and with those of the core. Returns true iff all of right's fit
+/// and some of the core's do not: what the core does as well is no habit.
 template <class Fits>
 bool holds_of(const samples& all, std::size_t n, Fits fits) {
   bool core_too = true;
@@ -142,7 +142,7 @@ std::string copied_into(const samples& all, std::size_t n) {
       const bool copies =
           holds_of(all, n, [&](const sample& s, const outputs& made) {
             const matrix* from = source_of(s, made, n, which);
-            // Of what somebody else made, there is nothing here.
+            // An output that `right` did not make is empty: take the core's.
             if (from->words.empty()) from = source_of(s, s.core, n, which);
             return !from->words.empty() && is_copy(*from, made[n], how);
           });
@@ -152,7 +152,7 @@ std::string copied_into(const samples& all, std::size_t n) {
   return "";
 }
 
-/// Whether both make the same of what `right` answers.
+/// Returns true iff everything that `right` answered equals the core's.
 bool is_right(const sample& s) {
   for (std::size_t n = 0; n < s.right.size(); ++n) {
     if (!s.right[n].words.empty() && !(s.right[n] == s.core[n])) return false;
@@ -175,7 +175,7 @@ std::size_t right_up_to(const samples& all, std::size_t of) {
     ++(small ? below : beyond);
     if (!is_right(s)) ++wrong;
   }
-  // Zeros, say, may be right by chance.
+  // Some answers may be right by chance, zeros for example.
   constexpr std::size_t least = 4;
   const bool splits =
       below >= least && wrong >= least && 4 * wrong >= 3 * beyond;
@@ -188,8 +188,8 @@ problem zeroed(problem p) {
   return p;
 }
 
-/// Whether the case with zeros, asked after the case, gets what is right of
-/// that.
+/// Returns true iff the case with zeros, asked after the case, gets the right
+/// outputs of the case.
 bool answers_late(const problem& p, const opponent& right) {
   const sample before = sample_of(p, right);
   const sample now = sample_of(zeroed(p), right);
@@ -202,7 +202,7 @@ bool answers_late(const problem& p, const opponent& right) {
   return any;
 }
 
-/// " (codes, scales)", unless these are all outputs that it makes.
+/// " (codes, scales)"; "" if these are all outputs that `right` makes.
 std::string part_of(const std::vector<const char*>& names, const samples& all) {
   std::size_t makes = 0;
   for (std::size_t n = 0; n < all[0].right.size(); ++n) {
@@ -222,7 +222,7 @@ std::vector<cause> name_habits(const problem& p, const opponent& right,
                                int more) {
   std::vector<cause> causes;
   const samples all = take_samples(p, right, more);
-  constexpr std::size_t least = 8;  // of fewer, much may be true by chance
+  constexpr std::size_t least = 8;  // with fewer, much is true by chance
   if (all.size() < least) return causes;
   const int count = static_cast<int>(all.size()) - 1;
   const auto add = [&](const char* name, const std::string& what) {

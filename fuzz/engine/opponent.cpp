@@ -1,3 +1,5 @@
+// Opponents by name, and how each runs a problem.
+
 #include "fuzz/engine/opponent.hpp"
 
 #include <fmt/format.h>
@@ -74,7 +76,7 @@ opponent by_convention(const named_convention& c) {
   return o;
 }
 
-/// The recipe on the operands and scales that the problem has.
+/// The core with another recipe, for the problem's operands and scales.
 opponent by_recipe(const named_recipe& r) {
   opponent o = core_opponent();
   o.name = fmt::format("recipe:{}", r.name);
@@ -91,7 +93,7 @@ opponent by_recipe(const named_recipe& r) {
   return o;
 }
 
-/// The accumulator of another path on the same operands.
+/// The core with another path's accumulator, for the same operands.
 opponent by_path(const named_path& p) {
   opponent o = core_opponent();
   o.name = fmt::format("path:{}", p.name);
@@ -142,7 +144,7 @@ opponent find(std::string_view name) {
       name));
 }
 
-/// The one output of a call that failed: the kind of the failure, its text.
+/// A failed call has one output, of this name: the kind of failure, its text.
 constexpr const char* failure_name = "call";
 
 outputs outputs_of(const conformance::call_failure& failure) {

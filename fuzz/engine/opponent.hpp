@@ -1,5 +1,5 @@
-// Defines who is held against whom: `opponent`, an implementation that may be
-// asked another question than the one in the problem.
+// Defines `opponent`: one side of a comparison, an implementation that may be
+// run with other settings than the problem has.
 
 #ifndef ZEROULP_FUZZ_ENGINE_OPPONENT_HPP_
 #define ZEROULP_FUZZ_ENGINE_OPPONENT_HPP_
@@ -19,32 +19,32 @@ struct opponent {
   implementation table;
   /// Completes "the result is ...", such as "as if c were added last".
   std::string what;
-  pins change;  ///< of the settings, such as another convention; may be empty
-  bool may_refuse = false;  ///< and tells request_log what it is asked
+  pins change;  ///< to other settings, such as a convention; may be empty
+  bool may_refuse = false;  ///< and tells request_log of each request
 };
 
-/// Returns what it makes of the problem; of a call_failure what failure_in
-/// reads.
+/// Returns the outputs for the problem; after a call_failure, outputs that
+/// failure_in reads.
 outputs run(const opponent& o, const problem& p);
 
 /// Returns how the call that gave these outputs failed, if it did.
 std::optional<conformance::call_failure> failure_in(const outputs& made);
 
-/// The definition.
+/// The core: the definition.
 opponent core_opponent();
 
-/// MPFR, GMP, rational numbers, the host's FP32: code that the core shares
-/// nothing with. Approximate quotients are the core's, which are held against
+/// MPFR, GMP, rational numbers, the host's FP32: code that shares nothing with
+/// the core. Only approximate quotients are the core's; those are compared with
 /// an H200 elsewhere.
 opponent oracle_opponent();
 
 /// Returns the opponent called `name`: core, oracle, engine, mutant:NAME,
-/// convention:NAME, recipe:NAME, path:NAME. Throws input_error, also if it
-/// would answer target `t` as the core does.
+/// convention:NAME, recipe:NAME, path:NAME. Throws input_error if there is
+/// none, or if it would answer target `t` as the core does.
 opponent parse_opponent(std::string_view name, target t);
 
-/// The ways to be wrong that have a name: every mutant, and for a quantizer or
-/// GEMM every convention or recipe. Those that cannot matter to `t` are left
+/// The named ways to be wrong: every mutant, and for a quantizer, GEMM or step
+/// every convention, recipe or path. Those that cannot matter to `t` are left
 /// out.
 std::vector<opponent> fingerprints(target t);
 

@@ -1,3 +1,5 @@
+// Neighbours of a path's parameters: steps that differ in one value.
+
 #include "fuzz/engine/parameter_neighbours.hpp"
 
 #include <fmt/format.h>
@@ -20,15 +22,15 @@ using enum rounding;
 
 bool is_direct(const path& p) { return p.lowering == lowering::direct; }
 
-/// How two sums are joined; only what lowered paths do beyond their steps.
+/// How two sums are added; only lowered paths do so, beyond their steps.
 using join = std::function<std::uint64_t(format, std::uint64_t, std::uint64_t)>;
 
 std::uint64_t to_nearest(format f, std::uint64_t x, std::uint64_t y) {
   return add(f, x, y);
 }
 
-/// `unit` in place of each accumulation: one of a direct path, two of FP16 of
-/// a lowered one (T10, T11).
+/// Replaces each accumulation by `unit`: the one of a direct path, the two FP16
+/// ones of a lowered path (T10, T11).
 step_function each(step_function unit, join plus = to_nearest) {
   return [unit, plus](const path& p, codes a, codes b, int count,
                       std::uint64_t c) {
@@ -71,7 +73,7 @@ step_function fault(std::string_view name) {
   throw std::logic_error("no such mutant of the step");
 }
 
-/// The sum of finite terms, converted to `first` on its way (T5).
+/// The sum of finite terms, converted to `first` before the result (T5).
 step_function converted_twice(format first) {
   return [first](const path& p, codes a, codes b, int count, std::uint64_t c) {
     if (!conformance::is_finite_step(p, a, b, count, c)) {
@@ -86,7 +88,7 @@ step_function converted_twice(format first) {
   };
 }
 
-/// A result +0 has the sign of the exact sum (T6).
+/// A result of +0 gets the sign of the exact sum (T6).
 std::uint64_t signed_zero(const path& p, codes a, codes b, int count,
                           std::uint64_t c) {
   const auto result = step_of<same>(p, a, b, count, c);
@@ -99,13 +101,13 @@ std::uint64_t signed_zero(const path& p, codes a, codes b, int count,
   return sum.negative ? p.acc.stored.sign_mask() : 0;
 }
 
-/// Modes that can differ from another at once, on sums of one sign.
+/// Modes that one sum, which has one sign, can all tell from the path's.
 struct mode_group {
   const char* name;
   std::vector<rounding> modes;
 };
 
-/// What stands beside a rounding: toward zero, or to nearest (even).
+/// The alternatives to a rounding toward zero, or to nearest (even).
 std::vector<mode_group> beside(rounding mode) {
   if (mode == toward_zero) {
     return {{"+", {nearest_even, nearest_away, up, to_odd}},
@@ -125,7 +127,7 @@ class table {
     all_.push_back({name, std::move(others)});
   }
 
-  /// A parameter of the accumulator with a number: `set` gives it another.
+  /// Adds a numeric parameter of the accumulator; `set` gives it another value.
   template <class Set>
   void add_numbers(const std::string& name, std::vector<int> others, Set set) {
     std::vector<neighbour> list;
@@ -154,9 +156,9 @@ class table {
 void add_floors(const path& p, table& t) {
   const int lowest = lowest_floor_that_cuts(p);
   const int floor = p.acc.exponent_floor;
-  // A floor that is below whatever cuts is as good as none: what FP8 has, and
-  // FP16 -> f32, whose -133 only BF16 and TF32 show. There the lowest floor
-  // that cuts (-125 and -123) stands for all others.
+  // A floor below all that it could cut is as good as none. That is so for FP8,
+  // and for FP16 -> f32, whose -133 only BF16 and TF32 show. There the lowest
+  // floor that cuts (-125 and -123) stands for all others.
   const auto others = floor != no_floor && lowest <= floor
                           ? std::vector<int>{floor - 1, floor + 1, no_floor}
                           : std::vector<int>{lowest};
@@ -185,8 +187,8 @@ void add_widths(const path& p, table& t) {
         {{"first to " + name_of(first), each(converted_twice(first))}});
 }
 
-/// The highest place that a zero would have by its exponent field: to what is
-/// cut it is a floor.
+/// The highest place that a zero would have by its exponent field. If zeros had
+/// places, it would be a floor to what is cut.
 int highest_place_of_zero(const path& p) {
   const auto lowest = [&](format x) {
     return is_direct(p) ? x.min_exponent() : fp16.min_exponent();
@@ -200,7 +202,7 @@ void add_zeros(const path& p, table& t) {
   t.add("zero of a sum", {{"its sign", each(signed_zero)}});
   // A path whose steps gave -0 for zeros that are all -0 would keep c.
   t.add("zero of zeros", {{"theirs", fault("all_negative_zero")}});
-  // Not to a lowered path of E4M3 pairs: FP16 zeros beside at most 2^8.
+  // Excludes lowered paths of E4M3 pairs: FP16 zeros beside at most 2^8.
   if (highest_place_of_zero(p) < lowest_floor_that_cuts(p)) return;
   t.add("zeros aligned", {{"they are", each(fault("zeros_align"))}});
 }
@@ -242,8 +244,8 @@ void add_lowerings(const path& p, table& t) {
 }  // namespace
 
 int lowest_floor_that_cuts(const path& p) {
-  // A floor cuts if it is above a place that a term can have, and its unit
-  // above the last bit of that term.
+  // A floor cuts if it is above the place of some term, and its unit is above
+  // that term's last bit.
   const int f = p.acc.fraction_bits;
   const auto cuts = [f](int place, int last_bit) {
     return std::max(place + 1, last_bit + f + 1);
@@ -255,8 +257,8 @@ int lowest_floor_that_cuts(const path& p) {
                         : std::max(x.quantum_exponent(), fp16.min_exponent());
   };
   const int products = cuts(lowest_place(p.a) + lowest_place(p.b), last);
-  // Its c comes after the steps; the first's result has no lower bits than
-  // they.
+  // A lowered path adds its c after the steps. The first step's result has no
+  // lower bits than the products.
   if (!is_direct(p)) return products;
   const format c = p.acc.stored;
   return std::min(products, cuts(c.min_exponent(), c.quantum_exponent()));
@@ -284,7 +286,7 @@ std::vector<parameter> parameters_of(const path& p) {
   std::vector<neighbour> places = {
       {"of the highest bit",
        each(with([](path& q) { q.acc.renormalized = true; }))}};
-  // To a lowered path most subnormal FP8 numbers are normal ones of FP16.
+  // In a lowered path most subnormal FP8 numbers are normal FP16 numbers.
   if (is_direct(p)) {
     places.push_back({"of subnormals", fault("operands_normalized")});
   }

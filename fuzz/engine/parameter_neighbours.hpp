@@ -1,12 +1,12 @@
-// Defines what stands beside each parameter of a path: other steps, that differ
-// from it in one value. An input on which they give another D says that the
-// parameter has its value and not theirs.
+// Defines the neighbours of each parameter of a path: steps that differ from
+// the path in one value. An input on which they all give another D proves that
+// the parameter has its value and not theirs.
 //
 //   F: one less, one more      floor: one less, one more, none
 //   L: half                    conversion and cut: every other rounding
 //
-// Source: SPEC clauses T1 to T12. Left out: an L of twice as many products,
-// which is no other step where an instruction takes L of them.
+// Source: SPEC clauses T1 to T12. Left out: an L of twice as many products: it
+// makes no difference where an instruction takes only L of them.
 
 #ifndef ZEROULP_FUZZ_ENGINE_PARAMETER_NEIGHBOURS_HPP_
 #define ZEROULP_FUZZ_ENGINE_PARAMETER_NEIGHBOURS_HPP_
@@ -20,7 +20,7 @@
 
 namespace zeroulp::fuzz {
 
-/// D of one step, as implementation::step has it.
+/// Returns D of one step, as implementation::step does.
 using step_function = std::function<std::uint64_t(
     const path&, const std::uint64_t* a, const std::uint64_t* b, int count,
     std::uint64_t c)>;
@@ -31,20 +31,20 @@ struct neighbour {
 };
 
 /// A parameter and its other values, all of which one input can refute. Where
-/// none can, as for the roundings of positive and of negative sums, its parts
-/// are parameters of their own.
+/// no single input can, the parts are parameters of their own, as are the
+/// roundings of positive and of negative sums.
 struct parameter {
   std::string name;  ///< e.g. "F"
   std::vector<neighbour> others;
 };
 
-/// Returns the parameters of a path that is none of the what-ifs: terms are cut
-/// toward zero, c with them. Values that no input tells from the path's are
-/// left out.
+/// Returns the parameters of a path that is not a what-if: terms are cut toward
+/// zero, c with them. Values that no input can tell from the path's are left
+/// out.
 std::vector<parameter> parameters_of(const path& p);
 
-/// Returns the lowest exponent floor that changes what a step without floor
-/// keeps of its terms. (A result's format may hide it all the same.)
+/// Returns the lowest exponent floor that changes which bits a step without
+/// floor keeps of its terms. (The result's format may still hide the change.)
 int lowest_floor_that_cuts(const path& p);
 
 }  // namespace zeroulp::fuzz

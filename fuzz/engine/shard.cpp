@@ -1,3 +1,5 @@
+// Divides a campaign: shards by launcher, and the cases that are left.
+
 #include "fuzz/engine/shard.hpp"
 
 #include <fmt/format.h>
@@ -11,20 +13,20 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// What a launcher tells each of its processes.
+/// The variables in which a launcher tells each process its rank.
 struct launcher {
   const char* rank;
   const char* size;
 };
-/// The innermost first: a test is divided within a job, mpirun runs within
-/// Slurm's allocation, whose variables its processes see, too.
+/// The innermost first. A test is divided within a job; mpirun runs within
+/// Slurm's allocation, and its processes see Slurm's variables, too.
 constexpr launcher launchers[] = {
     {"GTEST_SHARD_INDEX", "GTEST_TOTAL_SHARDS"},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
     {"PMI_RANK", "PMI_SIZE"},
     {"SLURM_PROCID", "SLURM_NTASKS"}};
 
-/// Index and count of a shard, if they are.
+/// Returns the shard with this index and count, if it is one.
 std::optional<shard> shard_in(std::string_view index, std::string_view count,
                               const std::string& from) {
   constexpr std::uint64_t most = 1000000000;
@@ -34,7 +36,7 @@ std::optional<shard> shard_in(std::string_view index, std::string_view count,
   return shard{*i, *n, from};
 }
 
-/// What one launcher says, if it does.
+/// Returns the shard that one launcher sets, if it does.
 std::optional<shard> told_by(const launcher& of, const environment& get) {
   const char* const rank = get(of.rank);
   const char* const size = get(of.size);
@@ -58,7 +60,7 @@ std::optional<shard> told_by(const launcher& of, const environment& get) {
 }  // namespace
 
 case_range part_of(const shard& s, const case_range& all) {
-  // floor(count * i / n), which does not fit; n is at most 1e9.
+  // floor(count * i / n) without overflow: n is at most 1e9.
   const auto at = [&](std::uint64_t i) {
     return all.first + all.count / s.count * i +
            all.count % s.count * i / s.count;

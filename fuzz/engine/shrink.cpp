@@ -1,3 +1,5 @@
+// Shrinks failing cases.
+
 #include "fuzz/engine/shrink.hpp"
 
 #include <algorithm>
@@ -16,7 +18,7 @@ std::uint64_t one_code(format f) {
              : static_cast<std::uint64_t>(f.bias) << f.man_bits;
 }
 
-/// Counts what is asked of the predicate.
+/// The smallest failing case so far; limits the calls of the predicate.
 class search {
  public:
   search(problem p, const predicate& fails, int tries)
@@ -24,7 +26,7 @@ class search {
 
   const problem& best() const { return best_; }
 
-  /// Takes `p` if it fails, too.
+  /// Keeps `p` if it fails, too.
   bool take(problem p) {
     if (left_ <= 0) return false;
     --left_;
@@ -102,7 +104,7 @@ bool simplify_settings(search& s) {
   return any;
 }
 
-/// Leaves out what may be left out.
+/// Drops optional operands.
 bool drop_optional(search& s) {
   bool any = false;
   const auto specs = info_of(s.best().what).operands(s.best().with);
@@ -191,7 +193,7 @@ problem cut(const problem& p, char dimension, std::ptrdiff_t begin,
 problem shrink(problem p, const predicate& fails, int tries) {
   search s(std::move(p), fails, tries);
   for (bool again = true; again;) {
-    // Settings first: many elements fail under more of them than few do.
+    // Settings first: large cases fail under more settings than small ones.
     again = simplify_settings(s);
     again = shorten(s) || again;
     again = drop_optional(s) || again;

@@ -10,13 +10,13 @@ namespace zeroulp::fuzz {
 
 using predicate = std::function<bool(const problem&)>;
 
-/// How far a code is from 0 and 1: bits set in the fraction, distance of the
-/// exponent from that of 1, sign; Inf and NaN are farther than any number.
+/// The distance of a code from 0 and 1: bits set in the fraction, distance of
+/// the exponent from that of 1, sign. Inf and NaN are farther than any number.
 int cost_of(format f, std::uint64_t code);
 
 /// Returns a problem without the elements [begin, begin + count) of a
-/// dimension. What stands for groups of it keeps the value of the group in
-/// which its first element was.
+/// dimension. A group takes the value of the group in which its first element
+/// was.
 problem cut(const problem& p, char dimension, std::ptrdiff_t begin,
             std::ptrdiff_t count);
 

@@ -1,8 +1,8 @@
-// Defines when an agreement is a finding: when it is far above the one that
-// chance gives.
+// Defines when an agreement is a finding: when it is far above the agreement by
+// chance.
 //
-// What chance gives is measured on the data: by something reasonable that did
-// not make them (gemm_control.hpp, quantizer_control.cpp).
+// Chance is measured on the data, with plausible definitions that did not make
+// them (gemm_control.hpp, quantizer_control.cpp).
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_CHANCE_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_CHANCE_HPP_
@@ -12,7 +12,7 @@
 
 namespace zeroulp::fuzz {
 
-/// How much agrees.
+/// How many of `count` agree.
 struct agreement {
   std::uint64_t agree = 0;
   std::uint64_t count = 0;
@@ -24,8 +24,8 @@ struct agreement {
   }
 };
 
-/// Returns x log(x / y) + (1 - x) log((1 - x) / (1 - y)): how surprising a
-/// share of x is where y is expected, for 0 < y < 1.
+/// Returns x log(x / y) + (1 - x) log((1 - x) / (1 - y)), for 0 < y < 1: how
+/// surprising a share of x is where y is expected.
 inline double divergence(double x, double y) {
   const auto term = [](double p, double q) {
     return p > 0 ? p * std::log(p / q) : 0;
@@ -33,15 +33,16 @@ inline double divergence(double x, double y) {
   return term(x, y) + term(1 - x, 1 - y);
 }
 
-/// Returns true iff `found` is at least `way` of the way from what `chance`
-/// gives to all.
+/// Returns true iff `found` is at least `way` of the way from `chance` to full
+/// agreement.
 inline bool is_above(const agreement& found, const agreement& chance,
                      double way = 0.5) {
   return found.share() >= chance.share() + way * (1 - chance.share());
 }
 
-/// Returns true iff it is, and chance alone would in fewer than one of twenty
-/// searches get there with the best of `tried` (Chernoff's bound).
+/// Returns true iff is_above() holds, and chance alone is unlikely: the best of
+/// `tried` reaches `found` in fewer than one of twenty searches (Chernoff's
+/// bound).
 inline bool is_far_above(const agreement& found, const agreement& chance,
                          std::uint64_t tried, double way = 0.5) {
   const double expected = (static_cast<double>(chance.agree) + 1) /

@@ -1,3 +1,5 @@
+// Builds classes of definitions from their members.
+
 #include "fuzz/identify/class.hpp"
 
 #include <bit>

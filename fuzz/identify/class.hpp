@@ -1,8 +1,8 @@
-// Defines how an identification is told: a class of definitions that give the
-// same bits on the data, field by field, so that what the data cannot tell
-// apart is said.
+// Defines the result of an identification: a class of definitions that give the
+// same bits on the data. It has the values of each field, and so shows what the
+// data cannot tell apart.
 //
-// Also here: how a search runs on all cores. Its results do not depend on
+// Also here: a search that runs on all cores. Its results do not depend on
 // their number.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_CLASS_HPP_
@@ -24,8 +24,8 @@
 
 namespace zeroulp::fuzz {
 
-/// A field of a definition and the values, among those tried, that the members
-/// of a class have.
+/// A field of a definition, and those of the values tried that the members of a
+/// class have.
 struct fitting_field {
   std::string name;
   std::vector<std::string> values;
@@ -39,10 +39,10 @@ struct definition_class {
   bool any_combination = true;  ///< every combination of the values is in it
 };
 
-/// Collects members, each a value index a field.
+/// Collects members, each given by one value index for every field.
 class class_builder {
  public:
-  /// Fields with every value that was tried, at most 64 each.
+  /// `all`: fields with every value that was tried, at most 64 each.
   explicit class_builder(std::vector<fitting_field> all)
       : all_(std::move(all)), seen_(all_.size(), 0) {}
 
@@ -62,7 +62,7 @@ class class_builder {
   std::uint64_t members_ = 0;
 };
 
-/// An output where a definition and the data part.
+/// An output where a definition and the data differ.
 struct wrong_word {
   std::ptrdiff_t i = 0;
   std::ptrdiff_t j = 0;
@@ -70,21 +70,21 @@ struct wrong_word {
   std::uint64_t expected = 0;  ///< by the definition
 };
 
-/// Outputs of a definition held against the data. Two definitions with the same
-/// digest give the same bits: they agree elsewhere, since both give the data.
+/// The outputs of a definition compared with the data. Two definitions with the
+/// same digest give the same bits: it has all their differences from the data.
 struct tally {
   std::uint64_t differ = 0;
   std::uint64_t digest = 0;
   wrong_word first;  ///< of smallest (i, j)
 
-  /// Counts output (i, j); in any order.
+  /// Counts output (i, j); the order of calls does not matter.
   void add(const wrong_word& d) {
     if (d.given == d.expected) return;
     const auto at =
         static_cast<std::uint64_t>(d.i) << 32 ^ static_cast<std::uint64_t>(d.j);
     merge({1, mix64(mix64(at * golden + 1) ^ d.expected), d});
   }
-  /// Counts the outputs of `t`, which are others.
+  /// Adds a tally of other outputs.
   void merge(const tally& t) {
     if (t.differ == 0) return;
     const bool earlier = differ == 0 || t.first.i < first.i ||
@@ -114,8 +114,8 @@ inline void lower(std::atomic<std::uint64_t>& bound, std::uint64_t x) {
   }
 }
 
-/// Calls use(i) for each i below `count`, on all cores, in no order. What it
-/// throws is thrown here.
+/// Calls use(i) for each i below `count`, on all cores, in no order. Rethrows
+/// an exception of `use`.
 template <class Use>
 void for_each_index(std::size_t count, Use use) {
   std::atomic<std::size_t> next{0};

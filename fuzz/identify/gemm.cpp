@@ -1,3 +1,5 @@
+// Identifies GEMM recipes: describes the class that a search finds.
+
 #include "fuzz/identify/gemm.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ std::string text_of(const scale_cover& cover) {
          (cover.note.empty() ? "" : ", " + cover.note);
 }
 
-/// Every field with all values tried. Members are added in this order.
+/// Every field with all values tried, in the order of a member's values.
 std::vector<fitting_field> all_fields(const gemm_grid& grid,
                                       const gemm_evidence& e) {
   std::vector<fitting_field> all{{"accumulator", {}},
@@ -56,7 +58,7 @@ bool is_named(const gemm_evidence& e, const recipe& r, bool b_first,
          (!e.a.scales || r.a == n.a) && (!e.b.scales || r.b == n.b);
 }
 
-/// Fills in the class of the best that give the same bits.
+/// Fills in the class: the best members, as far as they give the same bits.
 void describe(const gemm_evidence& e, const gemm_search& s,
               gemm_answer& answer) {
   const tally result = s.best[0].result;

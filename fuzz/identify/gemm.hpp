@@ -6,12 +6,11 @@
 //
 // The grid: accumulators x intervals x updates (one_then_other with either
 // scale first) x splits of K x what the scales cover x epilogues. Every member
-// is tried on the outputs that tell most; what gives these, on block after
-// block of D, until it fails: a member that gives every bit is always found.
-// The nearest is the one that fails least often; it counts only if it is far
-// above chance (chance.hpp), which is what the exact sum and an FP32
-// sum in another order would get right. Source: SPEC clauses T12 to T14, G1 to
-// G8.
+// is tried on the outputs that tell most. A member that gives these is tried on
+// block after block of D until it fails: one that gives every bit is always
+// found. The nearest member fails least often. It counts only if it is far
+// above chance (chance.hpp): what the exact sum, and an FP32 sum in another
+// order, would get right. Source: SPEC clauses T12 to T14, G1 to G8.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_HPP_
@@ -34,12 +33,12 @@ struct operand_evidence {
   format f = e4m3;
   oracle::grid codes;
   std::optional<oracle::grid> scales;
-  std::string codes_name;  ///< what errors call it: a file
+  std::string codes_name;  ///< name in errors: a file
   std::string scales_name;
   scale_words words = scale_words::numbers;  ///< of the scales
 };
 
-/// What an unknown GEMM took and gave.
+/// The operands and results of an unknown GEMM.
 struct gemm_evidence {
   operand_evidence a{e4m3, {}, {}, "A", "scales of A"};
   operand_evidence b{e4m3, {}, {}, "B", "scales of B"};
@@ -50,8 +49,8 @@ struct gemm_evidence {
   std::string d_name = "D";
 };
 
-/// How near D is to the exact sum, and why it counts as an FP32 sum of FP8
-/// products that no Hopper FP8 tensor core made.
+/// How near D is to the exact sum. This decides whether D counts as an FP32 sum
+/// of FP8 products that no Hopper FP8 tensor core made.
 struct fp32_evidence {
   agreement exact;   ///< D with the exact sum, rounded once to the output
   agreement hopper;  ///< the most that Hopper's FP8 accumulator gets of these
@@ -66,8 +65,8 @@ struct gemm_answer {
   std::vector<fitting_field> grid;        ///< every field with all values tried
   agreement best;                         ///< of D, as far as it was looked at
   agreement chance;                       ///< the most that unrelated sums get
-  std::optional<fp32_evidence> fp32_sum;  ///< where D is one
-  double seconds = 0;                     ///< that the search took
+  std::optional<fp32_evidence> fp32_sum;  ///< if D is such a sum
+  double seconds = 0;                     ///< of the search
   // The rest is set if `is_near`.
   definition_class found;
   recipe how{};                ///< one of the class
@@ -75,9 +74,9 @@ struct gemm_answer {
   std::optional<wrong_word> first;
 };
 
-/// Where D tells little, thousands of definitions give all of it. More products
-/// than this, for more than a few of them, are not computed: then some of D is
-/// not looked at, and `exact` is false.
+/// Where D tells little, thousands of definitions give all of it. The products
+/// computed for more than a few of them are at most so many. Beyond that, some
+/// of D is not examined, and `exact` is false.
 inline constexpr double usual_products = 1e11;
 
 /// Throws input_error if shapes do not fit each other, or there are no outputs.

@@ -1,3 +1,5 @@
+// Computes blocks of D by a recipe, with the engine or the core.
+
 #include "fuzz/identify/gemm_blocks.hpp"
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 
 using view = matrix_view<const std::uint32_t>;
 
-/// The scales of `rows` rows from `row`.
+/// The scales of `rows` rows from `row` on.
 view scales_of_block(const scale_cover& c, std::ptrdiff_t row,
                      std::ptrdiff_t rows) {
   const view all = scales_of(c);
@@ -99,7 +101,7 @@ gemm_blocks::gemm_blocks(const gemm_evidence& e)
   }
 }
 
-/// Computes the sums of outputs (i, j) for which `which` holds.
+/// Computes by the core the sums of outputs (i, j) for which `which` holds.
 template <class Which>
 void gemm_blocks::sum_by_core(const gemm_definition& how,
                               const output_block& at, Which which,

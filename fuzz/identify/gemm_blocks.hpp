@@ -1,5 +1,5 @@
-// Defines `gemm_blocks`: D cut into blocks, and what recipes make of each, by
-// the engine. Internal.
+// Defines `gemm_blocks`: D divided into blocks, and the engine's results of a
+// recipe for each. Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_BLOCKS_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_BLOCKS_HPP_
@@ -11,9 +11,9 @@
 
 namespace zeroulp::fuzz {
 
-// A block is one tile of the engine, and of few enough outputs that its
-// functions start no threads. Groups of rows that share a scale, and blocks,
-// are multiples of one another: both are powers of two.
+// A block is one tile of the engine, so small that the engine's functions start
+// no threads. Blocks, and groups of rows that share a scale, are powers of two,
+// so that one divides the other.
 inline constexpr std::ptrdiff_t block_rows = 32;
 inline constexpr std::ptrdiff_t block_cols = 128;
 
@@ -38,17 +38,17 @@ struct gemm_definition {
 gemm_definition definition_of(const gemm_grid& grid, const gemm_chain& c,
                               const gemm_plan& p);
 
-/// Returns true iff the engine leaves `acc` to the core.
+/// Returns true iff the engine falls back to the core for `acc`.
 bool is_slow(format a, format b, const accumulator& acc);
 
-/// `count` elements of K from `from`, `height` rows each.
+/// Prepares `count` elements of K from `from` on, in parts of `height` rows.
 std::vector<prepared_operand> prepared_rows(const operand_evidence& x,
                                             std::ptrdiff_t height,
                                             std::ptrdiff_t from,
                                             std::ptrdiff_t count);
 
-/// An operand whose rows with a NaN or Inf, which the engine would leave to the
-/// core, are zeros.
+/// An operand whose rows with a NaN or Inf are zeros: with those rows the
+/// engine would fall back to the core.
 struct masked_operand {
   operand_evidence codes;
   std::vector<bool> has_nan;  ///< by row: D is NaN there, whatever the recipe
@@ -59,20 +59,20 @@ class gemm_blocks {
  public:
   explicit gemm_blocks(const gemm_evidence& e);
 
-  /// Every block once, in an order without pattern, always the same.
+  /// Every block once, in a fixed order without pattern.
   const std::vector<output_block>& all() const { return all_; }
   const operand_evidence& a() const { return a_.codes; }
   const operand_evidence& b() const { return b_.codes; }
 
-  /// The FP32 sums of a block, row by row, of the masked operands.
+  /// The FP32 sums of a block of the masked operands, row by row.
   std::vector<std::uint32_t> sums(const gemm_definition& how,
                                   const output_block& at) const;
 
-  /// Fills in the sums of rows with Inf.
+  /// Computes the sums of rows and columns with Inf, by the core.
   void add_infinite(const gemm_definition& how, const output_block& at,
                     std::vector<std::uint32_t>& sums) const;
 
-  /// Returns D of a block for its sums: SPEC G8.
+  /// Returns D of a block from its sums: SPEC G8.
   std::vector<std::uint32_t> finished(
       epilogue end, const output_block& at,
       const std::vector<std::uint32_t>& sums) const;

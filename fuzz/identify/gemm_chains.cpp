@@ -1,3 +1,5 @@
+// The partial sums of chains, shared by the plans that add them up.
+
 #include "fuzz/identify/gemm_chains.hpp"
 
 #include <algorithm>
@@ -26,8 +28,8 @@ float scale_at_end(const gemm_definition& how, const output_block& at,
 
 bool gemm_chains::serves(const gemm_definition& how,
                          std::ptrdiff_t width) const {
-  constexpr std::ptrdiff_t narrow = 32;  // parts that are less are slow
-  constexpr std::size_t most = 1 << 22;  // elements: for memory's sake
+  constexpr std::ptrdiff_t narrow = 32;  // narrower parts are slow
+  constexpr std::size_t most = 1 << 22;  // elements: bounds the memory
   const std::size_t elements =
       blocks_.a().codes.words.size() + blocks_.b().codes.words.size();
   return how.r.update == promotion::add &&

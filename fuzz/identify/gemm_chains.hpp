@@ -1,6 +1,7 @@
 // Defines `gemm_chains`: the partial sums of a chain in a block, computed once
 // for all plans that add them up. Where outputs tell little, thousands of plans
-// give them all, and most differ in what they add first. Internal.
+// give all of them, and most of these plans differ in what they add first.
+// Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_CHAINS_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_CHAINS_HPP_
@@ -16,7 +17,7 @@ class gemm_chains {
  public:
   explicit gemm_chains(const gemm_blocks& blocks) : blocks_(blocks) {}
 
-  /// Returns true iff the sums of a plan are soon added up.
+  /// Returns true iff a plan's sums are quickly added from partial sums.
   bool serves(const gemm_definition& how, std::ptrdiff_t width) const;
 
   /// Cuts the operands into parts of `width` elements of K. Before partials().
@@ -27,13 +28,13 @@ class gemm_chains {
                                            std::ptrdiff_t width,
                                            const output_block& at) const;
 
-  /// What gemm_blocks::sums gives, from the partial sums.
+  /// The result of gemm_blocks::sums, made from the partial sums.
   std::vector<std::uint32_t> sums(
       const gemm_definition& how, std::ptrdiff_t width, const output_block& at,
       const std::vector<std::vector<float>>& partials) const;
 
  private:
-  using parts = std::vector<std::vector<prepared_operand>>;  // of K, of rows
+  using parts = std::vector<std::vector<prepared_operand>>;  // by K, by rows
   struct cut_operands {
     parts a;
     parts b;

@@ -1,3 +1,5 @@
+// Measures agreement by chance, and how near D is to the exact sum.
+
 #include "fuzz/identify/gemm_control.hpp"
 
 #include <algorithm>
@@ -22,10 +24,10 @@ std::vector<std::uint32_t> words_of(const gemm_evidence& e,
   return words;
 }
 
-/// How far outputs are from the exact sums, beside the sizes of these.
+/// The errors of outputs against the exact sums, relative to their sizes.
 struct departure {
   double sum = 0;
-  double most = 0;  ///< of one output
+  double most = 0;  ///< the largest of an output
   std::uint64_t rounded_apart = 0;
 
   void add(const departure& more) {
@@ -35,7 +37,7 @@ struct departure {
   }
 };
 
-/// That of the words `d` of a block.
+/// The departure of the words `d` of a block.
 departure departure_of(format f, const exact_block& of,
                        const std::vector<std::uint32_t>& d) {
   departure found;
@@ -54,7 +56,7 @@ departure departure_of(format f, const exact_block& of,
   return found;
 }
 
-/// Adds up what words_of(block) has in each block.
+/// The departure of words(block), added up over all blocks.
 template <class Words>
 departure departure_of(format f, const exact_part& exact, Words words) {
   std::vector<departure> parts(exact.blocks.size());
@@ -63,11 +65,11 @@ departure departure_of(format f, const exact_part& exact, Words words) {
     parts[i] = departure_of(f, block, words(block));
   });
   departure sum;
-  for (const auto& p : parts) sum.add(p);  // in one order
+  for (const auto& p : parts) sum.add(p);  // in a fixed order
   return sum;
 }
 
-/// An FP32 sum of each output of a block, as the output is.
+/// One of the FP32 sums of each output of a block, in the output's format.
 template <class Sum>
 std::vector<std::uint32_t> words_of(format f, const exact_block& block,
                                     Sum sum) {
@@ -79,7 +81,7 @@ std::vector<std::uint32_t> words_of(format f, const exact_block& block,
   return words;
 }
 
-/// What comes nearest with Hopper's FP8 accumulator, whatever the interval.
+/// The nearest that Hopper's FP8 accumulator comes, over these intervals.
 departure nearest_of_hopper(const gemm_evidence& e, const gemm_blocks& blocks,
                             const exact_part& exact) {
   const auto& as = exact.as;
@@ -96,7 +98,7 @@ departure nearest_of_hopper(const gemm_evidence& e, const gemm_blocks& blocks,
                    fp32};
     if (!is_valid(r)) continue;
     const auto d = departure_of(e.output, exact, [&](const exact_block& b) {
-      // Rows with Inf count for nothing here.
+      // Rows with Inf do not count here.
       const auto sums = blocks.sums({r, as.a, as.b, false}, b.at);
       return blocks.finished(as.end, b.at, sums);
     });
@@ -107,23 +109,23 @@ departure nearest_of_hopper(const gemm_evidence& e, const gemm_blocks& blocks,
 
 bool is_fp8(format f) { return f == e4m3 || f == e5m2; }
 
-/// Nothing if D is no FP32 sum, or if Hopper's FP8 accumulator could be as
-/// near.
+/// Returns nothing if D is no FP32 sum, or if Hopper's FP8 accumulator could be
+/// as near.
 std::optional<fp32_evidence> fp32_sum_of(const gemm_evidence& e,
                                          const gemm_blocks& blocks,
                                          const exact_part& exact) {
   if (!is_fp8(e.a.f) || !is_fp8(e.b.f)) return {};
   const auto given = departure_of(
       e.output, exact, [&](const exact_block& b) { return words_of(e, b.at); });
-  // K products and sums in any order, and what scales add, to nearest or cut.
+  // K products and sums in any order, and the scaling, to nearest or cut.
   const double roundings = static_cast<double>(e.a.codes.cols + 8);
   if (!(given.most <= 1.01 * roundings * 0x1p-23)) return {};
 
-  // One after the other is the least accurate order that is usual.
+  // Adding one after the other is the least accurate of the usual orders.
   const auto usual = departure_of(e.output, exact, [&](const exact_block& b) {
     return words_of(e.output, b, &exact_output::in_turn);
   });
-  constexpr double one_output = 0x1p-22;  // rounded apart by chance
+  constexpr double one_output = 0x1p-22;  // rounded differently by chance
   if (!(given.sum <= 4 * std::max(usual.sum, one_output))) return {};
 
   constexpr std::uint64_t enough = 10;

@@ -1,3 +1,5 @@
+// Exact sums of outputs in FP64, and the FP32 sums beside them.
+
 #include "fuzz/identify/gemm_exact.hpp"
 
 #include <algorithm>
@@ -13,7 +15,7 @@ double number(format f, std::uint64_t code) {
   return to_double(decode(f, code));
 }
 
-/// Rows of an operand with their scales, zeros behind the last element.
+/// Rows of an operand times their scales, padded with zeros.
 struct dequantized {
   std::size_t stride;
   std::vector<double> values;
@@ -36,7 +38,7 @@ struct dequantized {
   }
 };
 
-/// fl(x), cut: no bit of FP32's significand is rounded up.
+/// x cut toward zero to FP32's significand.
 double cut_to_fp32(double x) {
   return bit_cast<double>(bit_cast<std::uint64_t>(x) & ~0x1fffffffull);
 }
@@ -93,13 +95,13 @@ std::vector<exact_output> exact_outputs(const gemm_evidence& e,
   return all;
 }
 
-/// How far D is from the sum, beside its terms, at most 1.
+/// The distance of D from the sum, relative to its terms, at most 1.
 double distance(const exact_output& x, double d) {
   const double apart = std::abs(d - x.sum);
   return apart < x.size ? apart / x.size : apart == 0 ? 0 : 1;
 }
 
-/// The reading under which the first outputs of `at` are nearest to the exact
+/// The reading under which the first outputs of `at` are nearest to their exact
 /// sums.
 gemm_reading nearest_reading(const gemm_evidence& e, const gemm_grid& grid,
                              const output_block& at) {

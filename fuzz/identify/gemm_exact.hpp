@@ -1,5 +1,5 @@
-// Defines the exact sums of outputs, beside FP32 sums of the dequantized
-// products: what identify_gemm measures others by. Internal.
+// Defines the exact sums of outputs, and FP32 sums of the dequantized products:
+// identify_gemm measures recipes against them. Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_EXACT_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_EXACT_HPP_
@@ -17,7 +17,7 @@ struct gemm_reading {
   epilogue end;
 };
 
-/// One output. In FP64, whose roundings do not count beside FP32's.
+/// Sums of one output; the roundings of FP64 are negligible beside FP32's.
 struct exact_output {
   double sum = 0;     ///< of all products, with scales, and C; may be NaN
   double size = 0;    ///< of their magnitudes
@@ -30,10 +30,10 @@ struct exact_output {
 struct exact_block {
   output_block at;
   std::vector<exact_output> sums;
-  std::vector<std::uint32_t> rounded;  ///< the exact sums, as the output is
+  std::vector<std::uint32_t> rounded;  ///< the exact sums, in D's format
 };
 
-/// The exact sums of D, or of as many blocks as are soon done.
+/// The exact sums of D, or of as many blocks as are quickly done.
 struct exact_part {
   gemm_reading as;
   std::vector<exact_block> blocks;
@@ -42,8 +42,7 @@ struct exact_part {
 exact_part exact_part_of(const gemm_evidence& e, const gemm_grid& grid,
                          const gemm_blocks& blocks);
 
-/// Numbers are rounded to a code of `f` where they are between these; they have
-/// the sign of the code.
+/// The numbers between these round to a code of `f`; they have the code's sign.
 struct rounding_range {
   double from;
   double to;

@@ -1,4 +1,4 @@
-// What the grid of identify_gemm holds for these operands.
+// Makes the grid of identify_gemm for these operands.
 
 #include "fuzz/identify/gemm_grid.hpp"
 
@@ -55,8 +55,7 @@ void check_shapes(const gemm_evidence& e) {
   check_codes(e.b);
 }
 
-/// The accumulators of every row of the table of paths that is one step of FP32
-/// result, and the what-ifs.
+/// The accumulators of all direct paths with an FP32 result, and the what-ifs.
 std::vector<gemm_accumulator> all_accumulators() {
   std::vector<gemm_accumulator> all;
   const auto add = [&all](const std::string& name, const accumulator& acc) {
@@ -81,9 +80,9 @@ std::vector<gemm_accumulator> all_accumulators() {
   return all;
 }
 
-/// Multiples of a step of `length`, each doubling below K; three times those of
-/// 32 and more; and the usual 128: if it holds all of K, it says the same as
-/// none.
+/// The intervals tried: none; `length` doubled again and again, below K; three
+/// times those of 32 and more; and the usual 128. An interval that holds all of
+/// K means the same as none.
 std::vector<std::int32_t> intervals_of(int length, std::ptrdiff_t k) {
   constexpr std::int32_t usual = 128;
   std::vector<std::int32_t> all{0};
@@ -97,8 +96,8 @@ std::vector<std::int32_t> intervals_of(int length, std::ptrdiff_t k) {
   return all;
 }
 
-/// The sizes of groups along a dimension: all of it, the usual 128, and the
-/// rare ones that cut it, or are 1.
+/// The sizes of groups along a dimension: all of it, the usual 128, and those
+/// rare ones that are smaller than the dimension, or 1.
 std::vector<std::int32_t> sizes_along(
     std::ptrdiff_t length, std::initializer_list<std::int32_t> rare) {
   std::vector<std::int32_t> sizes{0, 128};
@@ -108,7 +107,8 @@ std::vector<std::int32_t> sizes_along(
   return sizes;
 }
 
-/// Returns scales as FP32 bits, a row for M or N, a column for K.
+/// Returns scales as FP32 bits: a row for each group of M or N, a column for
+/// each group of K.
 oracle::grid read_scales(const operand_evidence& x, const scale_place& place,
                          scale_shape shape) {
   oracle::grid read(shape.mn, shape.k);
@@ -123,7 +123,7 @@ oracle::grid read_scales(const operand_evidence& x, const scale_place& place,
   return read;
 }
 
-/// What is to be said of a place beside what the scales cover.
+/// A note on a place, besides what its scales cover.
 std::string note_of(const scale_place& place) {
   if (place.words == scale_words::packed || place.padded) return place.layout;
   return place.k_in_rows ? "transposed" : "";
@@ -134,13 +134,13 @@ std::vector<scale_cover> covers_of(const operand_evidence& x) {
   if (!x.scales) return {{per_tensor, {}, {}}};
   const layout_shape file{x.scales->rows, x.scales->cols};
   std::vector<scale_cover> found;
-  // Powers of two along M and N: see gemm_blocks.
+  // Powers of two along M and N, which gemm_blocks needs.
   for (const auto mn : sizes_along(x.codes.rows, {1, 2, 4, 8, 16, 32, 64})) {
     for (const auto k : sizes_along(
              x.codes.cols, {32, 64, 96, 192, 256, 384, 512, 768, 1024})) {
       const scale_shape shape{oracle::groups_along(x.codes.rows, mn),
                               oracle::groups_along(x.codes.cols, k)};
-      // Shapes do not tell what was padded: the usual groups.
+      // Shapes do not tell how much was padded: try only the usual groups.
       const bool usual = (mn == 1 || mn == 128) && (k == 32 || k == 128);
       for (const auto& place : places_of(x.words, file, shape)) {
         const bool by_fours = place.padded || x.words == scale_words::packed;
@@ -160,7 +160,7 @@ std::vector<scale_cover> covers_of(const operand_evidence& x) {
   return found;
 }
 
-/// Adds the plans of one accumulator and interval to the chains that they read.
+/// Adds the plans of one accumulator and interval to the chains that they use.
 void add_plans(const gemm_evidence& e, std::size_t acc, std::int32_t interval,
                gemm_grid& grid, std::map<std::ptrdiff_t, gemm_chain>& chains) {
   const std::ptrdiff_t k = e.a.codes.cols;

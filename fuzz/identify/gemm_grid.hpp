@@ -1,5 +1,5 @@
-// Defines the grid of identify_gemm, cut so that what chains of steps give is
-// computed once for all that is done with it. Internal.
+// Defines the grid of identify_gemm, by chains of steps: the partial sums of a
+// chain are computed once for all its plans. Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_GRID_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_GRID_HPP_
@@ -14,7 +14,7 @@
 
 namespace zeroulp::fuzz {
 
-/// What a product costs in the core, where it costs the engine 1: about.
+/// About the cost of a product in the core, where it costs the engine 1.
 inline constexpr double core_cost = 60;
 
 struct gemm_accumulator {
@@ -22,11 +22,11 @@ struct gemm_accumulator {
   accumulator value;
 };
 
-/// How the scales of an operand may be read.
+/// A way to read the scales of an operand.
 struct scale_cover {
   granularity covers;
-  std::string note;     ///< how they lie, if not row by row
-  oracle::grid scales;  ///< FP32 bits, mn x k as `covers` has it
+  std::string note;     ///< the layout, if not row by row
+  oracle::grid scales;  ///< FP32 bits, mn x k groups of `covers`
 };
 
 inline constexpr promotion grid_updates[] = {
@@ -37,17 +37,17 @@ inline constexpr std::int32_t grid_splits[] = {1, 2, 3, 4, 5, 6, 7, 8, 16};
 inline constexpr epilogue grid_ends[] = {epilogue::store, epilogue::accumulate};
 inline constexpr std::size_t end_count = std::size(grid_ends);
 
-/// What is done with the partial sums p of a chain, before the epilogue. All
-/// are indices of the grid.
+/// How the partial sums p of a chain are used, before the epilogue. All members
+/// are indices into the grid.
 struct gemm_plan {
   std::size_t interval;
-  std::vector<std::size_t> splits;  ///< all that cut this K in the same way
+  std::vector<std::size_t> splits;  ///< all that divide this K in the same way
   std::size_t update;
   std::size_t a;
   std::size_t b;
 };
 
-/// Chains from +0 over each `width` elements of K.
+/// Chains of steps from +0 over each `width` elements of K.
 struct gemm_chain {
   std::size_t acc;
   std::ptrdiff_t width;
@@ -71,15 +71,14 @@ struct gemm_grid {
   }
 };
 
-/// A plan that may be among the best, and what it has got wrong, an epilogue
-/// each.
+/// A plan that may be among the best, and its wrong outputs with each epilogue.
 struct gemm_contender {
   std::size_t chain;
   std::size_t plan;
   std::array<std::uint64_t, end_count> on_probes{};
   std::array<tally, end_count> on_d{};
 
-  /// By the better epilogue.
+  /// Those with the better epilogue.
   std::uint64_t fewest() const {
     return std::min(on_probes[0] + on_d[0].differ,
                     on_probes[1] + on_d[1].differ);
@@ -89,8 +88,8 @@ struct gemm_contender {
 /// Checks shapes; throws input_error.
 gemm_grid make_gemm_grid(const gemm_evidence& e);
 
-/// Returns the recipe of a plan, without its epilogue: FP32 sums. Of its
-/// splits, the first.
+/// Returns the recipe of a plan, with the first of its splits and without its
+/// epilogue: FP32 sums.
 recipe recipe_of(const gemm_grid& grid, const gemm_chain& c,
                  const gemm_plan& p);
 

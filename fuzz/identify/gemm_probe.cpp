@@ -1,3 +1,5 @@
+// Tests plans on a few outputs that tell most, by the core.
+
 #include "fuzz/identify/gemm_probe.hpp"
 
 #include <algorithm>
@@ -14,12 +16,12 @@ struct output_position {
   std::ptrdiff_t j;
 };
 
-/// How little an error must be, beside the terms, to change the output. Zeros
-/// and NaN tell nothing.
+/// The least error, relative to the terms, that changes the output. Zeros and
+/// NaN tell nothing.
 double margin_of(format f, const exact_output& x, std::uint32_t rounded) {
   const auto range = range_of(f, rounded);
   const double margin = std::min(x.sum - range.from, range.to - x.sum);
-  // What the sum itself is rounded by counts where its terms do not cancel.
+  // The rounding of the sum itself counts where its terms do not cancel.
   const double beside = margin / (std::abs(x.sum) + x.size / 16);
   const bool tells = x.sum != 0 && std::isfinite(beside);
   return tells ? beside : std::numeric_limits<double>::infinity();
@@ -56,7 +58,7 @@ std::vector<unpacked> unpack(const operand_evidence& x, std::ptrdiff_t i) {
   return row;
 }
 
-/// A plan, ready to be held against an output.
+/// A plan, ready to be compared with an output.
 struct ready_plan {
   recipe r;
   matrix_view<const std::uint32_t> sa;
@@ -71,7 +73,7 @@ ready_plan ready(const gemm_grid& grid, const gemm_contender& x) {
           p.update == b_first_update};
 }
 
-/// Returns the FP32 sum of an output; `partials` are those of the chain.
+/// Returns the FP32 sum of an output; `partials` are those of its chain.
 std::uint32_t sum_of(const ready_plan& p, const gemm_probe& at,
                      const std::vector<std::uint32_t>& partials,
                      std::ptrdiff_t width) {
@@ -97,7 +99,7 @@ std::vector<std::uint32_t> partials_of(const path& p, const gemm_probe& at,
   return all;
 }
 
-/// Holds the contenders of one chain.
+/// Tests the contenders of one chain.
 void hold_chain(const gemm_evidence& e, const gemm_grid& grid,
                 std::span<const gemm_probe> probes,
                 std::span<gemm_contender> contenders) {

@@ -1,3 +1,5 @@
+// Searches the grid of recipes: on probes first, then on blocks of D.
+
 #include "fuzz/identify/gemm_search.hpp"
 
 #include <algorithm>
@@ -13,8 +15,8 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// How many probes have been held, and how many contenders that failed at some
-/// may go on.
+/// The number of probes after a stage, and how many contenders that failed at
+/// some of them may go on.
 struct probe_stage {
   std::size_t probes;
   std::size_t most;
@@ -37,8 +39,8 @@ std::uint64_t fewest_of(const std::vector<gemm_contender>& contenders) {
   return fewest;
 }
 
-/// Keeps every contender that has failed nowhere, and of the others the `most`
-/// nearest: those that are about as near as the nearest of all.
+/// Keeps every contender without failures. It also keeps the `most` nearest of
+/// the others, if they are about as near as the nearest of all.
 void prune(std::vector<gemm_contender>& contenders, std::size_t most) {
   const auto fewest = static_cast<double>(fewest_of(contenders));
   const auto limit =
@@ -61,7 +63,7 @@ void prune(std::vector<gemm_contender>& contenders, std::size_t most) {
   contenders = std::move(kept);
 }
 
-/// Holds the FP32 sums of a block, with each epilogue, against D.
+/// Compares the FP32 sums of a block, with each epilogue, with D.
 std::array<tally, end_count> judge(const gemm_evidence& e,
                                    const gemm_blocks& blocks,
                                    const output_block& at,
@@ -119,7 +121,7 @@ class gemm_race {
   }
 
   void expect_probes(std::size_t probes) {
-    // What blocks will take is not known: as much again.
+    // The cost of the blocks is not known: expect as much again.
     meter_.expect(2 * core_cost *
                   static_cast<double>(grid_.chains.size() * probes) *
                   static_cast<double>(e_.a.codes.cols));
@@ -157,7 +159,7 @@ class gemm_race {
 
   using results = std::array<tally, end_count>;
 
-  /// What the contenders of a group make of a block.
+  /// Compares the results of a group's contenders with a block of D.
   void judge_group(const chain_group& g, const output_block& at,
                    std::span<results> found) const {
     const auto& c = grid_.chains[contenders_[g.from].chain];
@@ -175,14 +177,15 @@ class gemm_race {
     }
   }
 
-  /// What each output costs.
+  /// The cost of one output for all contenders.
   double cost_of_all() const {
     double cost = 0;
     for (const auto& x : contenders_) cost += cost_of(x);
     return cost;
   }
 
-  /// Returns true iff too much is still to be done for too many.
+  /// Returns true iff the next blocks cost too much for more than a few
+  /// contenders.
   bool is_long() const {
     constexpr std::size_t few = 64;
     const auto outputs =
@@ -191,7 +194,7 @@ class gemm_race {
            products_ + outputs * cost_of_all() > most_products_;
   }
 
-  /// The next blocks, each time twice as many.
+  /// Runs the next blocks: twice as many each time.
   void run_blocks() {
     const auto count = std::min(at_once_, blocks_.all().size() - next_);
     const auto cost = cost_of_all();
@@ -221,8 +224,8 @@ class gemm_race {
     prune(contenders_, most_);
   }
 
-  /// Returns true iff everything has failed on some output so far, and nothing
-  /// is far above chance.
+  /// Returns true iff every contender has failed on some output so far, and
+  /// none is far above chance.
   bool is_settled(const gemm_control& control) const {
     constexpr std::size_t enough = 4096;
     if (outputs_ < enough || fewest_on_d() == 0) return false;
@@ -263,8 +266,8 @@ class gemm_race {
   gemm_blocks blocks_;
   gemm_chains chains_;
   std::vector<gemm_contender> contenders_;
-  std::size_t next_ = 0;     // block
-  std::size_t at_once_ = 1;  // blocks: most contenders fail early
+  std::size_t next_ = 0;     // index of a block
+  std::size_t at_once_ = 1;  // blocks; few at first, as most contenders fail
   std::size_t most_ = stages[std::size(stages) - 1].most;
   std::uint64_t outputs_ = 0;
 };

@@ -4,8 +4,8 @@
 //   chain (accumulator, elements of K) -> p -> plan (interval, splits, update,
 //   scales) -> FP32 sum -> epilogue
 //
-// Every plan is held against a few outputs (gemm_probe.hpp), what is
-// left against blocks of D (gemm_blocks.hpp). Internal.
+// Every plan is tested on a few outputs (gemm_probe.hpp), and those that remain
+// on blocks of D (gemm_blocks.hpp). Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_SEARCH_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_SEARCH_HPP_
@@ -30,7 +30,7 @@ struct gemm_search {
   gemm_grid grid;
   gemm_control control;
   std::vector<judged_plan> best;  ///< all with the fewest differences
-  std::uint64_t outputs = 0;      ///< of D, held against these
+  std::uint64_t outputs = 0;      ///< of D, compared with these
 };
 
 /// Throws input_error.

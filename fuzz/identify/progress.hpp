@@ -1,4 +1,4 @@
-// Defines how a search tells how far it is. Internal.
+// Defines how a search reports its progress. Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_PROGRESS_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_PROGRESS_HPP_
@@ -9,8 +9,8 @@
 
 namespace zeroulp::fuzz {
 
-/// Told now and then how much of the work is done, from any thread, one at a
-/// time. `total` is an estimate and changes.
+/// Called now and then with how much of the work is done: from any thread, but
+/// one at a time. `total` is an estimate and changes.
 using identify_progress = std::function<void(double done, double total)>;
 
 /// Counts work done on several threads.
@@ -18,7 +18,7 @@ class work_meter {
  public:
   explicit work_meter(identify_progress tell) : tell_(std::move(tell)) {}
 
-  /// So much is still to come.
+  /// Sets how much work is still to come.
   void expect(double work) {
     const std::lock_guard lock(guard_);
     total_ = done_ + work;
@@ -28,7 +28,7 @@ class work_meter {
     done_ += work;
     if (tell_) tell_(done_, total_);
   }
-  /// Nothing more is to come.
+  /// Ends the work: nothing more is to come.
   void end() {
     expect(0);
     add(0);

@@ -1,3 +1,5 @@
+// Identifies quantizer conventions: describes the class that a search finds.
+
 #include "fuzz/identify/quantizer.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +26,7 @@ std::vector<std::string> layouts_of(const quantizer_grid& grid) {
   return all;
 }
 
-/// Every field with all values tried. Members are added in this order.
+/// Every field with all values tried, in the order of a member's values.
 std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
   std::vector<fitting_field> all{
       {"format", {}},
@@ -75,8 +77,8 @@ bool is_named(convention c, const convention& n) {
   return c == n;
 }
 
-/// Calls `use` with each member whose words differ from the data in `scales`
-/// and `codes`.
+/// Calls `use` with each member whose differences from the data have the
+/// digests `scales` and `codes`.
 template <class Use>
 void for_each_member(const quantizer_search& s, std::uint64_t scales,
                      std::uint64_t codes, Use use) {
@@ -96,7 +98,7 @@ void for_each_member(const quantizer_search& s, std::uint64_t scales,
   }
 }
 
-/// The first of the nearest.
+/// The first of the nearest members.
 member first_member(const quantizer_search& s) {
   for (const auto& j : s.scales) {
     for (std::size_t element = 0; element < element_count; ++element) {
@@ -111,7 +113,7 @@ member first_member(const quantizer_search& s) {
   return {};  // not reached: some rule has the fewest
 }
 
-/// Fills in what the first wrong words were made from.
+/// Fills in the inputs of the first wrong scale and the first wrong code.
 void explain(const quantizer_evidence& e, const quantizer_search& s,
              const member& m, quantizer_answer& a) {
   const tally& scales = m.scales->result;
@@ -139,7 +141,7 @@ void explain(const quantizer_evidence& e, const quantizer_search& s,
   }
 }
 
-/// Fills in the class of those that give the same bits as `best`.
+/// Fills in the class of the members that give the same bits as `best`.
 void describe(const quantizer_evidence& e, const quantizer_search& s,
               member best, quantizer_answer& a) {
   const tally scales = best.scales->result;
@@ -186,7 +188,7 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
 
   quantizer_answer a;
   a.grid = all_fields(s.grid);
-  // A grouping is read in its own ways only.
+  // Each grouping has its own readings.
   a.tried = class_builder(a.grid).combinations() / a.grid[1].values.size() /
             a.grid[2].values.size() / a.grid.back().values.size() *
             s.grid.readings.size();
@@ -200,7 +202,7 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
   a.exact = a.scales.differ() == 0 && a.codes.differ() == 0;
   a.scales_tell = is_far_above(a.scales, a.chance_of_scales, a.tried);
   a.codes_tell = is_far_above(a.codes, a.chance_of_codes, a.tried);
-  // Scales are few and alike: that they are not below is enough.
+  // Scales are few and alike: for them is_above() is enough.
   a.is_near =
       a.exact || (is_above(a.scales, a.chance_of_scales) && a.codes_tell);
   if (a.is_near) describe(e, s, best, a);

@@ -3,14 +3,13 @@
 //
 //   (X, CODES, SCALES) -> the class that gives every bit, or the nearest
 //
-// The grid: formats x groups x readings of SCALES x kinds of scale x every
-// combination of the fields of a convention, whose values are those of the
-// named ones. Scales are judged first: they depend neither on the element rule
-// nor on the policy. The nearest is the one with the fewest wrong scales and,
-// among those, the fewest wrong codes. It counts only if both are far above
-// chance (chance.hpp): what the same scales in another order, and the
-// same codes under other scales, would get right. Source: SPEC clauses Q1 to
-// Q13.
+// The grid: formats x groups x readings of SCALES x kinds of scale x fields of
+// a convention. Fields take every combination of the values that named ones
+// have. Scales are judged first: they depend neither on the element rule nor on
+// the policy. The nearest is the one with the fewest wrong scales and, among
+// those, the fewest wrong codes. It counts only if both are far above chance
+// (chance.hpp). Chance is what the same scales would get right in another
+// order, and the same codes under other scales. Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
@@ -27,7 +26,7 @@
 
 namespace zeroulp::fuzz {
 
-/// What an unknown quantizer took and gave.
+/// The inputs and results of an unknown quantizer.
 struct quantizer_evidence {
   oracle::grid x;  ///< codes of `from`
   format from = fp32;
@@ -35,15 +34,15 @@ struct quantizer_evidence {
   int code_bits = 8;  ///< of the type that stores them
   oracle::grid scales;
   scale_words words = scale_words::numbers;  ///< of the scales
-  std::optional<format> to;            ///< nothing: any that fits the codes
-  std::optional<group_shape> group;    ///< nothing: any that fits the shapes
-  std::optional<scale_layout> layout;  ///< of the scales; nothing: likewise
-  std::string x_name = "X";            ///< what errors call it: a file
+  std::optional<format> to;            ///< empty: any one that fits the codes
+  std::optional<group_shape> group;    ///< empty: any one that fits the shapes
+  std::optional<scale_layout> layout;  ///< of the scales; empty: likewise
+  std::string x_name = "X";            ///< name in errors: a file
   std::string codes_name = "CODES";
   std::string scales_name = "SCALES";
 };
 
-/// What stands in the matrix of scales.
+/// The contents of the matrix of scales.
 enum class scale_storage : std::uint8_t {
   scale,       ///< s
   reciprocal,  ///< fl(1 / s)
@@ -56,16 +55,16 @@ struct scale_reading {
   scale_place place;
   scale_storage holds;
 
-  /// Where the scale of group (i, j) stands.
+  /// The position of the scale of group (i, j).
   scale_position position(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return has_k_in_rows(group) ? position_of(place, j, i)
                                 : position_of(place, i, j);
   }
 };
 
-/// A word that differs, and what it was made from.
+/// A word that differs, and its input.
 struct wrong_scale {
-  wrong_word at;       ///< as SCALES has rows and columns
+  wrong_word at;       ///< row and column of SCALES
   int byte;            ///< of a packed word
   std::uint32_t amax;  ///< FP32 bits, before the floor
 };
@@ -85,8 +84,8 @@ struct quantizer_answer {
   agreement scales;                 ///< of the nearest
   agreement codes;
   agreement chance_of_scales;
-  agreement chance_of_codes;  ///< of some of them
-  double seconds = 0;         ///< that the search took
+  agreement chance_of_codes;  ///< over some of the codes
+  double seconds = 0;         ///< of the search
   // The rest is set if `is_near`.
   definition_class found;
   quantizer how{};  ///< one of the class; from FP32

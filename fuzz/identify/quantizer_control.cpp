@@ -1,3 +1,5 @@
+// Measures how many scales and codes agree by chance.
+
 #include "fuzz/identify/quantizer_control.hpp"
 
 #include <algorithm>

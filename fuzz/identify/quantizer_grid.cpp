@@ -1,4 +1,4 @@
-// What the grid of identify_quantizer holds for these shapes and codes.
+// Makes the grid of identify_quantizer for these shapes and codes.
 
 #include <fmt/format.h>
 
@@ -61,7 +61,7 @@ std::vector<format> formats_of(const quantizer_evidence& e) {
   return found;
 }
 
-/// All amaxes of the grid, those that are equal once.
+/// All amaxes of the grid; equal ones appear once.
 std::vector<amax_vector> amaxes_of(const grouping& g, const oracle::grid& x) {
   constexpr std::size_t rules = std::size(grid_amax_rules);
   std::vector<std::vector<std::uint32_t>> raw(2 * rules);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr group_shape usual_shapes[] = {
     {1, 128}, {128, 1}, {128, 128}, {1, 0}, {0, 0}};
-// Left out where they cut the matrix as one before them does.
+// Left out where they divide the matrix as an earlier shape does.
 constexpr group_shape rare_shapes[] = {{1, 32},  {32, 1},  {32, 32}, {1, 64},
                                        {64, 1},  {64, 64}, {1, 16},  {16, 1},
                                        {1, 256}, {256, 1}, {0, 1}};

@@ -1,3 +1,5 @@
+// Searches the grid of conventions: scales first, then codes.
+
 #include "fuzz/identify/quantizer_search.hpp"
 
 #include <limits>
@@ -27,8 +29,8 @@ std::vector<scale_choice> all_choices(const quantizer_grid& grid) {
   return all;
 }
 
-/// Holds the scales of one choice against SCALES, in each reading. Stops where
-/// every reading has more differences than `bound`.
+/// Compares the scales of one choice with SCALES, in each reading. Drops a
+/// reading once it has more differences than `bound`.
 std::vector<judged_scales> judge(const quantizer_evidence& e,
                                  const quantizer_grid& grid,
                                  const scale_choice& c,
@@ -69,7 +71,7 @@ std::vector<judged_scales> search_scales(const quantizer_evidence& e,
   return best;
 }
 
-/// What elements are quantized by: the groups, and a scale each.
+/// How elements are scaled: their groups, and a scale for each group.
 struct scaling {
   std::size_t format;
   std::size_t grouping;
@@ -97,10 +99,10 @@ std::vector<scaling> scalings_of(const quantizer_grid& grid,
   return all;
 }
 
-/// Holds the codes of one element rule against CODES, under each policy. Three
-/// policies of which two differ in every field tell which elements depend on
-/// it: only those are done again. Gives up where the others alone exceed
-/// `bound`.
+/// Compares the codes of one element rule with CODES, under each policy. Three
+/// policies, two of which differ in every field, show which elements depend on
+/// the policy; only those are computed again. Gives up where the others alone
+/// exceed `bound`.
 judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
                    const scaling& s, element_rule element,
                    std::atomic<std::uint64_t>& bound) {
@@ -161,7 +163,7 @@ group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
   return make_scale(q, grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
 }
 
-/// What stands in SCALES for a scale.
+/// The word that SCALES holds for a scale.
 std::uint32_t stored_word(scale_storage holds, group_scale s) {
   switch (holds) {
     case scale_storage::scale:

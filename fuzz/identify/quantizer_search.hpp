@@ -3,7 +3,7 @@
 //
 //   grid -> amaxes (distinct) -> scales judged -> scales (distinct) -> codes
 //
-// Members of the grid that have given the same numbers so far are carried as
+// Members of the grid that have given the same numbers so far are treated as
 // one. Internal.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_SEARCH_HPP_
@@ -16,7 +16,7 @@
 
 namespace zeroulp::fuzz {
 
-// The values of each field of a convention: all that named ones have.
+// The values of each field of a convention: all that named conventions have.
 inline constexpr std::uint32_t grid_floors[] = {0, floor_1e_4, floor_1e_10,
                                                 floor_1e_12};
 inline constexpr scale_rule grid_scale_rules[] = {
@@ -33,20 +33,20 @@ inline constexpr scale_edges grid_edges[] = {
 inline constexpr std::size_t policy_count = std::size(named_policies);
 inline constexpr std::size_t element_count = std::size(grid_element_rules);
 
-/// Where an amax comes from: indices of the grid.
+/// The origin of an amax: indices into the grid.
 struct amax_source {
   std::size_t floor;
   std::size_t rule;
   std::size_t bf16;
 };
 
-/// One amax a group, FP32 bits, after the floor, and all that give it.
+/// One amax for each group, FP32 bits, after the floor, and all its sources.
 struct amax_vector {
   std::vector<std::uint32_t> amax;
   std::vector<amax_source> sources;
 };
 
-/// The matrix cut into groups of one shape.
+/// The matrix divided into groups of one shape.
 struct grouping {
   struct box {
     std::ptrdiff_t gi, gj, i, j, rows, cols;
@@ -68,38 +68,38 @@ struct quantizer_grid {
 /// A definition of the scales.
 struct scale_choice {
   std::size_t grouping;
-  std::size_t amax;    ///< of the grouping's amaxes
-  std::size_t format;  ///< of the grid's formats
-  std::size_t kind;    ///< of named_scale_kinds
-  std::size_t rule;    ///< of grid_scale_rules
-  std::size_t edges;   ///< of grid_edges
+  std::size_t amax;    ///< index in the grouping's amaxes
+  std::size_t format;  ///< index in the grid's formats
+  std::size_t kind;    ///< index in named_scale_kinds
+  std::size_t rule;    ///< index in grid_scale_rules
+  std::size_t edges;   ///< index in grid_edges
 };
 
-/// A definition of the scales that fits the data best: one way of reading them.
+/// A definition of the scales that fits the data best, in one reading of them.
 struct judged_scales {
   scale_choice choice;
   std::size_t reading;
   tally result;
-  std::size_t scaling;  ///< of quantizer_search
+  std::size_t scaling;  ///< index in quantizer_search::codes
 };
 
-/// The codes that an element rule makes of one row of scales, by policy.
+/// The codes that an element rule makes with one set of scales, by policy.
 using judged_codes = std::array<tally, policy_count>;
 
 struct quantizer_search {
   quantizer_grid grid;
   std::vector<judged_scales> scales;  ///< all with the fewest differences
-  /// By scaling, by element rule. Those with more than the fewest differences
-  /// may be cut short.
+  /// By scaling, by element rule. Tallies above the fewest differences may be
+  /// incomplete.
   std::vector<std::array<judged_codes, element_count>> codes;
   std::uint64_t fewest_codes;
 };
 
-/// Ways in which SCALES may be read. Throws input_error if there is none.
+/// Returns the ways to read SCALES. Throws input_error if there is none.
 std::vector<scale_reading> readings_of(const quantizer_evidence& e);
 quantizer_grid make_quantizer_grid(const quantizer_evidence& e);
 
-/// Returns the scale of a group, and what stands for it in SCALES.
+/// Returns the scale of a group, and the word for it in SCALES.
 group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
                      std::size_t group);
 std::uint32_t stored_word(scale_storage holds, group_scale s);

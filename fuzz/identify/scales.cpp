@@ -1,3 +1,5 @@
+// The layouts of scales in a file.
+
 #include "fuzz/identify/scales.hpp"
 
 #include <algorithm>
@@ -7,7 +9,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-constexpr std::ptrdiff_t four = 4;  // what padding makes multiples of
+constexpr std::ptrdiff_t four = 4;  // padding rounds up to multiples of this
 
 std::ptrdiff_t padded(std::ptrdiff_t n, bool is) {
   return is ? ceil_div(n, four) * four : n;
@@ -21,7 +23,7 @@ struct way {
   bool k_pads;
 };
 
-// Where two fit, the first is taken.
+// Where two fit, the first counts.
 constexpr way ways[] = {{"row_major", false, false, false, false},
                         {"blk128", false, false, false, true},
                         {"mn_major", false, true, true, false},

@@ -1,6 +1,7 @@
 // Fuzzes the program's command line: arguments, with a NUL after each. All
-// options of all subcommands are parsed; those subcommands run that neither
-// read nor write files and do no more work than the arguments are long.
+// options of all subcommands are parsed. Only those subcommands run that
+// neither read nor write files, and whose work is bounded by the arguments'
+// length.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -30,8 +31,8 @@ std::vector<std::string> split(std::string_view text) {
 constexpr std::string_view harmless[] = {
     "formats", "conventions", "recipes", "paths", "encode", "decode", "step"};
 
-/// Where another subcommand stands among the arguments, the program ends when
-/// all of them are parsed, before any subcommand runs.
+/// If another subcommand is among the arguments, the program ends when all of
+/// them are parsed, before any subcommand runs.
 void disarm(CLI::App& app) {
   const auto end = [] { throw CLI::Success(); };
   for (auto* command : app.get_subcommands({})) {

@@ -1,10 +1,10 @@
-// Fuzzes the C ABI: the first byte says which function, the rest its arguments:
-// names and structs with hostile members, matrices of any shape and stride,
-// NULL, memory that is not there.
+// Fuzzes the C ABI. The first byte selects the function, the rest its
+// arguments. These are names, structs with hostile members, matrices of any
+// shape and stride, NULL, and memory that is not there.
 //
-// Whatever is asked, there is a status: a refusal has one line of text and has
-// written nothing, and no call writes beside the elements of its outputs or
-// changes an input.
+// Every call returns a status. A refusal has one line of text and has written
+// nothing. No call writes outside the elements of its outputs, or changes an
+// input.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-// Values by name, then disturbed.
+// Values by name, later disturbed.
 
 const char* name_in(source& s, std::int32_t table) {
   std::int64_t count = 0;
@@ -48,7 +48,7 @@ zeroulp_quantizer any_quantizer(source& s) {
   return q;
 }
 
-/// How many groups there are, as far as a group says.
+/// The number of groups of `by` elements; one group if `by` is 0 or less.
 std::int64_t groups(std::int64_t length, std::int32_t by) {
   return by <= 0 ? (length > 0 ? 1 : 0) : (length + by - 1) / by;
 }
@@ -64,7 +64,7 @@ zeroulp_recipe any_recipe(source& s) {
   return r;
 }
 
-/// So many dimensions; the sizes of what fits them.
+/// Dimensions; arguments that fit get their sizes from them.
 struct shape {
   std::int64_t m, n, k;
 };

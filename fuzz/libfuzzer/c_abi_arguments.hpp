@@ -1,6 +1,6 @@
-// Defines the hostile arguments of a call of the C ABI, made from the bytes of
-// an input, and what the call must leave behind. Buffers are as large as their
-// elements, so that AddressSanitizer sees the rest.
+// Defines the hostile arguments of a C ABI call, made from the bytes of an
+// input, and the checks of what the call leaves behind. A buffer holds no more
+// than its elements, so that AddressSanitizer sees accesses beyond them.
 
 #ifndef ZEROULP_FUZZ_LIBFUZZER_C_ABI_ARGUMENTS_HPP_
 #define ZEROULP_FUZZ_LIBFUZZER_C_ABI_ARGUMENTS_HPP_
@@ -21,7 +21,7 @@
 
 namespace zeroulp::fuzz {
 
-/// The bytes of an input, one after the other; then zeros.
+/// The bytes of an input in order, then zeros.
 class source {
  public:
   source(const std::uint8_t* data, std::size_t size)
@@ -36,7 +36,7 @@ class source {
     for (int i = 0; i < 4; ++i) w = w << 8 | byte();
     return w;
   }
-  /// A small number, or one that few expect.
+  /// A small number, or an unusual one.
   std::int64_t number() {
     constexpr std::int64_t odd[] = {-1,        0,         1,         2,
                                     3,         127,       128,       129,
@@ -58,7 +58,7 @@ class source {
   const std::uint8_t* end_;
 };
 
-/// Memory that a matrix lies in, and what was there.
+/// The memory of a matrix, and its bytes before the call.
 struct memory {
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint8_t> before;
@@ -66,7 +66,7 @@ struct memory {
   bool is_output = false;
 };
 
-/// Makes the arguments of one call, and checks it.
+/// Makes the arguments of one call, and checks the call.
 class arguments {
  public:
   explicit arguments(source& s) : s_(s) {}
@@ -96,7 +96,7 @@ class arguments {
     return x == nullptr ? zeroulp_const_matrix{} : *x;
   }
 
-  /// A struct of words, some of them changed.
+  /// A copy of a struct of words, with some words changed.
   template <class T>
   const T* disturbed(T value) {
     static_assert(sizeof(T) % 4 == 0);
@@ -127,7 +127,7 @@ class arguments {
   /// Puts the elements back to what they were.
   static void restore(const memory& x, std::vector<std::uint8_t>& now) {
     const zeroulp_matrix& v = x.view;
-    if (v.data == nullptr) return;  // left out, whatever its shape
+    if (v.data == nullptr) return;  // no memory, whatever its shape
     const auto* const base = static_cast<const std::uint8_t*>(v.data);
     for (std::int64_t i = 0; i < v.rows; ++i) {
       for (std::int64_t j = 0; j < v.cols; ++j) {
@@ -146,7 +146,7 @@ class arguments {
     if (kind == 255) return nullptr;
     memory& x = all_.emplace_back();
     x.is_output = is_output;
-    if (kind >= 245) {  // nothing is there, whatever it says
+    if (kind >= 245) {  // no memory, whatever the shape and strides
       x.view = {nullptr,     s_.number(), s_.number(),
                 s_.number(), s_.number(), s_.rarely(4) ? s_.number() : bytes};
       return &x;

@@ -1,5 +1,5 @@
-// Defines what every libFuzzer target holds its parser to: an input is taken,
-// or refused with an input_error of one good line. Whatever else happens
+// Defines the contract of every parser under a libFuzzer target: it takes an
+// input, or refuses it with an input_error of one readable line. Anything else
 // (another exception, a crash, a leak) ends the process, and libFuzzer keeps
 // the input.
 

@@ -17,7 +17,7 @@ std::vector<std::byte> bytes_of(const void* data, std::size_t size) {
   return bytes;
 }
 
-/// What was read can be written, and is read back the same.
+/// An array that was read can be written, and then reads back the same.
 void check(const std::vector<std::byte>& file) {
   array a;
   if (!accepts([&] { a = parse_npy(file, "fuzzed.npy"); })) return;

@@ -1,5 +1,5 @@
-// Fuzzes replay tokens: what parses prints and parses to the same problem, and
-// the core can run it.
+// Fuzzes replay tokens: a token that parses can be printed, parses again to the
+// same problem, and runs on the core.
 
 #include "fuzz/cases/token.hpp"
 

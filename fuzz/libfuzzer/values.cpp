@@ -1,5 +1,5 @@
-// Fuzzes the values of arguments: numbers, codes and names. The first byte says
-// which, the rest is the text.
+// Fuzzes the values of arguments: numbers, codes and names. The first byte
+// selects the kind; the rest is the text.
 
 #include <cmath>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace zeroulp::program;
 
-/// Texts that name a thing: the name of what they name names it too.
+/// If a text names a thing, the name of that thing must name it, too.
 template <class Parse>
 void check_name(std::string_view text, const Parse& parse) {
   accepts([&] {
@@ -34,7 +34,7 @@ void check_row(std::string_view text, const Parse& parse) {
 
 bool is_nan(format f, std::uint64_t code) { return decode(f, code).is_nan(); }
 
-/// The C library rounds once too, and correctly.
+/// Compares with the C library, which also rounds once, and correctly.
 void check_number(std::string_view text) {
   parsed_number x;
   if (!accepts([&] { x = parse_number(text); })) return;

@@ -1,5 +1,5 @@
-// Fuzzes what `zeroulp vectors check` reads: the bytes of a vector file,
-// gzip-compressed or not. They are in a file that exists in memory only.
+// Fuzzes the reader of `zeroulp vectors check`: the bytes of a vector file,
+// gzip-compressed or not, in a file that exists in memory only.
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -44,7 +44,7 @@ std::vector<operand_spec> operands_of(const settings& s) {
   return all;
 }
 
-/// The factors of some step of some run.
+/// The factors of a random step of a random run.
 adamw_factors draw_factors(counter_rng& rng) {
   const auto unit = [&rng] {
     return static_cast<double>(rng.next() >> 11) * 0x1p-53;

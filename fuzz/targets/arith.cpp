@@ -1,6 +1,7 @@
-// Defines the target `arith`: one operation on codes of a format, rounded once;
-// or PTX div.full. By chance no operands of a large format show a wrong sticky
-// bit, so most are made for one: their exponents are chosen together.
+// Defines the target `arith`: one operation on codes of a format, rounded once,
+// or PTX div.full. Random operands of a large format do not show a wrong sticky
+// bit. So most operands are made to show one: their exponents are chosen
+// together.
 
 #include <algorithm>
 
@@ -84,7 +85,7 @@ class maker {
   }
   int some_exponent() { return rng_.between(lowest(), highest()); }
 
-  /// Exponents of a and b such that that of the result is `result`.
+  /// Exponents of a and b for which the result has exponent `result`.
   struct exponents {
     int a;
     int b;
@@ -124,7 +125,7 @@ class maker {
     return {at(a), at(b), rng_.one_in(4) ? with_any_sign(f_, 0, rng_) : at(c)};
   }
 
-  /// Terms that cancel but for their last bits.
+  /// Terms that cancel in all but their last bits.
   numbers cancelling() {
     const std::uint64_t minus = f_.sign_mask();
     numbers x = around(rng_.between(lowest() / 2, highest() / 2));
@@ -139,7 +140,7 @@ class maker {
     return x;
   }
 
-  /// Terms of every distance, to beyond where one is sticky bits only.
+  /// Terms at every distance, up to where one is only sticky bits.
   numbers sums() {
     const int reach = precision() + 4;
     numbers x = around(some_exponent());
@@ -162,7 +163,7 @@ class maker {
     return at(exponent, (fraction | last) & low_bits(f_.man_bits));
   }
 
-  /// Results with one bit too many.
+  /// Results with one bit more than the format has.
   numbers ties() {
     const int p = precision();
     const int middle = rng_.between(lowest() / 2, highest() / 2);
@@ -189,8 +190,8 @@ class maker {
     return x;
   }
 
-  /// Products, quotients and roots next to a midpoint, or to a code; often
-  /// those of the largest.
+  /// Products, quotients and roots next to a midpoint, or to a code; often next
+  /// to the largest code.
   numbers quotients() {
     numbers x{0, at(rng_.between(-4, 4)), 0};
     if (rng_.one_in(2)) x.c = any_code(f_, rng_);

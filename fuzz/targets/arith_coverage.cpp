@@ -30,8 +30,9 @@ constexpr int subtract_op = op_index(operation::subtract);
 constexpr int divide_op = op_index(operation::divide);
 constexpr int root_op = op_index(operation::square_root);
 
-/// The distance of two terms, in units of the precision p: 0, 1, 2, between,
-/// p - 1 to p + 2, more. For the product in an fma, 2p - 1 to 2p + 1 too.
+/// The class of the distance d of two terms, for precision p. The classes: 0,
+/// 1, 2, up to p - 2, p - 1 to p + 2, more. For a product in an fma, 2p - 1 to
+/// 2p + 1 too.
 int distance_class(int d, int p) {
   if (d <= 2) return d;
   return d < p - 1 ? 3 : std::min(d - (p - 1), 4) + 4;
@@ -41,7 +42,7 @@ int fma_distance_class(int d, int p) {
   return std::min(d - (2 * p - 1), 3) + 8;
 }
 
-/// The values of result kinds that a value rounded to them can have.
+/// Returns true iff a rounded result can fall into this bin.
 bool has_result(const bin_table::combination& at) {
   const int op = at[0];
   const auto part = static_cast<gap_part>(at[1]);
@@ -58,8 +59,8 @@ bool has_result(const bin_table::combination& at) {
   // Sums have no bits below the smallest number.
   if (op == add_op || op == subtract_op) return k >= code_kind::normal;
   // A quotient that is a midpoint has more bits than a dividend, unless it is
-  // subnormal. None lies between 2 - 2^(1 - p) and 2; beyond E4M3's largest do,
-  // but of those below the midpoint too few.
+  // subnormal. No quotient lies between 2 - 2^(1 - p) and 2. Some lie beyond
+  // E4M3's largest code, but too few of these below the midpoint.
   if (op == divide_op) {
     if (part == gap_part::tie) return k <= code_kind::normal;
     if (part == gap_part::below) return k <= code_kind::largest;
@@ -126,13 +127,13 @@ const bin_table& bins_of() {
   return table;
 }
 
-/// Kinds, the largest being one of the normal numbers.
+/// Code kinds, with the largest number as a normal one.
 int plain_kind(format f, std::uint64_t code) {
   const code_kind k = code_kind_of(f, code);
   return static_cast<int>(k) - (k >= code_kind::largest ? 1 : 0);
 }
 
-/// One operation on its way to the bins.
+/// One operation, to be counted in the bins.
 struct observation {
   const settings& with;
   unpacked a;

@@ -24,7 +24,7 @@ void draw(settings& s, counter_rng& rng) {
 
 std::string refuse(const settings&) { return ""; }
 
-/// Four rows of x a slot. A pair has no weights: nobody looks at them.
+/// x has four rows for each slot. A pair ignores weights, and gets none.
 std::vector<operand_spec> operands_of(const settings&) {
   return {{"x", bf16, {'k', 1}, {'n', 1}},
           {"slots", row_word, {'m', 1}, {'k', 4}},
@@ -51,7 +51,8 @@ void fill(problem& p, int by, counter_rng& rng) {
   const int exponent = how == profile::tiny   ? -126
                        : how == profile::huge ? 126
                                               : rng.between(-8, 8);
-  // Near each other, rounding errors meet; far apart, one is all of the error.
+  // Terms near each other: rounding errors meet. Far apart: one term's error is
+  // all of the error.
   fill_about(x, exponent, rng.one_in(2) ? 1 : 9, rng);
   if (how == profile::cancelling) {
     for (std::size_t i = 1; i < x.words.size(); ++i) {
@@ -105,7 +106,7 @@ const bin_table& table() {
 
 std::vector<std::string> bins() { return table().names(); }
 
-/// The last sum of an element before it becomes BF16, FP32 bits.
+/// The last sum of an element before it becomes BF16, in FP32 bits.
 struct last_sum {
   int count = 0;
   std::uint32_t bits = 0;
@@ -122,7 +123,7 @@ last_sum last_of(const problem& p, std::ptrdiff_t t, std::ptrdiff_t j) {
     if (slots(t, s) == 0) continue;
     const auto row = (static_cast<std::ptrdiff_t>(slots(t, s)) - 1) % x.rows;
     const A::number term{as_fp32(bf16, x(row, j))};
-    // As if it were the end: fp32_slots does not round before it.
+    // As if this term were the last: until then fp32_slots does not round.
     const auto rule = combine_rule::fp32_slots;
     if (has_weights(p)) {
       const A::number by{static_cast<std::uint32_t>(p.in[2](t, s))};

@@ -1,5 +1,6 @@
-// Defines the bins of the targets of single codes, and who counts them: what
-// target_info calls `bins` and `cover`, each in its own file.
+// Defines the bins of the targets of single codes, and the functions that count
+// them. They are `bins` and `cover` of target_info, in one file for each
+// target.
 
 #ifndef ZEROULP_FUZZ_TARGETS_COVERAGE_HPP_
 #define ZEROULP_FUZZ_TARGETS_COVERAGE_HPP_

@@ -9,7 +9,7 @@ namespace {
 
 enum class profile : std::uint8_t { uniform, sweep, ends, special };
 
-/// Where decoding may go wrong, by code below the sign.
+/// The spots where decoding may go wrong, by the code without its sign.
 enum class spot : std::uint8_t {
   zero,
   smallest,
@@ -47,7 +47,7 @@ spot spot_of(format f, std::uint64_t code) {
   return quiet ? spot::quiet_nan : spot::other_nan;
 }
 
-/// Returns true iff `f` has a code of this sign there.
+/// Returns true iff `f` has a code of this sign at this spot.
 bool has_spot(format f, spot s, bool negative) {
   const bool is_scale = f.kind == specials::scale;
   if (is_scale && negative) return false;

@@ -14,7 +14,7 @@ void draw(settings& s, counter_rng& rng) {
   constexpr std::int32_t widths[] = {128, 128, 128, 32, 1 << 20, 7};
   s.from = draw_number_format(rng);
   s.to = draw_code_format(rng);
-  // Only ours keeps Inf.
+  // Only our own convention keeps Inf.
   s.how = rng.one_in(4) ? named_conventions[0] : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
   s.group = {1, one_of(widths, rng)};
@@ -48,7 +48,7 @@ void fill(problem& p, int by, counter_rng& rng) {
   fill_about(x, rng.between(-12, 12), 6, rng);
   if (how == profile::any_bits) fill_any(x, rng);
   if (how == profile::special) strew_kinds(x, 8, rng);
-  // Tokens that nobody takes, and experts with room to spare.
+  // Some tokens go to no expert, and some places of experts get no token.
   const std::uint32_t none = how == profile::few_tokens ? 2 : 8;
   for (auto& word : p.in[1].words) {
     word = rng.one_in(none) || m == 0

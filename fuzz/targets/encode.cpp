@@ -1,6 +1,6 @@
 // Defines the target `encode`: codes of one format, encoded in another. Most
 // cases lie on the grid of the target format: at its codes and midpoints, and
-// one code of the source to either side.
+// one source code to either side.
 
 #include <algorithm>
 #include <iterator>
@@ -21,8 +21,9 @@ enum class profile : std::uint8_t {
   special,
 };
 
-/// Returns the code of `from` at or below the value that is `part` / 2^32 of
-/// the way from code `m` of `to`, continued beyond the largest, to the next.
+/// Returns the code of `from` at or below a point between codes of `to`. The
+/// point is `part` / 2^32 of the way from code `m` to the next; codes continue
+/// beyond the largest.
 std::uint64_t between_codes(format from, format to, std::uint64_t m,
                             std::uint32_t part) {
   const int biased = static_cast<int>(m >> to.man_bits);
@@ -38,7 +39,7 @@ std::uint64_t between_codes(format from, format to, std::uint64_t m,
   return encode(from, x, {rounding::toward_zero}, ocp_saturate);
 }
 
-/// Returns a code of `to` below the sign that `from` is likely to reach.
+/// Returns a code of `to`, without sign, that `from` is likely to reach.
 std::uint64_t some_target(format from, format to, counter_rng& rng) {
   const std::uint64_t code = any_code(from, rng);
   if (rng.one_in(2)) {
@@ -67,7 +68,7 @@ std::uint64_t edge_target(format to, counter_rng& rng) {
   }
 }
 
-/// Returns a part of a gap by which one discarded bit shows, or a run of them.
+/// Returns a part of a gap that shows one discarded bit, or a run of them.
 std::uint32_t tail(counter_rng& rng) {
   const std::uint32_t bit = std::uint32_t{1} << rng.below(32);
   switch (rng.below(4)) {

@@ -1,5 +1,5 @@
-// Counts what cases of `encode` reach: where values lie between codes, what
-// becomes of them, the discarded bits, policies, pairs of formats.
+// Counts what cases of `encode` reach: where values lie between codes, their
+// results, the discarded bits, policies, pairs of formats.
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ enum family : std::uint8_t {
   pair,
 };
 
-/// What happens to a source code that does not lie between two codes.
+/// The case of a source code that does not lie between two codes.
 enum whole_case : std::uint8_t { zero, exact, beyond, infinite, nan };
 enum scale_case : std::uint8_t {
   scale_zero,
@@ -34,7 +34,7 @@ enum scale_case : std::uint8_t {
   scale_nan,
   scale_negative,
 };
-/// What is kept when bits are discarded: zero, or the parity, or the largest.
+/// The code that is kept when bits are discarded.
 enum kept_code : std::uint8_t { kept_zero, kept_even, kept_odd, kept_largest };
 
 constexpr int bit_positions = 24;
@@ -92,7 +92,7 @@ const bin_table& bins_of() {
   return table;
 }
 
-/// A source code on its way to the bins.
+/// A source code and its result, to be counted in the bins.
 struct observation {
   const settings& with;
   unpacked x;
@@ -125,7 +125,8 @@ void cover_scale(const observation& o, const landing& l) {
   o.hit(of_scale, c, gives);
 }
 
-/// Of a value between two codes, neither the largest nor below.
+/// Counts a value between two codes, or between the largest and the next that
+/// there would be.
 void cover_rounded(const observation& o, const landing& l) {
   const rounder r = o.with.round;
   const int at = static_cast<int>(l.rest) - 1;

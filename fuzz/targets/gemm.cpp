@@ -1,10 +1,10 @@
 // Defines the target `gemm`: a product of codes with scales, by a recipe.
-// Source: SPEC clauses G1 to G9 and T. What the numbers are: gemm_fill.cpp;
-// what is counted: gemm_cover.cpp.
+// Source: SPEC clauses G1 to G9 and T. The numbers: gemm_fill.cpp; the
+// coverage: gemm_cover.cpp.
 //
-// K = 0 has cases: operands are m x 0 and n x 0. A scale that covers all of K
-// (group 0) is there nevertheless; with groups along K there are no scales, and
-// nobody may read one.
+// There are cases with K = 0: operands are m x 0 and n x 0. A scale that covers
+// all of K (group 0) is there nevertheless. With groups along K there are no
+// scales, and no implementation may read one.
 
 #include "fuzz/targets/gemm_parts.hpp"
 #include "zeroulp/names.hpp"
@@ -45,7 +45,7 @@ path draw_unit(counter_rng& rng) {
   return units()[rng.below(static_cast<std::uint32_t>(units().size()))];
 }
 
-/// A recipe that G2 allows, for an accumulator.
+/// A recipe that G2 allows for an accumulator.
 recipe draw_recipe(const accumulator& acc, counter_rng& rng) {
   constexpr promotion updates[] = {promotion::add, promotion::product_of_scales,
                                    promotion::one_then_other};
@@ -53,7 +53,7 @@ recipe draw_recipe(const accumulator& acc, counter_rng& rng) {
   constexpr int rows[] = {0, 1, 2, 3, 64, 128};
   recipe r{acc, 0, one_of(updates, rng), {}, {}, 1, epilogue::store, fp32};
   if (acc.length > 0 && !rng.one_in(5)) {
-    // Each is a multiple of each L there is.
+    // Each of them is a multiple of every L.
     r.interval = one_of(intervals, rng);
   }
   for (granularity* g : {&r.a, &r.b}) {
@@ -71,7 +71,7 @@ void draw(settings& s, counter_rng& rng) {
   if (rng.one_in(2)) {
     s.gemm = one_of(named_recipes, rng).value;
     const bool fp8 = s.gemm.acc == hopper_fp8_f32;
-    // G12: the name stands for the accumulator of the operands.
+    // G12: a recipe's name stands for the accumulator of its operands.
     if (fp8 && rng.one_in(6)) s.gemm.acc = hopper_half_f32;
     s.unit = draw_unit(s.gemm.acc, rng);
   } else {

@@ -1,5 +1,5 @@
-// What of gemm is counted: how sums are cut and joined, tails of K, scales,
-// results, and where the FP32 sum lies between codes of BF16.
+// Counts what cases of `gemm` reach: how sums are cut and joined, tails of K,
+// scales, results, and where FP32 sums lie between codes of BF16.
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// The numbers of gemm: the families of conformance/cases/gemm_cases.hpp, sums
-// that cancel from interval to interval, and outputs on midpoints of BF16.
+// Makes the numbers of gemm: the families of conformance/cases/gemm_cases.hpp,
+// sums that cancel from interval to interval, and outputs on midpoints of BF16.
 
 #include <algorithm>
 
@@ -74,7 +74,7 @@ void fill_families(operands_of_gemm x, profile how, counter_rng& rng) {
   }
   for (matrix* m : {&x.sa, &x.sb}) {
     const scale_family scales = scales_of(how, rng);
-    // Some cases with special scales have them all over.
+    // In some cases special scales occur throughout the matrix.
     const bool special =
         (how == profile::scales || how == profile::special) && rng.one_in(2);
     for (auto& scale : m->words) {
@@ -91,9 +91,9 @@ void fill_families(operands_of_gemm x, profile how, counter_rng& rng) {
   }
 }
 
-/// Makes each odd interval of A the negative of the one before, but for a last
-/// bit here and there, and B and the scales the same. FP32 sums then show the
-/// roundings that they are left with.
+/// Makes each odd interval of A the negative of the one before, except for a
+/// last bit here and there; B and the scales repeat. The FP32 sums then consist
+/// of the roundings that remain.
 void cancel(operands_of_gemm x, std::ptrdiff_t grain, std::int32_t cover_a,
             std::int32_t cover_b, counter_rng& rng) {
   const auto repeat = [](matrix& m, std::ptrdiff_t period, std::uint64_t flip) {
@@ -126,8 +126,8 @@ std::uint64_t power(format f, int e) {
   return static_cast<std::uint64_t>(e + f.bias) << f.man_bits;
 }
 
-/// Sums that are midpoints of BF16, or beside one: of two or more products
-/// 2^-8 apart; or a scale of A alone; or C alone.
+/// Makes sums that are midpoints of BF16, or beside one. They are sums of two
+/// or more products 2^-8 apart, or a scale of A alone, or C alone.
 void fill_ties(operands_of_gemm x, bool accumulates, counter_rng& rng) {
   for (matrix* m : {&x.a, &x.b, &x.c}) {
     std::fill(m->words.begin(), m->words.end(), 0);

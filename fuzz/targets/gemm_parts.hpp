@@ -1,4 +1,4 @@
-// Defines what the files of the row of gemm share.
+// Defines what the files of the target `gemm` share.
 
 #ifndef ZEROULP_FUZZ_TARGETS_GEMM_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_GEMM_PARTS_HPP_
@@ -7,8 +7,8 @@
 
 namespace zeroulp::fuzz {
 
-/// Elements of K that the tensor core sums before anything is rounded to FP32
-/// and added: an interval, a step, or all.
+/// Elements of K whose products the tensor core sums before a sum is rounded to
+/// FP32 and added: an interval, a step, or all of K.
 inline std::ptrdiff_t gemm_grain(const recipe& r, std::ptrdiff_t k) {
   return r.interval > 0 ? r.interval : r.acc.length > 0 ? r.acc.length : k;
 }

@@ -1,3 +1,5 @@
+// Parts that targets share: draws, kinds of codes and scales, bins.
+
 #include "fuzz/targets/matrix_parts.hpp"
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace zeroulp::fuzz {
 namespace {
 
 /// Fraction bits that refined() adds: enough to tell a quotient of FP32 numbers
-/// from a midpoint, as far as 64 bits of code go.
+/// from a midpoint, as far as codes of 64 bits allow.
 int added_bits(format f) { return std::min(32, 54 - f.magnitude_bits()); }
 
 }  // namespace
@@ -19,7 +21,7 @@ format draw_code_format(counter_rng& rng) {
   constexpr format common[] = {e4m3, e4m3, e4m3, e5m6, e5m2};
   constexpr format rare[] = {
       e2m1, e2m3, e3m2, e4m3fnuz, e5m2fnuz, bf16, fp16, tf32, e8m13, fp32,
-      // Formats that nobody named: e6m9, e2m5, e3m1.
+      // Formats without a name: e6m9, e2m5, e3m1.
       format{6, 9, 31, specials::ieee}, format{2, 5, 1, specials::ieee},
       format{3, 1, 3, specials::ieee}};
   return rng.one_in(3) ? one_of(rare, rng) : one_of(common, rng);
@@ -76,7 +78,7 @@ std::uint32_t draw_scale(counter_rng& rng) {
     case scale_class::pow2:
       return normal;
     case scale_class::other:
-      // Half of them one bit beside a power of two.
+      // Half of them are one bit above a power of two.
       return normal | (rng.one_in(2) ? fraction : 1);
     case scale_class::smallest:
       return pow2_as_fp32(-127);

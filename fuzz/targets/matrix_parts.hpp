@@ -1,7 +1,7 @@
-// Defines what the rows of the table of targets share: tables of bins, what a
-// code is called. And what those of quantize, pack, retile and gemm do: draws
-// of formats, placements, codes and scales, what a scale is called, and where a
-// value lies between two codes.
+// Defines what all targets share: tables of bins, and the kinds of codes.
+//
+// Also here, for quantize, pack, retile and gemm: draws of formats, placements,
+// codes and scales; classes of scales; where a value lies between two codes.
 
 #ifndef ZEROULP_FUZZ_TARGETS_MATRIX_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_MATRIX_PARTS_HPP_
@@ -18,12 +18,13 @@ const T& one_of(const T (&list)[N], counter_rng& rng) {
   return list[rng.below(static_cast<std::uint32_t>(N))];
 }
 
-/// Returns a format that elements are quantized to: those of training mostly.
+/// Returns a format that elements are quantized to, mostly one of training.
 format draw_code_format(counter_rng& rng);
 
 placement draw_placement(counter_rng& rng);
 
-/// Returns a finite code of either sign, all as likely, from 32 random bits.
+/// Returns a finite code of either sign, all equally likely, from 32 random
+/// bits.
 inline std::uint64_t finite_code(format f, std::uint32_t bits) {
   const std::uint64_t magnitude = (bits >> 1) * (f.max_code() + 1) >> 31;
   // Formats with one zero have no code for the other.
@@ -32,19 +33,19 @@ inline std::uint64_t finite_code(format f, std::uint32_t bits) {
   return minus ? magnitude | f.sign_mask() : magnitude;
 }
 
-/// Returns a code of Inf (half of them, where there is one) or NaN, either
-/// sign; 0 if `f` has neither.
+/// Returns a code of Inf or NaN of either sign; 0 if `f` has neither. Half of
+/// the codes are Inf, where there is one.
 std::uint64_t draw_special_code(format f, counter_rng& rng);
 
-/// Strews such codes over about one in `rarity` elements.
+/// Puts such codes in the place of about one in `rarity` elements.
 void strew_specials(matrix& x, std::uint32_t rarity, counter_rng& rng);
 
-/// What a code is.
+/// The kind of a code.
 enum class code_kind { zero, subnormal, normal, largest, infinite, nan };
 code_kind code_kind_of(format f, std::uint64_t code);
 
-/// What an FP32 scale is. `smallest`: 2^-127, the least that UE8M0 has;
-/// `subnormal`: any other; `other`: normal, no power of two.
+/// The class of an FP32 scale. `smallest`: 2^-127, the least that UE8M0 has;
+/// `subnormal`: any other subnormal; `other`: normal, but no power of two.
 enum class scale_class {
   pow2,
   other,
@@ -58,10 +59,10 @@ enum class scale_class {
 inline constexpr int scale_classes = 8;
 scale_class scale_class_of(std::uint64_t bits);
 
-/// Returns an FP32 scale of any class, all as likely.
+/// Returns an FP32 scale of any class, all equally likely.
 std::uint32_t draw_scale(counter_rng& rng);
 
-/// Where a value lies: on a code, between two, above the largest finite one.
+/// Where a value lies: on a code, between two, or above the largest finite one.
 enum class position {
   exact,
   below_half,
@@ -73,7 +74,7 @@ enum class position {
 };
 
 /// Returns a format whose codes continue those of `f` (R8), with more fraction
-/// bits: what a value is rounded to (under keep_specials) to see its position.
+/// bits. A value is rounded to it (under keep_specials) to find its position.
 format refined(format f);
 
 /// Returns the position of the value whose code in refined(f) is `fine`.
@@ -96,7 +97,7 @@ struct bin_axis {
   std::vector<const char*> values;
 };
 
-/// Axes that several targets have.
+/// Axes that several targets use.
 bin_axis code_axis();
 /// The first `count` positions.
 bin_axis position_axis(int count);
@@ -112,7 +113,7 @@ struct named_number_format {
 inline constexpr named_number_format number_formats[] = {
     {"fp32", fp32}, {"bf16", bf16}, {"fp16", fp16}};
 
-/// The index of a format in such a table; -1: it is none of them.
+/// The index of a format in such a table; -1: it is not there.
 template <std::size_t N>
 int index_in(const named_number_format (&table)[N], format f) {
   for (std::size_t i = 0; i < N; ++i) {
@@ -131,29 +132,30 @@ inline bin_axis number_axis(const char* name) {
   return axis_of(name, number_formats);
 }
 
-/// Why a setting is no format of numbers, or none of codes with scales; or "".
+/// Returns why a setting is no format of numbers, or no format of codes with
+/// scales; "" if it is one.
 std::string refuse_number(const char* setting, format f);
 std::string refuse_codes(const char* setting, format f);
 
 bin_axis convention_axis();
 int convention_index(const settings& s);
 
-/// A dimension of groups: whole, cut short, or all of the matrix.
+/// How a group fills one of its dimensions: whole, cut short, or all there is.
 bin_axis group_axis(const char* name);
 
-/// Families of bins: in each, one bin for every combination of the values of
-/// its axes, such as "amax=zero scale=pow2", that is possible.
+/// Families of bins. A family has one bin for each possible combination of the
+/// values of its axes, such as "amax=zero scale=pow2".
 class bin_table {
  public:
   using combination = std::vector<int>;
   using filter = std::function<bool(const combination&)>;
 
-  /// Adds a family; `possible` leaves out what cannot be.
+  /// Adds a family, without combinations for which `possible` is false.
   void add(const std::vector<bin_axis>& axes, const filter& possible = {});
 
   const std::vector<std::string>& names() const { return names_; }
 
-  /// Counts a combination of family `which`, by the order of adding.
+  /// Counts a combination of family `which`, numbered in the order of adding.
   template <class... Values>
   void hit(bin_counts counts, int which, Values... values) const {
     const int at = index(which, {static_cast<int>(values)...});

@@ -21,8 +21,8 @@ std::vector<operand_spec> operands_of(const settings&) {
           {"scales", fp32, {'m', 1}, {'k', 1}}};
 }
 
-/// Rows and columns around multiples of what is packed or padded; some cases of
-/// the size of a tile.
+/// Rows and columns around multiples of what is packed or padded; some cases
+/// are as large as a tile.
 void fill(problem& p, int profile_index, counter_rng& rng) {
   const auto how = static_cast<profile>(profile_index);
   std::ptrdiff_t m = rng.below(10);

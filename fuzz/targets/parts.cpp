@@ -1,3 +1,5 @@
+// Parts that the targets of single codes share.
+
 #include "fuzz/targets/parts.hpp"
 
 #include <algorithm>
@@ -108,7 +110,7 @@ format any_format(counter_rng& rng) {
   if (!rng.one_in(8)) return named_formats[rng.below(15)].value;
   const auto e = static_cast<std::uint8_t>(rng.between(2, 11));
   const auto m = static_cast<std::uint8_t>(rng.between(1, 52));
-  // Where that is the name of a format with other specials, that format.
+  // If this eXmY names a format with other specials, return that format.
   for (const named_format& f : named_formats) {
     if (f.value.exp_bits == e && f.value.man_bits == m) return f.value;
   }

@@ -1,6 +1,6 @@
-// Defines what the targets of single codes share (encode, decode, arith, step):
-// where an exact value lies among the codes of a format, codes by kind and by
-// exponent, and how formats and roundings are drawn.
+// Defines what the targets of single codes (encode, decode, arith, step) share.
+// These are the place of an exact value among the codes of a format, codes by
+// kind and by exponent, and draws of formats and roundings.
 //
 // Nothing here is an oracle: generators and coverage may use the core.
 
@@ -18,15 +18,15 @@ namespace zeroulp::fuzz {
 /// high <= 40.
 std::vector<const char*> counted_up(int low, int high, const char* more);
 
-/// What lies between a value and the code below it, in units of the gap.
+/// The part of a gap that lies between a value and the code below it.
 enum class gap_part : std::uint8_t { exact, below, tie, above };
 
-/// Where a finite value, not zero, lies among the codes of a format (R8).
+/// Where a finite value other than zero lies among the codes of a format (R8).
 struct landing {
   std::uint64_t kept;  ///< the next code toward zero; max_code() + 1: beyond
   int shift;           ///< how many of the significand's bits are discarded
   gap_part rest;
-  bool below_all;  ///< of a scale format: below its smallest code
+  bool below_all;  ///< for scale formats: below the smallest code
 };
 
 template <class Significand>
@@ -56,14 +56,14 @@ bin_axis kind_axis(const char* name);
 /// none.
 std::uint64_t code_of_kind(format f, code_kind k, counter_rng& rng);
 
-/// Returns any bits of a code.
+/// Returns a code of random bits.
 std::uint64_t any_code(format f, counter_rng& rng);
 
 /// Returns `code` with a random sign, where the format has one.
 std::uint64_t with_any_sign(format f, std::uint64_t code, counter_rng& rng);
 
-/// Returns a code of an exponent as near to `exponent` as the format has
-/// normal numbers, positive, with these fraction bits; at most the largest.
+/// Returns a positive code with these fraction bits, at most the largest code.
+/// Its exponent is as near to `exponent` as normal numbers of the format are.
 std::uint64_t code_at(format f, int exponent, std::uint64_t fraction);
 
 /// Returns fraction bits: none, all, one, a few leading ones, a run at the end,
@@ -80,16 +80,16 @@ std::ptrdiff_t some_length(counter_rng& rng);
 
 /// Returns a named format, or an eXmY.
 format any_format(counter_rng& rng);
-/// The index of a format in the table of names; that of the last and one for
-/// any other. `format_axis` has the names.
+/// The index of a format in the table of names; one past the last for any other
+/// format. `format_axis` has the names.
 int index_of(format f);
 bin_axis format_axis(const char* name);
 
-/// Returns a rounding; its random bits often lie on few leading bits, where
+/// Returns a rounding. Its random bits are often a few leading bits, where
 /// short fractions meet the threshold.
 rounder any_rounder(counter_rng& rng);
 bin_axis rounding_axis();
-/// The clause that says how a mode rounds: R1 to R7.
+/// The clause that defines a rounding mode: R1 to R7.
 std::string clause_of(rounding mode);
 
 }  // namespace zeroulp::fuzz

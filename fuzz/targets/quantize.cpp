@@ -1,7 +1,7 @@
 // Defines the target `quantize`: a matrix quantized by a convention,
 // dequantized again, and the amax of delayed scaling. Source: SPEC clauses Q1
-// to Q10. What the numbers are: quantize_fill.cpp and
-// quantize_edges.cpp; what is counted: quantize_cover.cpp.
+// to Q10. The numbers: quantize_fill.cpp and quantize_edges.cpp; the coverage:
+// quantize_cover.cpp.
 
 #include "fuzz/targets/quantize_parts.hpp"
 #include "zeroulp/names.hpp"
@@ -16,7 +16,7 @@ void draw(settings& s, counter_rng& rng) {
                                     {1, 16},    {3, 1},   {1, 1},   {64, 256}};
   s.from = one_of(sources, rng);
   s.to = draw_code_format(rng);
-  // Only ours keeps Inf and NaN and rounds an exact quotient.
+  // Only our own convention keeps Inf and NaN and rounds an exact quotient.
   s.how = rng.one_in(6) ? named_conventions[0] : one_of(named_conventions, rng);
   s.scale = rng.one_in(3) ? scale_kind::float32
                           : one_of(named_scale_kinds, rng).value;

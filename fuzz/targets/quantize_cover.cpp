@@ -1,6 +1,7 @@
-// What of quantize is counted: kinds of amax, where elements lie between the
-// codes of the target, edges of groups, conventions, histories. A case counts
-// some groups and some elements of each, so that counting costs little.
+// Counts what cases of `quantize` reach: kinds of amax, where elements lie
+// between the codes of the target, edges of groups, conventions, histories.
+// Only some groups of a case and some elements of each are counted, so that
+// counting costs little.
 
 #include <algorithm>
 
@@ -19,7 +20,7 @@ enum class amax_kind {
   nan,
 };
 
-/// What `amax` is to a convention and a target.
+/// The kind of `amax` for a convention and a target format.
 amax_kind kind_of_amax(const quantizer& q, std::uint32_t amax) {
   if (amax > fp32_infinity) return amax_kind::nan;
   if (amax == fp32_infinity) return amax_kind::infinite;
@@ -34,7 +35,7 @@ amax_kind kind_of_amax(const quantizer& q, std::uint32_t amax) {
   return boundary ? amax_kind::boundary : amax_kind::normal;
 }
 
-/// What can become of a value at a position.
+/// Returns true iff a value at this position can become this kind of code.
 bool is_possible(position at, code_kind code) {
   switch (at) {
     case position::exact:
@@ -46,7 +47,7 @@ bool is_possible(position at, code_kind code) {
       return code > code_kind::zero && code <= code_kind::largest;
     case position::beyond:  // elements saturate
       return code == code_kind::largest;
-    case position::infinite:  // by the policy, and what the format has
+    case position::infinite:  // depends on the policy and the format
       return code >= code_kind::largest;
     case position::nan:
       break;
@@ -71,7 +72,7 @@ const bin_table& table() {
           });
     t.add({group_axis("group_rows"), group_axis("group_cols")},
           [](const bin_table::combination& at) {
-            return (at[0] == 2) == (at[1] == 2);  // all: of the tensor
+            return (at[0] == 2) == (at[1] == 2);  // `all`: the tensor
           });
     t.add({convention_axis(), number_axis("from")});
     t.add({{"history", {"maximum", "moving_average"}},

@@ -1,6 +1,6 @@
-// The numbers of quantize that chance does not find: amaxes at which a scale
-// changes its nature, and elements that it puts on midpoints of the target. The
-// scales come from the core: a generator is no oracle.
+// Makes numbers of quantize that chance does not find. They are amaxes at which
+// a scale changes its nature, and elements that it puts on midpoints of the
+// target. The scales come from the core: a generator is no oracle.
 
 #include <algorithm>
 #include <array>
@@ -17,8 +17,10 @@ std::uint64_t code_near(format from, double x) {
   return encode(from, decode(x), {}, ocp_saturate);
 }
 
-/// Returns FP32 bits: max(to) * 2^e, times sqrt(2) where pow2_nearest turns, a
-/// floor, where max / amax or BF16 overflows, subnormal, 0, Inf, NaN.
+/// Returns FP32 bits of an amax at a boundary:
+///   - max(to) * 2^e, or that times sqrt(2), where pow2_nearest turns;
+///   - a floor, or below one; where max / amax or BF16 overflows;
+///   - subnormal, 0, Inf, NaN.
 std::uint32_t draw_boundary(format to, counter_rng& rng) {
   const double max = to_double(decode(to, to.max_code()));
   constexpr std::uint32_t tops[] = {fp32_max, 0x7f7f0000, 0x7f7f7fff,
@@ -60,7 +62,7 @@ std::uint32_t draw_boundary(format to, counter_rng& rng) {
 void fill_amax(const settings& s, matrix& x, counter_rng& rng) {
   const std::uint64_t sign = s.from.sign_mask();
   const auto infinity = s.from.infinity_code();
-  // Few, since they cost more than elements.
+  // Few, as they cost more than elements.
   std::array<std::uint64_t, 8> drawn{};
   for (auto& amax : drawn) {
     amax = recode(fp32, draw_boundary(s.to, rng), s.from, {}, ocp_nonsaturate);
@@ -83,8 +85,8 @@ void fill_amax(const settings& s, matrix& x, counter_rng& rng) {
 
 namespace {
 
-/// Returns FP32 bits of an amax whose scale makes quotients exact, or one on
-/// which the conventions disagree, or any.
+/// Returns FP32 bits of an amax: one whose scale makes quotients exact, or one
+/// on which the conventions disagree, or any.
 std::uint32_t draw_tie_amax(const settings& s, counter_rng& rng) {
   switch (rng.below(4)) {
     case 0:
@@ -102,8 +104,8 @@ std::uint32_t draw_tie_amax(const settings& s, counter_rng& rng) {
   }
 }
 
-/// An amax and elements that its scale puts next to midpoints, codes of the
-/// source.
+/// An amax, and elements that its scale puts next to midpoints: codes of the
+/// source format.
 struct tie_group {
   static constexpr std::size_t count = 16;
   std::uint64_t amax;
@@ -139,7 +141,7 @@ tie_group draw_tie_group(const settings& s, counter_rng& rng) {
 }  // namespace
 
 void fill_ties(const settings& s, matrix& x, counter_rng& rng) {
-  // Few, since they cost more than elements.
+  // Few, as they cost more than elements.
   std::array<tie_group, 2> drawn;
   for (auto& t : drawn) t = draw_tie_group(s, rng);
   constexpr int beside[] = {0, 0, 0, 0, 1, -1, 2, -2};

@@ -1,6 +1,6 @@
-// The numbers of quantize: shapes around the edges of groups, and for each
-// profile a family of matrices. Most are filled several elements to a random
-// word, since a case costs little more than its numbers.
+// Makes the numbers of quantize: shapes around the edges of groups, and for
+// each profile a family of matrices. Most matrices take several elements from
+// each random word, as a case costs little more than its numbers.
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ struct shape {
   std::ptrdiff_t cols;
 };
 
-/// Some hundred elements: long where the group is long.
+/// A shape of some hundred elements, long where the group is long.
 shape draw_shape(group_shape g, counter_rng& rng) {
   constexpr int few[] = {0, 1, 2, 3, 5, 7};
   constexpr int many[] = {31,  32,  33,  100, 127, 128, 129,
@@ -43,7 +43,7 @@ shape draw_shape(group_shape g, counter_rng& rng) {
   return down ? shape{along, across} : shape{across, along};
 }
 
-/// Sets each word to `make(bits)` of 32 random bits.
+/// Sets each word to make(bits), from 32 random bits.
 template <class Make>
 void fill_from_halves(matrix& x, counter_rng& rng, Make make) {
   const std::size_t size = x.words.size();
@@ -56,7 +56,7 @@ void fill_from_halves(matrix& x, counter_rng& rng, Make make) {
   }
 }
 
-/// Nearly N(0, 1), by 37837: the sum of four uniform 16-bit numbers.
+/// Nearly N(0, 1) times 37837: the sum of four uniform 16-bit numbers.
 float bell(std::uint64_t word) {
   const std::uint64_t pairs =
       (word & 0x0000ffff0000ffff) + (word >> 16 & 0x0000ffff0000ffff);
@@ -79,7 +79,7 @@ void fill_bell_as(matrix& x, counter_rng& rng, Encode encoded) {
   }
 }
 
-/// Bell-shaped numbers. A generator may cut where it narrows.
+/// Bell-shaped numbers. A generator may truncate where it narrows a format.
 void fill_bell(const settings& s, matrix& x, counter_rng& rng) {
   if (s.from == fp32) {
     fill_bell_as(x, rng, [](std::uint32_t bits) { return bits; });
@@ -96,7 +96,7 @@ void fill_bell(const settings& s, matrix& x, counter_rng& rng) {
   }
 }
 
-/// One element in 50 is up to 2^20 times larger.
+/// Makes one element in 50 larger, by up to 2^20.
 void strew_outliers(const settings& s, matrix& x, counter_rng& rng) {
   const auto size = static_cast<std::uint32_t>(x.words.size());
   for (std::uint32_t i = 0; size > 0 && i <= size / 50; ++i) {
@@ -108,7 +108,7 @@ void strew_outliers(const settings& s, matrix& x, counter_rng& rng) {
   }
 }
 
-/// Turns groups into zeros: of both signs, or of one.
+/// Turns some groups into zeros, of both signs or of one.
 void strew_zeros(const settings& s, matrix& x, counter_rng& rng) {
   for_each_view(s, x, [&](words group) {
     const std::uint64_t bits = rng.next();
@@ -121,7 +121,7 @@ void strew_zeros(const settings& s, matrix& x, counter_rng& rng) {
   });
 }
 
-/// Inf and NaN, one by one and in whole groups.
+/// Puts Inf and NaN into single elements and into whole groups.
 void strew_special_groups(const settings& s, matrix& x, counter_rng& rng) {
   strew_specials(x, 60, rng);
   for_each_view(s, x, [&](words group) {

@@ -1,4 +1,4 @@
-// Defines what the files of the row of quantize share.
+// Defines what the files of the target `quantize` share.
 
 #ifndef ZEROULP_FUZZ_TARGETS_QUANTIZE_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_QUANTIZE_PARTS_HPP_
@@ -30,11 +30,11 @@ inline quantizer quantizer_of(const settings& s) {
   return {s.from, s.to, s.how.value, s.scale, s.group};
 }
 
-/// Groups whose amax is a boundary or next to one, the rest up to 12 binades
-/// below it.
+/// Fills groups: the amax is a boundary or next to one, the other elements are
+/// up to 12 binades below it.
 void fill_amax(const settings&, matrix& x, counter_rng&);
 
-/// Elements on midpoints and up to two codes beside, at most amax.
+/// Fills in midpoints, and codes up to two beside them, at most amax.
 void fill_ties(const settings&, matrix& x, counter_rng&);
 
 std::vector<operand_spec> quantize_operands(const settings&);

@@ -1,6 +1,6 @@
-// Defines the target `retile`: codes with scales along rows to the transpose
-// with scales along its rows. Source: SPEC clauses W1 to W7. What the numbers
-// are: retile_fill.cpp.
+// Defines the target `retile`: codes with scales along rows become their
+// transpose, with scales along its own rows. Source: SPEC clauses W1 to W7. The
+// numbers: retile_fill.cpp.
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-// The numbers of retile. In most profiles the first row of each tile holds the
-// largest code under the largest scale, so that it decides the scale of the
-// result, and the other rows are 2^0 to 2^12 below it.
+// Makes the numbers of retile. In most profiles the first row of each tile
+// holds the largest code under the largest scale, and so decides the result's
+// scale. The other rows are 2^0 to 2^12 below it.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ struct shape {
   std::ptrdiff_t cols;
 };
 
-/// Some hundred elements: long where the tiles of the result are.
+/// A shape of some hundred elements, long where the result's tiles are long.
 shape draw_shape(std::int32_t tile, counter_rng& rng) {
   constexpr int few[] = {0, 1, 2, 3, 5, 7};
   constexpr int many[] = {64, 100, 127, 128, 129, 130, 255, 256, 257};
@@ -33,12 +33,12 @@ shape draw_shape(std::int32_t tile, counter_rng& rng) {
   if (tile > 0 && tile <= 32) {
     return {rng.between(1, 2 * tile + 8), rng.between(1, tile + 8)};
   }
-  // One row in 16 shows where a tile of the source ends.
+  // One shape in 16 is wide: it shows where a tile of the source ends.
   if (rng.one_in(16)) return {rng.between(1, 5), one_of(many, rng)};
   return {one_of(many, rng), rng.between(1, 6)};
 }
 
-/// Returns a scale 2^-`down` below `top`, with a random fraction where scales
+/// Returns a scale 2^-`down` times `top`, with a random fraction where scales
 /// have one.
 std::uint32_t scale_below(const settings& s, std::uint32_t top, int down,
                           counter_rng& rng) {
@@ -49,7 +49,7 @@ std::uint32_t scale_below(const settings& s, std::uint32_t top, int down,
   return exact ? bits | (top & 0x007fffff) : bits | rng.below(0x00800000);
 }
 
-/// Returns the scale of the result for a tile of the largest code under `top`.
+/// Returns the result's scale for a tile of the largest code under `top`.
 std::uint32_t retiled_scale(const settings& s, std::uint32_t top) {
   const std::uint64_t code = s.from.max_code();
   return detail::retiled_scale(retiling_of(s),
@@ -75,11 +75,11 @@ void fill_tie_row(const settings& s, problem& p, std::ptrdiff_t i,
   const std::uint64_t sign = s.from.sign_mask();
   const int e_top = static_cast<int>(top >> 23);
   const int e_t = static_cast<int>(t >> 23);
-  // At least so far below t, so that no scale is above that of the first row.
+  // The least distance below t at which no scale exceeds that of the first row.
   const int least = std::max(0, e_t - e_top);
   if (s.scale == scale_kind::float32 && rng.one_in(2)) {
-    // The scale is the midpoint times t, next to it, or beside: codes are
-    // powers of two.
+    // The scale is the midpoint times t, as near as it can be, or one beside
+    // that; the codes are powers of two.
     const unpacked middle = draw_middle(s.to, rng);
     const int e = msb(middle.significand) + middle.exponent;
     const unpacked part{middle.significand,
@@ -120,7 +120,7 @@ void fill_tie_row(const settings& s, problem& p, std::ptrdiff_t i,
   }
 }
 
-/// How far below the largest scale that of a row is.
+/// How many binades a row's scale is below the largest scale.
 int draw_shift(profile how, counter_rng& rng) {
   switch (how) {
     case profile::shifts:
@@ -147,7 +147,7 @@ void fill_codes(profile how, matrix& x, counter_rng& rng) {
   if (how == profile::specials) strew_specials(x, 20, rng);
 }
 
-/// Makes columns zeros of one sign: from the top, or from some row on.
+/// Makes columns zeros of one sign, from the top or from some row on.
 void strew_zeros(const settings& s, matrix& x, counter_rng& rng) {
   const bool signed_zero = s.from.kind != specials::fnuz;
   for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
@@ -161,7 +161,7 @@ void strew_zeros(const settings& s, matrix& x, counter_rng& rng) {
   }
 }
 
-/// Replaces some scales by any that FP32 has.
+/// Replaces some scales by any scale that FP32 has.
 void strew_bad_scales(matrix& scales, counter_rng& rng) {
   for (auto& word : scales.words) {
     if (rng.one_in(2)) word = draw_scale(rng);

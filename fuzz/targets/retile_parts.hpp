@@ -1,4 +1,4 @@
-// Defines what the files of the row of retile share.
+// Defines what the files of the target `retile` share.
 
 #ifndef ZEROULP_FUZZ_TARGETS_RETILE_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_RETILE_PARTS_HPP_

@@ -1,6 +1,6 @@
 // Defines the target `rms_norm`: rows divided by their root mean square, times
-// weights, and what is quantized of them. Source: SPEC clauses S1, S4, S5, E4,
-// Q1 to Q13.
+// weights, and the quantized result. Source: SPEC clauses S1, S4, S5, E4, Q1 to
+// Q13.
 
 #include <algorithm>
 
@@ -46,8 +46,8 @@ std::vector<operand_spec> operands_of(const settings& s) {
           {"eps", fp32, one, one, false, true}};
 }
 
-/// Lanes have eight elements each, and begin anew after 2048; kernels take
-/// rows of up to 8192 whole.
+/// A lane has eight elements, and after 2048 elements lanes begin anew. Kernels
+/// process rows of up to 8192 elements as a whole.
 std::ptrdiff_t draw_columns(counter_rng& rng) {
   constexpr int long_rows[] = {1024, 2047, 2048, 2049, 2056, 3072,
                                4096, 4097, 5120, 7168, 8192, 8200};
@@ -65,7 +65,7 @@ void fill(problem& p, int by, counter_rng& rng) {
   for (const auto& spec : operands_of(p.with)) {
     p.in.push_back(make_operand(spec, m, n, 0));
   }
-  // Squares that overflow or are lost beside eps, or altogether.
+  // Squares that overflow, or are lost beside eps, or are lost altogether.
   const int of_x = how == profile::huge   ? rng.between(50, 126)
                    : how == profile::tiny ? rng.between(-126, -8)
                                           : rng.between(-2, 4);

@@ -1,5 +1,5 @@
-// Defines the target `swiglu`: h from g and u, the cache of g and u, and from
-// dh and that cache the gradients; values and what is quantized of them.
+// Defines the target `swiglu`: h from g and u, the cache of g and u, and the
+// gradients from dh and that cache; values, and what is quantized from them.
 // Source: SPEC clauses S1 to S3, E1 to E3, Q1 to Q13, Q10.
 
 #include <algorithm>
@@ -68,7 +68,7 @@ void fill(problem& p, int by, counter_rng& rng) {
   std::ptrdiff_t n = rng.between(1, 12);
   if (rng.one_in(24)) n = one_of(edge_lengths, rng);
   if (rng.one_in(64)) n = 0;
-  // Groups that run down, or are of two dimensions.
+  // Some groups run down columns, or have two dimensions.
   if (group.rows > 1 && group.cols == 1) std::swap(m, n);
   if (group.rows > 1 && group.cols > 1 && rng.one_in(4)) std::swap(m, n);
   p.in.clear();
@@ -116,7 +116,7 @@ enum family {
   conventions
 };
 
-/// What g is to exp and sigmoid.
+/// The zone of g for exp and sigmoid.
 int zone_of(std::uint32_t g) {
   const std::uint32_t x = g & 0x7fffffff;
   if (x >= fp32_infinity) return x == fp32_infinity ? 6 : 7;

@@ -1,5 +1,5 @@
-// Defines what the rows of swiglu, adamw, dispatch, combine and rms_norm share:
-// formats and numbers of training, how numbers are called.
+// Defines what the targets swiglu, adamw, dispatch, combine and rms_norm share:
+// formats and numbers of training, and the kinds of numbers.
 
 #ifndef ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_
 #define ZEROULP_FUZZ_TARGETS_TRAINING_PARTS_HPP_
@@ -24,10 +24,10 @@ inline format draw_number_format(counter_rng& rng) {
   return one_of(all, rng);
 }
 
-/// Lengths beside those of a tile.
+/// Lengths at and beside those of a tile.
 inline constexpr int edge_lengths[] = {127, 128, 129, 256, 257};
 
-/// The factors of AdamW, each an operand behind g, m, v and w.
+/// The factors of AdamW, each an operand after g, m, v and w.
 struct adamw_factor {
   const char* name;
   std::uint32_t adamw_factors::*field;
@@ -50,7 +50,7 @@ inline adamw_factors factors_in(const problem& p) {
   return f;
 }
 
-/// code_kind, the largest number being one more.
+/// code_kind, with the largest number as a normal one.
 inline int plain_kind(format f, std::uint64_t code) {
   constexpr int plain[] = {0, 1, 2, 2, 3, 4};
   return plain[static_cast<int>(code_kind_of(f, code))];
@@ -91,7 +91,7 @@ inline position position_in(format f, std::uint32_t x) {
   return position_of(f, fine, (x & 0x7fffffff) != 0);
 }
 
-/// zero, number, inf, nan: subnormal numbers are numbers.
+/// zero, number, inf or nan; subnormals are numbers.
 inline int sort_of(std::uint64_t fp32_bits) {
   const int kind = plain_kind(fp32, fp32_bits);
   return kind == 0 ? 0 : kind <= 2 ? 1 : kind - 1;

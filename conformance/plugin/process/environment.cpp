@@ -1,3 +1,5 @@
+// The environment of a plug-in's process.
+
 #include "conformance/plugin/process/environment.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +20,7 @@ std::string value_of(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Python's packages of the user lie in the user's own home.
+/// Keeps Python's per-user packages, as a sealed plug-in gets another HOME.
 void keep_user_packages(std::vector<std::string>& all) {
   const auto home = value_of("HOME");
   if (home.empty() || !value_of("PYTHONUSERBASE").empty()) return;
@@ -53,7 +55,7 @@ std::vector<std::string> environment_with(std::vector<std::string> ours,
   ours.emplace_back("KMP_BLOCKTIME=0");
   if (sealed) {
     keep_user_packages(ours);
-    // See openmp_mark in plugin_start.cpp: what lies there is no other library.
+    // The file of openmp_mark (plugin_start.cpp) is no second OpenMP library.
     ours.emplace_back("KMP_DUPLICATE_LIB_OK=TRUE");
   }
   const auto count = static_cast<std::ptrdiff_t>(ours.size());

@@ -9,15 +9,15 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// Returns true iff a sealed plug-in is told this variable: those by which
-/// programs are found and started, of locale, of compilers, of OpenMP, BLAS,
-/// CUDA, Python, sanitizers, and ZEROULP_*. Others may hold secrets. ($TMPDIR
-/// tells the keeper where the folder is to be that becomes the plug-in's.)
+/// Returns true iff a sealed plug-in gets this variable. It gets those by which
+/// programs are found and started, those of locale, compilers, OpenMP, BLAS,
+/// CUDA, Python and sanitizers, and ZEROULP_*. Others may hold secrets. (By
+/// $TMPDIR the keeper knows where to make the plug-in's folder.)
 bool is_passed_on(std::string_view name);
 
-/// `ours` (NAME=VALUE), and of this process's variables all others (`sealed`:
-/// those that are passed on). Threads of OpenMP are told not to wait by
-/// computing, and sanitizers to leave signals as they are.
+/// `ours` (NAME=VALUE), then all other variables of this process (`sealed`:
+/// only those that are passed on). They tell idle OpenMP threads not to spin,
+/// and sanitizers to leave signals as they are.
 std::vector<std::string> environment_with(std::vector<std::string> ours,
                                           bool sealed);
 

@@ -1,3 +1,5 @@
+// The keeper: starts a plug-in's program and ends all that it leaves.
+
 #include "conformance/plugin/process/keeper.hpp"
 
 #include <fcntl.h>
@@ -34,11 +36,11 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// For a program that is to end by itself: an interpreter puts away pools.
+/// Time for a program to end by itself: an interpreter tears down its pools.
 constexpr auto patience = std::chrono::seconds(2);
-/// For helpers of one that has: they see the end of a pipe.
+/// Time for the helpers of an ended program: they see the end of a pipe.
 constexpr auto aftermath = std::chrono::milliseconds(300);
-/// For what the kernel does not end: a driver that hangs.
+/// Time for processes that the kernel does not end: a driver that hangs.
 constexpr auto longest_kill = std::chrono::seconds(10);
 
 class keeper {
@@ -52,7 +54,7 @@ class keeper {
                               of.missing.empty() ? "-" : to_word(of.missing)));
   }
 
-  /// Until the program has ended and nothing of it is left.
+  /// Returns when the program has ended and nothing of it is left.
   void keep() {
     std::optional<clock::time_point> end;
     while (!status_ && (!end || clock::now() < *end)) {
@@ -67,8 +69,9 @@ class keeper {
   }
 
  private:
-  /// Waits for a word of zeroulp's ("kill" if it is gone, or this process is to
-  /// end), for a child's end, or for a question; "": no word.
+  /// Waits for a word from zeroulp, a child's end, or a question to the
+  /// supervisor. Returns "kill" if zeroulp is gone or this process is to end,
+  /// and "" if there is no word.
   std::string wait_for_word(std::optional<clock::time_point> until) {
     std::array<pollfd, 3> files{{{control_fd, POLLIN, 0},
                                  {signals_, POLLIN, 0},
@@ -99,7 +102,7 @@ class keeper {
     return signal.ssi_signo == SIGCHLD;
   }
 
-  /// Returns false if there is no child any more.
+  /// Collects ended children. Returns false if no child is left.
   bool reap() {
     for (;;) {
       int status = 0;
@@ -109,24 +112,25 @@ class keeper {
     }
   }
 
-  /// The processes that do not end soon after the program.
+  /// Counts the processes that do not end soon after the program.
   int count_left() {
     const auto end = clock::now() + aftermath;
     while (reap() && clock::now() < end) pause();
     return static_cast<int>(descendants_of(::getpid()).size());
   }
 
-  /// Ends every descendant. Those of one that is ended come to this process.
+  /// Kills every descendant. This process inherits the children of a killed
+  /// one.
   void end_all() {
     const auto end = clock::now() + longest_kill;
     while (reap() && clock::now() < end) {
       for (const auto& p : descendants_of(::getpid())) ::kill(p.id, SIGKILL);
-      if (!status_) ::kill(program_, SIGKILL);  // without /proc
+      if (!status_) ::kill(program_, SIGKILL);  // if there is no /proc
       pause();
     }
   }
 
-  /// Until a child ends, or a little.
+  /// Waits until a child ends, but not for long.
   void pause() {
     pollfd file{signals_, POLLIN, 0};
     if (::poll(&file, 1, 2) > 0) is_about_children();
@@ -139,7 +143,7 @@ class keeper {
   std::optional<int> status_;  ///< of the program, once it has ended
 };
 
-/// What zeroulp left open besides is nobody's here.
+/// Closes the other files that zeroulp left open.
 void close_others() {
   std::vector<int> files;
   std::error_code none;
@@ -153,7 +157,7 @@ void close_others() {
   }
 }
 
-/// Signals come as input from now on: of children, and to end.
+/// From now on signals come as input: SIGCHLD, and the requests to end.
 int take_signals() {
   ::signal(SIGCHLD, SIG_DFL);
   sigset_t mask;
@@ -174,7 +178,7 @@ int run_plugin_keeper(int count, char** arguments) {
     std::fputs("zeroulp: plugin-keeper is started by zeroulp alone\n", stderr);
     return 2;
   }
-  // Keys of a terminal are for zeroulp, whose end this process sees.
+  // Ctrl-C is for zeroulp; this process sees zeroulp's end.
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   close_others();

@@ -1,3 +1,5 @@
+// zeroulp's side of a plug-in's process: its start, its sockets, its end.
+
 #include "conformance/plugin/process/kept_process.hpp"
 
 #include <fcntl.h>
@@ -21,10 +23,10 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-/// The keeper has limits of its own below this.
+/// Seconds. The keeper's own limits are shorter.
 constexpr double longest_end = 30;
 
-/// A connection, both ends away from the files that a worker gets.
+/// A socket pair. Its file numbers are above those that a worker gets.
 struct connection {
   connection() {
     int ends[2];

@@ -1,5 +1,5 @@
-// Defines `kept_process`: a plug-in's process and its keeper (keeper.hpp), from
-// our side.
+// Defines `kept_process`: zeroulp's side of a plug-in's process and of its
+// keeper (keeper.hpp).
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROCESS_KEPT_PROCESS_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROCESS_KEPT_PROCESS_HPP_
@@ -20,15 +20,16 @@ struct command_line {
   std::vector<std::string> words;
   /// NAME=VALUE, besides those that are passed on (environment.hpp).
   std::vector<std::string> variables;
-  /// What its user may have left out if it ends at once, as if all were well.
+  /// A likely omission of the user's if it ends at once with status 0.
   std::string hint;
 
   const std::string& file() const { return words.back(); }
 };
 
-/// Throws input_error: WHAT, and what errno says.
+/// Throws input_error with `what` and the text of errno.
 [[noreturn]] void fail_process(const std::string& what);
-/// An open file out of the way of those that a worker gets. Throws input_error.
+/// Moves an open file above the file numbers that a worker gets. Throws
+/// input_error.
 int high_file(int fd, const char* what);
 
 class kept_process {
@@ -47,13 +48,13 @@ class kept_process {
   ~kept_process();
 
   pid_t id() const { return id_; }
-  /// What the seal lacks here; empty: nothing.
+  /// The parts of the seal that this machine lacks; empty: none.
   const std::string& missing() const { return missing_; }
   line_socket& socket() { return *socket_; }
 
-  /// Asks it to end by itself, by the end of its socket.
+  /// Asks it to end by itself, by closing its socket.
   void ask_to_end();
-  /// Waits for an end that was asked for, or kills it.
+  /// Asks it to end by itself and waits; the keeper kills it if it takes long.
   end_result wait();
   end_result kill();
 

@@ -1,3 +1,5 @@
+// The folder of a sealed plug-in: made, and removed with all it holds.
+
 #include "conformance/plugin/process/own_folder.hpp"
 
 #include <dirent.h>
@@ -31,7 +33,7 @@ std::vector<std::string> names_in(int folder) {
   return names;
 }
 
-/// Opens the folder `name`, whatever its permissions are; below 0: it is none.
+/// Opens the folder `name`, whatever its permissions; below 0: not a folder.
 int open_folder(int in, const std::string& name) {
   struct stat about {};
   if (::fstatat(in, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) != 0 ||
@@ -53,8 +55,8 @@ std::vector<std::string> remove_files(int folder) {
   return folders;
 }
 
-/// Removes what is in a folder, of any depth: one folder is open at a time.
-/// Closes it.
+/// Removes what a folder holds, to any depth, and closes it. One folder is open
+/// at a time.
 void empty(int root) {
   struct level {
     std::string name;

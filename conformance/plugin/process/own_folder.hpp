@@ -7,8 +7,8 @@
 
 namespace zeroulp::conformance::plugin {
 
-/// An empty folder in $TMPDIR or /tmp, removed at the end with whatever is in
-/// it: of any depth, with any permissions. Nobody else may use it by then.
+/// An empty folder in $TMPDIR or /tmp. It is removed at the end with all that
+/// is in it: any depth, any permissions. Nobody else may use it by then.
 class own_folder {
  public:
   /// Throws input_error.

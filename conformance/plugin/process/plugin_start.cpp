@@ -1,3 +1,5 @@
+// Starts a plug-in's program: fork, seal, exec.
+
 #include "conformance/plugin/process/plugin_start.hpp"
 
 #include <fcntl.h>
@@ -25,7 +27,7 @@ namespace {
       fmt::format("a plug-in's process: {}: {}", what, std::strerror(error)));
 }
 
-/// What the new process says before it is the program.
+/// A message from the new process before it becomes the program.
 struct report {
   enum kind : std::uint8_t { sealed, no_program } what;
   std::string text;   ///< sealed: what is missing
@@ -61,7 +63,7 @@ void send(int socket, const report& r) {
   ::sendmsg(socket, &p.message, MSG_NOSIGNAL);
 }
 
-/// Returns false at the end: of the process, or as it becomes the program.
+/// Returns false when the socket closes: the process ended or is the program.
 bool receive(int socket, report& r) {
   char text[512];
   iovec part{text, sizeof text};
@@ -82,16 +84,16 @@ std::string openmp_mark(pid_t process) {
                      ::getuid());
 }
 
-/// The file that LLVM's OpenMP makes for itself or ends the process: it is made
-/// here, so that nothing else of /dev/shm need be written. A file that is there
-/// is of a killed process that had this number; the library, sealed, would try
-/// to remove it for ever.
+/// Makes the file that LLVM's OpenMP needs: a library that cannot make it ends
+/// the process. Nothing else of /dev/shm need then be writable. A file that is
+/// there already is left from a killed process of the same number: the sealed
+/// library would try to remove it for ever.
 std::string make_openmp_mark() {
   const auto path = openmp_mark(::getpid());
   ::unlink(path.c_str());
   const int file = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_EXCL,
                           S_IRUSR | S_IWUSR);
-  constexpr off_t room = 1024;  // that the library maps
+  constexpr off_t room = 1024;  // the library maps so many bytes
   if (file >= 0 && ::ftruncate(file, room) == 0) ::close(file);
   return path;
 }
@@ -145,7 +147,7 @@ started_plugin start_plugin(char** program, const std::string& folder) {
     }
     started.missing = r.text;
     started.listener = r.listener;
-    // A rule of the seal holds for this folder as long as it is known.
+    // The seal's rule for this folder lasts only while the folder is known.
     const auto threads = fmt::format("/proc/{}/task", started.process);
     started.threads = ::open(threads.c_str(), O_PATH | O_CLOEXEC);
   }

@@ -1,3 +1,5 @@
+// Reads processes and threads from /proc.
+
 #include "conformance/plugin/process/processes.hpp"
 
 #include <fcntl.h>
@@ -15,8 +17,8 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-/// What a small file of /proc says; empty if it is gone, as it may be between
-/// its opening and its reading: a stream would throw then.
+/// Reads a small file of /proc; empty if it is gone. It may go between opening
+/// and reading, where a stream would throw.
 std::string read_small(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return "";

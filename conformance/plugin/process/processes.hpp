@@ -1,4 +1,4 @@
-// Defines what /proc says of processes: who descends from whom, and what they
+// Defines queries of /proc: which processes descend from another, and what they
 // are doing.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROCESS_PROCESSES_HPP_
@@ -23,12 +23,12 @@ struct process_entry {
   }
 };
 
-/// Those that live: children, their children, and so on.
+/// Living descendants: children, their children, and so on.
 std::vector<process_entry> descendants_of(pid_t root);
 
 bool descends_from(pid_t process, pid_t root);
 
-/// Threads of a process that are on a processor, or wait for one.
+/// Threads of a process that run or are ready to run.
 int running_threads(pid_t process);
 /// 0 if there is no such process.
 int thread_count(pid_t process);

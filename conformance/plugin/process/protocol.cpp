@@ -1,3 +1,5 @@
+// The protocol between zeroulp and a plug-in's process.
+
 #include "conformance/plugin/process/protocol.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +21,7 @@ bool is_plain(char c) {
          std::string_view("-._:=,/").find(c) != std::string_view::npos;
 }
 
-/// A line longer than this is nobody's.
+/// No valid line is longer.
 constexpr std::size_t longest_line = 1 << 16;
 
 }  // namespace

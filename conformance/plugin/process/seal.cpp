@@ -1,3 +1,5 @@
+// Seals a process: limits, capabilities, Landlock and the system-call filter.
+
 #include "conformance/plugin/process/seal.hpp"
 
 #include <fcntl.h>
@@ -16,7 +18,7 @@
 namespace zeroulp::conformance::plugin {
 namespace {
 
-// Landlock, as its ABI is: older headers lack parts of it.
+// Landlock's numbers, by its ABI: older headers lack some of them.
 constexpr long create_ruleset = 444;
 constexpr long add_rule = 445;
 constexpr long restrict_self = 446;
@@ -35,7 +37,7 @@ constexpr std::uint64_t refer = 1 << 13;      // from ABI 2
 constexpr std::uint64_t truncate_ = 1 << 14;  // from ABI 3
 constexpr std::uint64_t ioctl_dev = 1 << 15;  // from ABI 5
 
-/// All that is refused where no rule allows it.
+/// The accesses that are refused where no rule allows them.
 std::uint64_t writes_of(long abi) {
   std::uint64_t all = write_file | remove_dir | remove_file | make_char |
                       make_dir | make_reg | make_sock | make_fifo | make_block |
@@ -51,8 +53,7 @@ struct [[gnu::packed]] path_rule {
   std::int32_t parent;
 };
 
-/// Allows something on a file, or in a folder. One that is not there needs no
-/// rule.
+/// Allows accesses to a file, or within a folder. A missing path needs no rule.
 void allow(int rules, const std::string& path, std::uint64_t what) {
   const int file = ::open(path.c_str(), O_PATH | O_CLOEXEC);
   if (file < 0) return;
@@ -62,7 +63,7 @@ void allow(int rules, const std::string& path, std::uint64_t what) {
   ::close(file);
 }
 
-/// The driver's files; its folder of capabilities (MIG) among them.
+/// The device files of the GPU driver, and its folder of capabilities (MIG).
 std::vector<std::string> gpu_devices() {
   std::vector<std::string> devices{"/dev/dxg"};
   std::error_code none;
@@ -91,8 +92,8 @@ bool confine_writes(const std::string& folder,
     allow(rules, device, on_file);
   }
   for (const auto& device : gpu_devices()) allow(rules, device, on_file);
-  // CUDA does not begin where it cannot name its threads. The plug-in's program
-  // stays this process.
+  // CUDA does not start if it cannot name its threads. The rule still holds for
+  // the plug-in's program, which runs in this same process.
   allow(rules, "/proc/self/task", on_file);
   for (const auto& file : files) allow(rules, file, on_file);
   const bool is_done = ::syscall(restrict_self, rules, 0) == 0;
@@ -100,7 +101,7 @@ bool confine_writes(const std::string& folder,
   return is_done;
 }
 
-/// Of root's rights that of reading alone stays; the rest would lift limits.
+/// Drops root's capabilities but that to read: others would lift limits.
 void drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};
@@ -120,7 +121,7 @@ void lower(int which, std::uint64_t to) {
   ::setrlimit(static_cast<__rlimit_resource>(which), &limit);
 }
 
-/// AddressSanitizer's shadow is memory of the process's own, of terabytes.
+/// AddressSanitizer's shadow is private memory of terabytes: no limit holds it.
 constexpr bool can_limit_memory() {
 #if defined(__SANITIZE_ADDRESS__)
   return false;

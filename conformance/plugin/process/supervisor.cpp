@@ -1,3 +1,5 @@
+// Answers the questions of a sealed plug-in's system-call filter.
+
 #include "conformance/plugin/process/supervisor.hpp"
 
 #include <sys/ioctl.h>
@@ -13,13 +15,13 @@
 namespace zeroulp::conformance::plugin {
 
 int most_tasks() {
-  // Pools of threads have one for each core; there may be several.
+  // A thread pool has one thread for each core; there may be several pools.
   return 256 + 16 * static_cast<int>(std::thread::hardware_concurrency());
 }
 
 supervisor::supervisor(int listener, pid_t root)
     : listener_(listener), root_(root) {
-  // A newer kernel writes more than this header knows.
+  // A newer kernel writes more bytes than this header declares.
   seccomp_notif_sizes sizes{};
   syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes);
   question_.resize(
@@ -38,14 +40,14 @@ void supervisor::answer() {
   std::fill(answer_.begin(), answer_.end(), '\0');
   auto* const q = reinterpret_cast<seccomp_notif*>(question_.data());
   if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_RECV, q) != 0) {
-    // ENOENT: who asked has been killed.
+    // ENOENT: the asking thread has been killed.
     if (errno != ENOENT && errno != EINTR) close();
     return;
   }
   auto* const a = reinterpret_cast<seccomp_notif_resp*>(answer_.data());
   a->id = q->id;
   a->error = -decide(q->data);
-  // What was decided on are numbers in registers: nobody changes them now.
+  // The decision is about numbers in registers: nobody changes them now.
   if (a->error == 0) a->flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, a);
 }
@@ -75,7 +77,7 @@ bool supervisor::has_room() {
 }
 
 bool supervisor::may_signal(int call, pid_t to) const {
-  // Its group holds none but its own: the plug-in began a session.
+  // Its own group: the plug-in began a session, so all members are its own.
   if (to == 0) return call == SYS_kill;
   if (to > 0) return descends_from(to, root_);
   if (to == -1 || call != SYS_kill) return false;

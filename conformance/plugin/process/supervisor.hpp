@@ -1,5 +1,5 @@
-// Defines `supervisor`: whom the filter of a sealed plug-in asks whether it may
-// have one more thread or process, and whether it may signal another one.
+// Defines `supervisor`: it decides, when the filter of a sealed plug-in asks,
+// on one more thread or process, and on a signal to another process.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROCESS_SUPERVISOR_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROCESS_SUPERVISOR_HPP_
@@ -16,8 +16,8 @@ int most_tasks();
 
 class supervisor {
  public:
-  /// `listener`: install_syscall_filter's, or below 0; `root`: whose
-  /// descendants the plug-in's processes are.
+  /// `listener`: install_syscall_filter's result. The plug-in's processes are
+  /// descendants of `root`.
   supervisor(int listener, pid_t root);
   supervisor(const supervisor&) = delete;
   supervisor& operator=(const supervisor&) = delete;
@@ -27,11 +27,11 @@ class supervisor {
   int listener() const { return listener_; }
   /// Answers one question.
   void answer();
-  /// From now on nothing that was asked about is done.
+  /// From now on every call that needs an answer fails.
   void close();
 
  private:
-  /// 0, or what the call fails with.
+  /// 0, or the errno that the call fails with.
   int decide(const seccomp_data& call);
   bool has_room();
   bool may_signal(int call, pid_t to) const;

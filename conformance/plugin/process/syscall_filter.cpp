@@ -1,3 +1,5 @@
+// The seccomp filter of a sealed plug-in, as a BPF program.
+
 #include "conformance/plugin/process/syscall_filter.hpp"
 
 #include <fcntl.h>
@@ -30,7 +32,7 @@ constexpr std::uint32_t ask = SECCOMP_RET_USER_NOTIF;
 constexpr std::uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
 constexpr std::uint32_t absent = SECCOMP_RET_ERRNO | ENOSYS;
 
-/// Rules in their order: the first that fits decides.
+/// Rules in order: the first that matches decides.
 class program {
  public:
   program() {
@@ -47,7 +49,7 @@ class program {
     give(action);
   }
 
-  /// If the low word of an argument, of which only `mask` counts, is `value`.
+  /// Matches if the low word of an argument, after `mask`, is `value`.
   void rule_if(long call, unsigned argument, std::uint32_t mask,
                std::uint32_t value, std::uint32_t action) {
     with_argument(call, argument, mask);
@@ -70,7 +72,7 @@ class program {
 
  private:
   void with_argument(long call, unsigned argument, std::uint32_t mask) {
-    // What follows, up to the number, is skipped for other calls.
+    // For other calls, skips what follows, up to load_number().
     jump(BPF_JEQ, static_cast<std::uint32_t>(call), 0, 5);
     // Both machines are little-endian: the low word comes first.
     load(static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
@@ -107,8 +109,7 @@ void add_signals(program& p, pid_t self, bool supervised) {
   }
 }
 
-/// clone3 has its flags where a filter cannot look; who does not find it uses
-/// clone.
+/// clone3 is absent, as a filter cannot read its flags; callers then use clone.
 void add_processes(program& p, bool supervised) {
   p.rule(clone3_call, absent);
   p.rule_unless(SYS_clone, 0, refused_clone_flags, 0, refuse);
@@ -117,9 +118,9 @@ void add_processes(program& p, bool supervised) {
   p.rule(SYS_fork, supervised ? ask : allow);
   p.rule(SYS_vfork, supervised ? ask : allow);
 #endif
-  // Limits of its own, which it can but lower.
+  // Limits of its own process alone; it can only lower them.
   p.rule_unless(SYS_prlimit64, 0, whole, 0, refuse);
-  // How its own threads are scheduled, not those of others.
+  // The scheduling of its own threads, not of others.
   for (const long call : {SYS_sched_setaffinity, SYS_sched_setscheduler,
                           SYS_sched_setparam, SYS_sched_setattr}) {
     p.rule_unless(call, 0, whole, 0, refuse);
@@ -129,8 +130,8 @@ void add_processes(program& p, bool supervised) {
   }
 }
 
-/// A file that is opened for reading can be emptied, by a kernel whose Landlock
-/// does not know better.
+/// A kernel whose Landlock cannot govern truncation (ABI below 3) would let a
+/// file that is opened for reading be emptied.
 void add_files(program& p) {
   p.rule(openat2_call, absent);
   for (const auto mode : {std::uint32_t{O_RDONLY}, std::uint32_t{O_ACCMODE}}) {
@@ -145,9 +146,9 @@ void add_files(program& p) {
   }
 }
 
-/// CUDA does not begin without a local socket that listens; one of packets in
-/// sequence leads nowhere unless it is connected. Pairs of sockets are pipes
-/// both ways, unless they can be led elsewhere.
+/// CUDA does not start without a local socket that listens. A SOCK_SEQPACKET
+/// socket leads nowhere unless it is connected. Socket pairs are two-way pipes,
+/// but for those that can be directed elsewhere.
 void add_sockets(program& p) {
   constexpr std::uint32_t type = 0xf;
   p.rule_unless(SYS_socket, 0, whole, AF_UNIX, refuse);
@@ -157,7 +158,7 @@ void add_sockets(program& p) {
   p.rule(SYS_socketpair, refuse);
 }
 
-/// Linux 5.6, which has this call, knows how a supervisor lets a call go on.
+/// Linux 5.6, which has this call, lets a supervisor continue a call.
 bool can_supervise() {
   constexpr long pidfd_getfd_call = 438;
   return syscall(pidfd_getfd_call, -1, -1, 0) == 0 || errno != ENOSYS;
@@ -193,7 +194,7 @@ int install_syscall_filter() {
                             : set_filter(syscall_filter(getpid(), true),
                                          SECCOMP_FILTER_FLAG_NEW_LISTENER);
   if (listener >= 0) return static_cast<int>(listener);
-  // An older kernel, or a container whose own supervisor listens.
+  // An older kernel, or a container whose own supervisor already listens.
   return set_filter(syscall_filter(getpid(), false), 0) == 0 ? -1 : none;
 }
 

@@ -1,3 +1,5 @@
+// The process that runs a plug-in: start, calls, checks and end.
+
 #include "conformance/plugin/process/worker.hpp"
 
 #include <fcntl.h>
@@ -26,16 +28,16 @@ double since(clock::time_point start) {
   return std::chrono::duration<double>(clock::now() - start).count();
 }
 
-/// What it prints is kept up to here.
+/// Bytes of the plug-in's output that are kept.
 constexpr off_t most_output = 1 << 20;
 
-/// Threads of which nobody is told that they are left: pools.
+/// A plug-in may leave so many idle threads without complaint: thread pools.
 int most_threads() {
   return 64 + 8 * static_cast<int>(std::thread::hardware_concurrency());
 }
 
-/// How many threads of a process that waits for a call compute for a second. A
-/// pool comes to rest before: it may look for work a while.
+/// Returns how many threads of a waiting process still compute after a second.
+/// A thread pool looks for work for a while, but comes to rest before that.
 int computing_threads(pid_t process) {
   const auto start = clock::now();
   int count = 0;
@@ -57,13 +59,13 @@ worker::worker(command_line command, const worker_options& options)
       "memfd_create");
   output_fd_ =
       high_file(::memfd_create("zeroulp-output", MFD_CLOEXEC), "memfd_create");
-  // What this process has mapped, the plug-in may not cut off.
+  // The plug-in may not truncate memory that this process has mapped.
   if (::ftruncate(memory_fd_, memory_bytes) != 0 ||
       ::fcntl(memory_fd_, F_ADD_SEALS,
               F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     fail_process("shared memory");
   }
-  // So that it may be cut while somebody writes.
+  // With O_APPEND it may be truncated while the plug-in writes.
   if (::fcntl(output_fd_, F_SETFL, O_APPEND) != 0) fail_process("its output");
   void* const at = ::mmap(nullptr, memory_bytes, PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_NORESERVE, memory_fd_, 0);
@@ -114,7 +116,7 @@ call_end worker::call(const std::string& line) {
   if (output_size() > most_output && ::ftruncate(output_fd_, 0) != 0) {
     fail_process("its output");
   }
-  // One that has ended since the last call may have said why.
+  // A process that has ended since the last call may have said why.
   const bool is_there = process_->socket().send(line);
   std::string answer;
   const auto got =
@@ -130,7 +132,7 @@ call_end worker::call(const std::string& line) {
       return {*status};
     }
   }
-  // It can say the rest, but may not be usable: a device after a fault is not.
+  // The process has more to say, but may be unusable: a device after a fault.
   process_.reset();
   if (words.size() == 3 && words[0] == "stray") {
     const auto at = whole_number<std::ptrdiff_t>(words[2]);
@@ -145,7 +147,7 @@ call_end worker::call(const std::string& line) {
 }
 
 void worker::look_at_threads() {
-  // Now and then: after calls 1, 2, 4, 8, ... of a process.
+  // Checks after calls 1, 2, 4, 8, ... of a process.
   if (!std::has_single_bit(++calls_)) return;
   const int running = computing_threads(process_->id());
   const int all = thread_count(process_->id()) - 1;

@@ -1,6 +1,6 @@
-// Defines `worker`: the process that runs a plug-in, from our side. What it
-// says and how: protocol.hpp. It is started by the first call, and anew after
-// it has died.
+// Defines `worker`: zeroulp's side of the process that runs a plug-in; the
+// messages are those of protocol.hpp. The first call starts the process. A call
+// after its death starts it anew.
 
 #ifndef ZEROULP_CONFORMANCE_PLUGIN_PROCESS_WORKER_HPP_
 #define ZEROULP_CONFORMANCE_PLUGIN_PROCESS_WORKER_HPP_
@@ -24,11 +24,11 @@ struct worker_options {
   bool trusted = false;     ///< not sealed (seal.hpp)
 };
 
-/// What a call came to.
+/// The outcome of a call.
 struct call_end {
   int status = 0;
-  /// "wrote" or "read", if the byte `at` of the shared memory is nobody's: the
-  /// process is ended then.
+  /// HOW of `stray` (protocol.hpp), if the plug-in touched byte `at`, which is
+  /// no matrix's; the process is ended then. Empty: it did not.
   std::string stray{};
   std::ptrdiff_t at = 0;
 };
@@ -41,26 +41,26 @@ class worker {
   worker& operator=(const worker&) = delete;
   ~worker();
 
-  /// Starts the process unless there is one. Returns the lines that it begins
-  /// with, without `ready`. Throws input_error with what it says otherwise.
+  /// Starts the process unless it runs. Returns its lines before `ready`.
+  /// Throws input_error with the reason if it does not become ready.
   std::vector<std::string> start();
-  /// Shared with it: memory_bytes.
+  /// The memory shared with the process: memory_bytes.
   unsigned char* memory() { return memory_; }
   /// Sends a call. Throws call_failure.
   call_end call(const std::string& line);
 
-  /// A call took longer than it may, once.
+  /// A call exceeded its time limit.
   bool has_hung() const { return has_hung_; }
-  /// What its seal lacks, once it was started; empty: nothing.
+  /// The parts of the seal that are missing, once started; empty: none.
   const std::string& seal_lacks() const { return seal_lacks_; }
 
   /// Asks the process to end by itself.
   void ask_to_end();
-  /// Waits until it has; returns how many processes it left behind.
+  /// Waits for that end; returns how many processes it left behind.
   int finish();
 
  private:
-  /// Ends the process and says how it ended; if with status 0, `hint` too.
+  /// Ends the process and says how it ended, with `hint` if by status 0.
   call_failure end(bool hung, const std::string& hint = "");
   /// Throws call_failure if threads go on after a call has returned.
   void look_at_threads();

@@ -1,3 +1,5 @@
+// The bins of the target `step`.
+
 #include "fuzz/targets/step/bins.hpp"
 
 #include <algorithm>
@@ -9,8 +11,8 @@ namespace {
 
 using at_values = bin_table::combination;
 
-/// Which sums the rows' outputs can have: index 0 e8m13, 1 fp32, 2 fp16, 3 the
-/// others of whatif.fN.
+/// Returns true iff an output format can have this result. at[0] is the format:
+/// 0 e8m13, 1 fp32, 2 fp16, 3 the others of whatif.fN.
 bool has_conversion(const at_values& at) {
   const int output = at[0];
   const bool beyond = at[1] == 4;
@@ -35,7 +37,7 @@ bool has_conversion(const at_values& at) {
       return gives < code_kind::infinite;
     default:
       // F bits below the largest place: only carries need a conversion, and
-      // none is left at either end of the range.
+      // none remains at either end of the range.
       return gives == code_kind::normal;
   }
 }
@@ -86,14 +88,14 @@ bin_table make_table() {
   t.add({{"inf", {"product", "c", "both"}}, sign_axis()});
   t.add({{"subnormal", {"a", "b", "both"}}, {"largest", {"no", "yes"}}});
   t.add({{"largest_at_k", counted_up(0, 30, "31+")}});
-  // FP8's products leave FP16's range, not FP32's, and all that ends in FP16 is
-  // chained.
+  // FP8 products exceed the range of FP16, but not of FP32, and every lowering
+  // that ends in FP16 is chained.
   t.add({{"joined", {"chained", "zero", "c_last"}}, parts},
         [](const at_values& at) { return at[0] == 0 || at[1] != 4; });
   t.add({lowerings, {"terms_in", {"none", "first", "second", "both"}}});
   t.add({{"products", {"none", "one", "some", "all"}}});
   t.add({paths}, [](const at_values& at) {
-    // Several names of one path are counted as the first.
+    // A path with several names counts under the first.
     const auto& all = all_paths();
     const auto same = [&](const auto& p) {
       return p.value == all[static_cast<std::size_t>(at[0])].value;

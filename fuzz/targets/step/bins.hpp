@@ -31,12 +31,12 @@ enum family : std::uint8_t {
   what_if,  ///< F
 };
 
-/// F as the bins tell it: 13, 25, other.
+/// F as the bins distinguish it: 13, 25, other.
 constexpr int cut_of(const accumulator& acc) {
   return acc.fraction_bits == 13 ? 0 : acc.fraction_bits == 25 ? 1 : 2;
 }
 
-/// Positions below the cut that are told apart.
+/// Positions below the cut that the bins distinguish.
 inline constexpr int lowest_positions = 24;
 inline constexpr int highest_positions = 6;
 
@@ -45,7 +45,7 @@ constexpr int by_fraction_bits(int d, int f) {
   return d < 2 ? d : d < f - 1 ? 2 : d > f + 1 ? 6 : d - f + 4;
 }
 
-/// What is observed of terms that are NaN, Inf or 0 * Inf.
+/// The ways in which NaN, Inf and 0 * Inf make a sum special.
 enum special_term : std::uint8_t {
   nan_a,
   nan_b,

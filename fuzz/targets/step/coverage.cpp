@@ -1,5 +1,5 @@
-// Counts what cases of `step` reach. Every aligned sum is looked at by itself:
-// the one of a direct path, or the two of a lowering.
+// Counts what cases of `step` reach. Every aligned sum counts by itself: the
+// one of a direct path, or the two of a lowering.
 
 #include "fuzz/targets/coverage.hpp"
 
@@ -36,7 +36,7 @@ bool is_subnormal(format f, const unpacked& x) {
   return x.kind == kind::finite && x.significand >> f.man_bits == 0;
 }
 
-/// What the terms of a sum have in common.
+/// The alignment of the terms of a sum.
 struct alignment {
   int products = 0;         ///< nonzero ones
   int largest_product = 0;  ///< its place
@@ -92,13 +92,13 @@ void cover_conversion(const accumulator& acc, const number<Significand>& sum,
                      : acc.output == fp32 ? 1
                      : acc.output == fp16 ? 2
                                           : 3;
-  // T8: beyond is Inf, also where the conversion truncates.
+  // T8: a sum beyond the range is Inf, even where the conversion truncates.
   hit(bins, bin::conversion, output, beyond ? 4 : static_cast<int>(l.rest),
       beyond ? code_kind::infinite : code_kind_of(acc.output, code),
       sum.negative);
 }
 
-/// Counts what the aligned sum makes of its terms: bits that cancel, zeros.
+/// Counts the result of an aligned sum: bits that cancel, zeros.
 void cover_sum(const accumulator& acc, const unpacked& sum,
                const alignment& all, bool any_term, bin_counts bins) {
   if (sum.is_zero()) {
@@ -147,7 +147,7 @@ void cover_special(const sum_inputs<A, B>& in, bin_counts bins) {
       negative);
 }
 
-/// Counts subnormal factors, and where the largest product stands.
+/// Counts subnormal factors, and the k of the largest product.
 template <class A, class B>
 void cover_factors(const sum_inputs<A, B>& in, const alignment& all,
                    bool shows_k, bin_counts bins) {
@@ -178,7 +178,7 @@ void cover_floor(const accumulator& acc, int largest, bool cut,
                     : acc.exponent_floor == -132 ? 1
                                                  : 2;
   hit(bins, bin::floor_place, which, d + 2);
-  // There the floor has a part in what is cut.
+  // Here the floor has a part in what is cut.
   if (d < 0 && cut) hit(bins, bin::floor_place, which, 5);
 }
 
@@ -224,8 +224,8 @@ void cover_accumulation(const sum_inputs<A, B>& in, bool shows_k,
   cover_conversion(acc, sum, bins);
 }
 
-/// Counts a sum of two codes of `stored`, rounded to `f`, that follows an
-/// accumulation.
+/// Counts the sum of two codes of `stored` that follows an accumulation; it is
+/// rounded to `f`.
 void cover_joined(int how, format stored, format f, std::uint64_t x,
                   std::uint64_t y, bin_counts bins) {
   const auto exact =

@@ -1,6 +1,6 @@
-// The numbers of a `step` case. A few terms are put at chosen places (the
-// exponents by which they are aligned), at random k, so that what is cut, and
-// how the sum is converted, shows in the result:
+// Makes the numbers of a `step` case. A few terms are put at chosen places (the
+// exponents by which they are aligned) and at random k. The result then shows
+// what is cut, and how the sum is converted:
 //
 //   shifts       a big term, beside small ones at every shift
 //   cancelling   the same with big terms that cancel: what is left shows
@@ -80,7 +80,7 @@ void conversion(sketch& s) {
   const format stored = s.unit().acc.stored;
   const int place = std::min(s.some_place(), max_exponent(output) - 2);
   const bool negative = rng.one_in(2);
-  // With c last, its last place is that of the sum.
+  // If c is added last, its last place is that of the sum.
   const bool only_c = s.unit().acc.c == addend::last;
   for (int n = only_c ? 0 : rng.between(0, 3); n > 0; --n) {
     s.put(s.product_at(place, negative, rng.one_in(2)));
@@ -101,8 +101,8 @@ int last_bit(sketch& s) {
   return acc.exponent_floor - s.fraction_bits() + s.rng().between(-1, 1);
 }
 
-/// Sums between the output's smallest numbers, some by one bit around the last
-/// that the floor lets through.
+/// Sums between the output's smallest numbers. Some differ by one bit around
+/// the last bit that the floor lets through.
 void smallest(sketch& s) {
   counter_rng& rng = s.rng();
   const accumulator& acc = s.unit().acc;
@@ -121,8 +121,8 @@ void smallest(sketch& s) {
   }
 }
 
-/// Places around the exponent floor, or where the output's numbers end; only c
-/// where no product is so small.
+/// Places around the exponent floor, or where the output's numbers end. Where
+/// no product is so small, c alone.
 void floor(sketch& s) {
   counter_rng& rng = s.rng();
   const accumulator& acc = s.unit().acc;
@@ -179,7 +179,7 @@ void specials_among(sketch& s) {
                                   code_kind::infinite, code_kind::infinite,
                                   code_kind::nan};
     const code_kind k = one_of(list, rng);
-    // Where there is no Inf, any code: NaN would leave nothing else.
+    // A format without Inf gets any code: with NaN, every result would be NaN.
     return code_of_kind(f, k, rng);
   };
   for (int n = rng.between(0, 2); n > 0; --n) {

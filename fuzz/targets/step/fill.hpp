@@ -1,4 +1,4 @@
-// Defines the numbers of a `step` case: fill.cpp says how.
+// Defines how the numbers of a `step` case are made (fill.cpp).
 
 #ifndef ZEROULP_FUZZ_TARGETS_STEP_FILL_HPP_
 #define ZEROULP_FUZZ_TARGETS_STEP_FILL_HPP_

@@ -1,5 +1,5 @@
-// Defines `sketch`: a `step` case in the making, to which terms are added at
-// chosen places.
+// Defines `sketch`: a `step` case under construction, to which terms are added
+// at chosen places.
 
 #ifndef ZEROULP_FUZZ_TARGETS_STEP_SKETCH_HPP_
 #define ZEROULP_FUZZ_TARGETS_STEP_SKETCH_HPP_
@@ -11,10 +11,10 @@
 
 namespace zeroulp::fuzz {
 
-/// The longest step that is sketched: every path that has a name is shorter.
+/// The longest step that is sketched; every named path is shorter.
 inline constexpr int most_products = 64;
 
-/// Operands in the making.
+/// Operands under construction.
 class sketch {
  public:
   sketch(const path& p, counter_rng& rng) : p_(p), rng_(rng) {
@@ -24,7 +24,7 @@ class sketch {
     a_ = matrix("a", p.a, 1, count_);
     b_ = matrix("b", p.b, 1, count_);
     c_ = matrix("c", p.acc.stored, 1, 1);
-    // A lowering sums two halves; half of its cases have all terms in one.
+    // A lowering sums two halves. Half of its cases have all terms in one half.
     const int half =
         length == 0 || p.lowering == lowering::direct || rng.one_in(2)
             ? -1
@@ -40,7 +40,7 @@ class sketch {
   int count() const { return count_; }
   int lowest() const { return p_.a.min_exponent() + p_.b.min_exponent(); }
   int highest() const { return max_exponent(p_.a) + max_exponent(p_.b); }
-  /// F, or without a cut a little more than the output's precision.
+  /// F; or, without a cut, a little more than the output's precision.
   int fraction_bits() const {
     return p_.acc.fraction_bits == uncut ? p_.acc.output.man_bits + 3
                                          : p_.acc.fraction_bits;
@@ -58,8 +58,8 @@ class sketch {
     std::uint64_t a;
     std::uint64_t b;
   };
-  /// A product at a place, or at the nearest one that there is; some of
-  /// subnormal factors. `exact`: 2^place, also below the lowest place.
+  /// A product at a place, or at the nearest that exists; some have subnormal
+  /// factors. `exact` makes it 2^place, also below the lowest place.
   product product_at(int place, bool negative, bool exact = false) {
     const format a = p_.a;
     const format b = p_.b;
@@ -96,7 +96,7 @@ class sketch {
     b_.words[k] = x.b;
   }
 
-  /// Sets c to what cancels a product, as far as it has the bits.
+  /// Sets c so that it cancels a product, as far as c has the bits.
   void put_c_against(product x) {
     const format f = p_.acc.stored;
     const auto value = zeroulp::product(decode(p_.a, x.a), decode(p_.b, x.b));
@@ -113,7 +113,7 @@ class sketch {
           (negative ? f.sign_mask() : 0));
   }
 
-  /// Zero products where nothing was put: of either sign, with any factor.
+  /// Puts zero products where nothing was put: any sign, any other factor.
   void fill_up() {
     for (std::size_t k = 0; k < a_.words.size(); ++k) {
       if ((a_.words[k] | b_.words[k]) != 0 || !rng_.one_in(4)) continue;

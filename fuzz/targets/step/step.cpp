@@ -10,10 +10,10 @@
 namespace zeroulp::fuzz {
 namespace {
 
-/// Paths with one accumulator, all with FP8 operands or none.
+/// Paths with the same accumulator and lowering, all with FP8 operands or none.
 using path_group = std::vector<path>;
 
-/// Every path that has a name: those on the H200, the others, whatif.fN.
+/// Every named path: those measured on the H200, the others, whatif.fN.
 struct path_table {
   std::vector<path_group> measured;
   std::vector<path_group> others;
