@@ -138,7 +138,7 @@ std::uint64_t from_nan(format f, bool negative, policy p) {
   return nan_of(f, negative, p);
 }
 
-/// The second sentence of C3: what is not saturated.
+/// The last sentence of C3: what is not saturated.
 std::uint64_t beyond_range(format f, bool negative) {
   const layout l = layout_of(f);
   const std::uint64_t sign = negative ? l.sign_mask : 0;
