@@ -48,7 +48,8 @@ zeroulp_status guarded(const char* function, Body body) noexcept {
 
 /// An argument is not valid.
 template <class... Args>
-[[noreturn]] void refuse(fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn, gnu::visibility("hidden")]] void refuse(
+    fmt::format_string<Args...> text, Args&&... args) {
   throw input_error(fmt::format(text, std::forward<Args>(args)...));
 }
 
