@@ -7,9 +7,10 @@
 // a convention. Fields take every combination of the values that named ones
 // have. Scales are judged first: they depend neither on the element rule nor on
 // the policy. The nearest is the one with the fewest wrong scales and, among
-// those, the fewest wrong codes. It counts only if both are far above chance
-// (chance.hpp). Chance is what the same scales would get right in another
-// order, and the same codes under other scales. Source: SPEC clauses Q1 to Q13.
+// those, the fewest wrong codes. It counts only if its codes are far above
+// chance and its scales above it (chance.hpp). Chance is what the same scales
+// would get right in another order, and the same codes under other scales.
+// Source: SPEC clauses Q1 to Q13.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_QUANTIZER_HPP_
