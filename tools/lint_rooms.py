@@ -51,9 +51,6 @@ BELOW = {
                                "conformance/peers/", "conformance/plugin/",
                                "tools/study/", "tools/zeroulp/"),
 }
-# Still to be divided.
-LARGE = {"cuda": 81, "conformance/device": 66}
-
 faults = []
 
 
@@ -104,9 +101,8 @@ def main():
         if path.endswith((".hpp", ".cuh", ".h")):
             check_guard(path, text)
     for folder, count in folders.items():
-        if count > LARGE.get(folder, MOST):
-            fault(folder, 1, f"{count} sources, more than "
-                             f"{LARGE.get(folder, MOST)}")
+        if count > MOST:
+            fault(folder, 1, f"{count} sources, more than {MOST}")
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"{len(sources)} sources in {len(folders)} folders, "
           f"{len(faults)} faults")

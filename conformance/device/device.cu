@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "conformance/device/device.hpp"
-#include "conformance/device/test.hpp"
+#include "conformance/device/support/test.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {

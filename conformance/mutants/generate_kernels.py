@@ -45,7 +45,7 @@ def included(name, seen):
 
 def named_checks():
     """What stands in quotes where checks are listed."""
-    files = [*(ROOT / "conformance/device").glob("*.cu"),
+    files = [*(ROOT / "conformance/device").rglob("*.cu"),
              *(ROOT / "conformance/checks").rglob("*.cpp"),
              *(ROOT / "include/zeroulp").glob("*.hpp"),
              *(ROOT / "include/zeroulp/core").glob("*.hpp")]
@@ -96,9 +96,9 @@ def main(arguments):
         return 0
     if len(arguments) == 3 and arguments[0] == "write":
         m = {m.name: m for m in MUTANTS}[arguments[1]]
-        to = pathlib.Path(arguments[2]) / "cuda"
-        to.mkdir(parents=True, exist_ok=True)
-        (to / m.file).write_text(apply(m))
+        to = pathlib.Path(arguments[2]) / "cuda" / m.file
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(apply(m))
         return 0
     print(__doc__, file=sys.stderr)
     return 2

@@ -7,7 +7,7 @@
 #include <exception>
 #include <iostream>
 
-#include "conformance/device/test.hpp"
+#include "conformance/device/support/test.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {

@@ -51,7 +51,7 @@ compile() {
   source=$(source_of "$tree" "$unit")
   flags="$(flag_of DEFINES) $(flag_of FLAGS)"
   key=$(text_of "$tree" "$unit")
-  if [[ $key == "$(cat "$objects/$unit.text")" ]]; then
+  if [[ $key == "$(cat "$objects/${unit//\//_}.text")" ]]; then
     echo "in $tree there is no mutant of $unit" >&2
     exit 2
   fi
@@ -95,14 +95,15 @@ link_program() {
 }
 
 build_mutant() {
-  local name=$1 unit
+  local name=$1 unit object
   mkdir -p "$out/mutants/$name"
   rm -rf "$objects/$name/cuda"
   python3 "$root/conformance/mutants/generate_kernels.py" write "$name" \
     "$objects/$name"
   for unit in $2; do
-    compile "$objects/$name" "$unit" "$objects/$name/$unit.o"
-    link_library "$objects/$name/$unit.o" "$out/mutants/$name/lib_$unit.so"
+    object=$objects/$name/${unit//\//_}.o
+    compile "$objects/$name" "$unit" "$object"
+    link_library "$object" "$out/mutants/$name/lib_${unit//\//_}.so"
   done
   echo "built $name"
 }
@@ -127,11 +128,11 @@ build_all() {
   python3 "$root/conformance/mutants/generate_kernels.py" list \
     >"$out/mutants.txt"
 
-  for unit in "$root"/cuda/*.cu; do
-    unit=$(basename "$unit")
+  for unit in "$root"/cuda/*/*.cu; do
+    unit=${unit#"$root/cuda/"}
     link_library "$build/cuda/CMakeFiles/zeroulp_cuda.dir/$unit.o" \
-      "$out/lib/lib_$unit.so"
-    text_of "$root" "$unit" >"$objects/$unit.text"
+      "$out/lib/lib_${unit//\//_}.so"
+    text_of "$root" "$unit" >"$objects/${unit//\//_}.text"
   done
   link_program
   while IFS=$'\t' read -r name units _; do

@@ -36,8 +36,9 @@ sources_of() {
                conformance/oracles/*
                conformance/vectors/* fuzz/cases/* fuzz/engine/* fuzz/identify/*
                fuzz/targets/*.?pp fuzz/targets/step/*' ;;
-    gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*
-               conformance/peers/* cuda/*.cu* cuda/*.hpp
+    gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*.* conformance/device/*/*.*
+               conformance/device/*/*/*
+               conformance/peers/* cuda/*/*.cu* cuda/*/*.hpp
                conformance/cases/* conformance/contract/implementation.*
                conformance/contract/registry.hpp
                conformance/checks/training/*

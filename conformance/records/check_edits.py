@@ -152,7 +152,7 @@ def try_records(tree):
     expect("records_are_fresh_at_first", set())
     for path, stale in (("include/zeroulp/core/round.hpp", {"cpu", "gpu"}),
                         ("conformance/oracles/gemm_oracle.cpp", {"cpu"}),
-                        ("cuda/plan.cuh", {"gpu"}),
+                        ("cuda/common/quantizer_plan.cuh", {"gpu"}),
                         ("src/io/npy.cpp", set())):
         file = tree.root / path
         text = file.read_text()

@@ -7,7 +7,7 @@
 //   enums.cpp   enums         quantize.cpp  gemm.cpp
 //   matrix.cpp  matrices      compare.cpp   training.cpp
 //
-// So do those of zeroulp_cuda.h: cuda/c_cuda.hpp.
+// So do those of zeroulp_cuda.h: cuda/c_abi/c_abi.hpp.
 //
 // Every check comes before the first write to an output.
 

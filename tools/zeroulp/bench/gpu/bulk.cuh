@@ -3,7 +3,7 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_BENCH_GPU_BULK_CUH_
 #define ZEROULP_TOOLS_ZEROULP_BENCH_GPU_BULK_CUH_
 
-#include "cuda/ptx.cuh"
+#include "cuda/ptx/ptx.cuh"
 
 namespace zeroulp::program {
 

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "cuda/gemm_parts.cuh"
-#include "cuda/launch.cuh"
-#include "cuda/wgmma.cuh"
+#include "cuda/common/pdl_launch.cuh"
+#include "cuda/gemm/epilogue.cuh"
+#include "cuda/ptx/wgmma.cuh"
 #include "tools/zeroulp/bench/gpu/bulk.cuh"
 #include "tools/zeroulp/bench/gpu/kernels.hpp"
 

@@ -1,0 +1,190 @@
+// Defines how half a warp holds rows of 128 columns in shared memory, a lane
+// its octets of them, and quantizes the results there. Loops over rows are
+// barely unrolled: instructions that run only once must be fetched, which is
+// slower than running those at hand.
+//
+//   TMA boxes of the inputs -> a row at a time: numbers -> a lane a group:
+//   amax, scale and factors -> a row at a time: codes
+
+#ifndef ZEROULP_CUDA_COMMON_SMEM_ROWS_CUH_
+#define ZEROULP_CUDA_COMMON_SMEM_ROWS_CUH_
+
+#include <cuda.h>
+
+#include "cuda/quantize/rows_1x128.cuh"
+
+namespace zeroulp::cuda {
+
+/// Rows per half warp, and per TMA box.
+inline constexpr int staged_rows = 8;
+inline constexpr int staged_box_rows = 4;
+
+namespace detail {
+
+/// Octets of a block's threads, ordered by warp, then by row.
+template <unsigned Threads, int Bytes>
+struct alignas(128) staged_octets {
+  octet<Bytes> of[staged_rows * Threads];
+
+  /// The octet of row i.
+  __device__ octet<Bytes>& at(unsigned place, int i) {
+    return of[place + 32 * static_cast<unsigned>(i)];
+  }
+};
+
+/// The place of a thread's first octet among staged_octets.
+__device__ inline unsigned place_of_thread(unsigned thread) {
+  return thread / 32 * (32 * staged_rows) + thread % 32;
+}
+
+/// A kernel's parameters with tensor maps of its inputs. A warp's box has
+/// staged_box_rows x 256 elements.
+template <class Job, int Inputs>
+struct with_boxes {
+  Job job;
+  divisor boxes;  ///< boxes in a row
+  CUtensorMap maps[Inputs];
+};
+
+/// The place of a warp in matrices of one shape, and of this half of it. A half
+/// without columns is placed beyond the last row.
+struct staged_place {
+  unsigned warp;
+  unsigned row, column;  ///< start of its boxes
+  half_warp_place at;
+  unsigned mine;  ///< see place_of_thread
+
+  /// In a block of so many threads.
+  __device__ staged_place(const device_rows& x, divisor boxes, unsigned threads)
+      : warp(__shfl_sync(all_lanes, threadIdx.x / 32, 0)),
+        mine(place_of_thread(threadIdx.x)) {
+    const auto box = boxes.divide(blockIdx.x * (threads / 32) + warp);
+    row = box.quotient * staged_rows;
+    column = box.rest * (2 * tile_edge);
+    const bool is_second = threadIdx.x % 32 >= 16;
+    const bool has_second = column + tile_edge < static_cast<unsigned>(x.cols);
+    at = {is_second && !has_second ? static_cast<unsigned>(x.rows) : row,
+          2 * box.rest + (is_second && has_second ? 1u : 0u)};
+    asm("" : "+r"(mine));  // otherwise addresses are recomputed for each row
+  }
+  /// Writes the octets x(i) that are inside the matrix, if they are wanted.
+  template <class X>
+  __device__ void put(X x, const device_rows& to) const {
+    if (to.data == nullptr) return;
+    octet_writer<2> writer(to, at.row0, column_of_octet(at.group));
+#pragma unroll 1
+    for (int i = 0; i < staged_rows; ++i) writer.put(i, x(i));
+  }
+};
+
+/// A warp's TMA loads in flight. The boxes of its first rows arrive first.
+struct staged_boxes {
+  ptx::barrier parts[staged_rows / staged_box_rows];
+
+  /// Called by the whole warp; reads no memory.
+  __device__ void prepare() {
+    if (ptx::is_elected()) {
+      for (ptx::barrier& part : parts) ptx::initialize(part, 1);
+      ptx::fence_barriers();
+    }
+    // The assembler may elect another lane later; racecheck wants the order.
+    __syncwarp();
+  }
+  /// Prefetches the boxes into the L2, if the block begins early. Called by the
+  /// whole warp.
+  template <class Job, int Inputs>
+  __device__ void prefetch(const staged_place& place,
+                           const with_boxes<Job, Inputs>& asked) {
+    if (!begins_early()) return;
+    if (ptx::is_elected()) {
+#pragma unroll
+      for (int row = 0; row < staged_rows; row += staged_box_rows) {
+        for (const CUtensorMap& map : asked.maps) {
+          ptx::prefetch_box(map, static_cast<int>(place.column),
+                            static_cast<int>(place.row) + row, 0);
+        }
+      }
+    }
+  }
+  /// Issues the TMA loads. Called by the whole warp.
+  template <unsigned Threads, class Job, int... Bytes>
+  __device__ void bring(const staged_place& place,
+                        const with_boxes<Job, sizeof...(Bytes)>& asked,
+                        staged_octets<Threads, Bytes>&... to) {
+    if (ptx::is_elected()) {
+#pragma unroll
+      for (int row = 0; row < staged_rows; row += staged_box_rows) {
+        ptx::barrier& part = parts[row / staged_box_rows];
+        ptx::arrive_expecting(part,
+                              2 * tile_edge * staged_box_rows * (Bytes + ...));
+        const CUtensorMap* map = asked.maps;
+        (ptx::copy_box(&to.at(place.warp * 32 * staged_rows, row), *map++, part,
+                       static_cast<int>(place.column),
+                       static_cast<int>(place.row) + row, 0),
+         ...);
+      }
+    }
+    __syncwarp();
+  }
+  /// Waits for the box that holds this row.
+  __device__ void wait_for(int row) {
+    ptx::wait(parts[row / staged_box_rows], 0);
+  }
+};
+
+/// The warp-wide maximum of two_largest(first(i), second(i)), in the lanes
+/// whose row is i = lane % staged_rows.
+template <class First, class Second>
+__device__ std::uint32_t largest_of_staged(First first, Second second) {
+  std::uint32_t two[staged_rows];
+#pragma unroll
+  for (int i = 0; i < staged_rows; ++i) {
+    two[i] = two_largest(first(i), second(i));
+    if (i % 2 != 0) asm volatile("" ::: "memory");  // not all loads at once
+  }
+  return largest_pair_of_rows(two);
+}
+
+/// Quantizes the octets first(i) of the first target, and second(i) of the
+/// second if there is one. `largest` is from largest_of_staged. Quantizes all
+/// octets or none; if none, the core must do it.
+template <class Out, class Octets, class First, class Second>
+__device__ __forceinline__ unfinished_octets
+quantize_staged(const quantizer_plan& plan, const Octets& octets,
+                std::uint32_t largest, First first, Second second) {
+  const bool of_second = threadIdx.x % Octets::count >= staged_rows;
+  largest = of_second ? largest & 0xffff0000 : largest << 16;
+  group_factors mine;
+  if (!find_groups(plan, {}, octets, largest, mine)) return {true};
+  constexpr bool has_second = Octets::count > staged_rows;
+  const auto put_codes = [&](auto codes_of) {
+    const auto put_target = [&](int first_group, auto of) {
+      auto to = writer_of<Out>(octets, first_group);
+#pragma unroll 4
+      for (int i = 0; i < staged_rows; ++i) {
+        to.put(i, codes_of(first_group + i, of(i)));
+      }
+    };
+    put_target(0, first);
+    if constexpr (has_second) put_target(staged_rows, second);
+  };
+  const auto put_group = [&](int group, auto codes_of) {
+    const int i = group % staged_rows;
+    const bool is_first = !has_second || group < staged_rows;
+    const octet<2> x = is_first ? octet<2>{first(i)} : octet<2>{second(i)};
+    const auto codes = codes_of(group, x);
+    if (is_first) {
+      writer_of<Out>(octets, 0).put_at(i, codes);
+    } else {
+      writer_of<Out>(octets, staged_rows).put_at(i, codes);
+    }
+  };
+  const bool done =
+      by_factors<Out, Octets::count>(plan, mine, largest, put_codes, put_group);
+  return {!done};
+}
+
+}  // namespace detail
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_COMMON_SMEM_ROWS_CUH_

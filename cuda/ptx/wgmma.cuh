@@ -1,0 +1,161 @@
+// Defines wgmma of FP8 operands with B in shared memory and FP32 results:
+//
+//   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T
+//
+// m64nNk32. d is float[N / 2]. b is a descriptor; a is a descriptor or a
+// thread's words of A in registers. wgmma is asynchronous:
+//
+//   fence_registers(d)  begin_wgmma()  wgmma...  commit_wgmma()
+//   wait_for_wgmma()  fence_registers(d)
+//
+// Source: PTX ISA 9.0, "wgmma.mma_async".
+
+#ifndef ZEROULP_CUDA_PTX_WGMMA_CUH_
+#define ZEROULP_CUDA_PTX_WGMMA_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+
+namespace zeroulp::cuda::ptx {
+
+/// Required before the first wgmma and after other uses of its registers.
+__device__ inline void begin_wgmma() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ inline void commit_wgmma() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+template <int Pending = 0>
+__device__ void wait_for_wgmma() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
+}
+/// Keeps the compiler from moving uses of the registers d across this point.
+template <int Count>
+__device__ void fence_registers(float (&d)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/// The lower word of the descriptor of a K-major operand: rows of 128 bytes in
+/// the 128-byte swizzle, as a TMA box leaves them. `tile` is a multiple of
+/// 1024, plus 32 for each step along K.
+__device__ inline unsigned descriptor_word(shared_address tile) {
+  constexpr unsigned leading = 1u << 16;
+  return leading | (tile & 0x3ffff) >> 4;
+}
+/// The descriptor with this lower word.
+__device__ inline std::uint64_t descriptor_of(unsigned word) {
+  constexpr std::uint64_t swizzle_128 = std::uint64_t{1} << 62;
+  constexpr std::uint64_t stride_1024 = std::uint64_t{1024 >> 4} << 32;
+  return swizzle_128 | stride_1024 | word;
+}
+__device__ inline std::uint64_t descriptor(shared_address tile) {
+  return descriptor_of(descriptor_word(tile));
+}
+
+/// Broadcasts x of lane 0, which makes it warp-uniform for the compiler.
+__device__ inline unsigned of_lane_0(unsigned x) {
+  return __shfl_sync(0xffffffff, x, 0);
+}
+
+enum class fp8_types : std::uint8_t {
+  e4m3_e4m3,
+  e4m3_e5m2,
+  e5m2_e4m3,
+  e5m2_e5m2
+};
+
+template <fp8_types Types, int N>
+struct wgmma;
+
+#define ZEROULP_D16 \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define ZEROULP_D28 \
+  ZEROULP_D16       \
+  ", "              \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27"
+#define ZEROULP_D32                                                   \
+  ZEROULP_D16                                                         \
+  ", "                                                                \
+  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, " \
+  "%29, %30, %31"
+#define ZEROULP_D64                                                   \
+  ZEROULP_D32                                                         \
+  ", "                                                                \
+  "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
+  "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
+  "%58, %59, %60, %61, %62, %63"
+#define ZEROULP_D128                                                     \
+  ZEROULP_D64                                                            \
+  ", "                                                                   \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, "    \
+  "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, "    \
+  "%90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, " \
+  "%103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, "   \
+  "%114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, "   \
+  "%125, %126, %127"
+
+#define ZEROULP_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define ZEROULP_F16(i) \
+  ZEROULP_F4(i), ZEROULP_F4(i + 4), ZEROULP_F4(i + 8), ZEROULP_F4(i + 12)
+#define ZEROULP_F28(i) \
+  ZEROULP_F16(i), ZEROULP_F4(i + 16), ZEROULP_F4(i + 20), ZEROULP_F4(i + 24)
+#define ZEROULP_F32(i) ZEROULP_F16(i), ZEROULP_F16(i + 16)
+#define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
+#define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
+
+// asm operands 0 to REGS - 1 are the result; P0 to P5 number the others.
+#define ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, TYPES, SUFFIX)          \
+  template <>                                                                  \
+  struct wgmma<fp8_types::TYPES, N> {                                          \
+    __device__ static void run(float (&d)[REGS], std::uint64_t a,              \
+                               std::uint64_t b, int add) {                     \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #P2                \
+                   ", 0;\n"                                                    \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32" SUFFIX     \
+                   " {" ZEROULP_D##REGS "}, %" #P0 ", %" #P1 ", add, 1, 1;\n}" \
+                   : ZEROULP_F##REGS(0)                                        \
+                   : "l"(a), "l"(b), "r"(add)                                  \
+                   : "memory");                                                \
+    }                                                                          \
+    __device__ static void run(float (&d)[REGS], const std::uint32_t (&a)[4],  \
+                               std::uint64_t b, int add) {                     \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #P5                \
+                   ", 0;\n"                                                    \
+                   "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32" SUFFIX     \
+                   " {" ZEROULP_D##REGS "}, {%" #P0 ", %" #P1 ", %" #P2        \
+                                        ", %" #P3 "}, %" #P4 ", add, 1, 1;\n}" \
+                   : ZEROULP_F##REGS(0)                                        \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),       \
+                     "r"(add)                                                  \
+                   : "memory");                                                \
+    }                                                                          \
+  };
+#define ZEROULP_WGMMA_TYPES(N, REGS, P0, P1, P2, P3, P4, P5)              \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e4m3_e4m3, ".e4m3.e4m3") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e4m3_e5m2, ".e4m3.e5m2") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e4m3, ".e5m2.e4m3") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e5m2, ".e5m2.e5m2")
+
+ZEROULP_WGMMA_TYPES(32, 16, 16, 17, 18, 19, 20, 21)
+ZEROULP_WGMMA_TYPES(56, 28, 28, 29, 30, 31, 32, 33)
+ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34, 35, 36, 37)
+ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66, 67, 68, 69)
+ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130, 131, 132, 133)
+
+#undef ZEROULP_WGMMA_TYPES
+#undef ZEROULP_WGMMA
+#undef ZEROULP_F128
+#undef ZEROULP_F64
+#undef ZEROULP_F32
+#undef ZEROULP_F28
+#undef ZEROULP_F16
+#undef ZEROULP_F4
+#undef ZEROULP_D128
+#undef ZEROULP_D64
+#undef ZEROULP_D32
+#undef ZEROULP_D28
+#undef ZEROULP_D16
+
+}  // namespace zeroulp::cuda::ptx
+
+#endif  // ZEROULP_CUDA_PTX_WGMMA_CUH_

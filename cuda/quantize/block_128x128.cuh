@@ -1,0 +1,163 @@
+// Defines the quantizing kernel for BF16 and FP32 tiles that have one scale:
+// 128x128, or the whole matrix. A block reads a tile of 128 x 128 once. It
+// writes its codes in place, transposed, or both.
+//
+//   load 8 x 8 elements a thread -> amax -> barrier -> scale and factors, in
+//   every thread -> codes -> stores; octets of columns into shared memory ->
+//   barrier -> stores
+//
+// Source: SPEC clauses Q1 to Q13.
+
+#ifndef ZEROULP_CUDA_QUANTIZE_BLOCK_128X128_CUH_
+#define ZEROULP_CUDA_QUANTIZE_BLOCK_128X128_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/quantize/groups.cuh"
+#include "cuda/quantize/two_factors.cuh"
+
+namespace zeroulp::cuda {
+namespace detail {
+
+/// A block's shared memory; `groups` is for the core.
+template <class Out, bool Transposes>
+union block_memory {
+  tile_groups groups;
+  transposing_tile<Out::bytes> transposed;
+};
+template <class Out>
+union block_memory<Out, false> {
+  tile_groups groups;
+};
+
+/// The scale and the factors of a tile's group.
+struct block_factors {
+  group_factors f;
+  factor_pair pair;
+};
+
+/// Computes scale and factors for a tile of this amax. Returns false iff the
+/// core must.
+template <class In>
+__device__ bool find_block(const quantize_job& job, const tile_place& place,
+                           std::uint32_t largest, block_factors& to) {
+  std::uint32_t amax = amax_of(job.plan, largest);
+  if (job.given.data != nullptr) {
+    const bool is_matrix =
+        job.y.groups == grouping::matrix || job.yt.groups == grouping::matrix;
+    amax = is_matrix
+               ? job.given.at(0, 0)
+               : job.given.at(place.row0 / tile_edge, place.col0 / tile_edge);
+  }
+  if (largest >= job.plan.special) return false;
+  return In::bytes == 2 ? find_pair(job.plan, amax, to.f, to.pair)
+                        : find_factors(job.plan, amax, false, to.f);
+}
+
+/// Writes the scale of a tile. Called by one thread.
+__device__ inline void put_scale(const quantize_job& job,
+                                 const tile_place& place, std::uint32_t scale) {
+  const auto put = [&](const quantized_target& to, bool is_transposed) {
+    with_group(place, job.x, to.groups, 0,
+               [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+                 is_transposed ? to.scales.put(j, i, scale)
+                               : to.scales.put(i, j, scale);
+               });
+  };
+  put(job.y, false);
+  put(job.yt, true);
+}
+
+/// Calls write(i, codes) with the codes of each row of a thread.
+template <class In, class Out, class Write>
+__device__ void encode_rows(const quantizer_plan& p,
+                            const octet<In::bytes> (&x)[8],
+                            const block_factors& by, Write write) {
+  const auto each = [&](auto scale) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      write(i, encode_eight<Out>([&](int k) {
+              return scale(value_of<In>(x[i].element(k)));
+            }));
+    }
+  };
+  if constexpr (In::bytes == 2) {
+    if (by.pair.low < 0) {
+      each([&](float v) { return quotient(v, by.pair.high, by.pair.low); });
+    } else {
+      each([&](float v) { return scaled(v, by.pair); });
+    }
+  } else if (by.f.low == by.f.high) {
+    each([&](float v) { return __fmul_rn(v, by.f.low); });
+  } else {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      const auto number = [&](int k) { return value_of<In>(x[i].element(k)); };
+      unsigned open = 0;
+      auto codes = quantize_eight<Out>(
+          number, [&](int) { return by.f.low; }, [&](int) { return by.f.high; },
+          false, false, 1, open);
+      if (open != 0) {
+        codes = encode_eight<Out>(
+            [&](int k) { return divided(p, number(k), by.f.scale); });
+      }
+      write(i, codes);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// For jobs that satisfy quantizes_blocks(job).
+template <class In, class Out, bool Transposes>
+__global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
+    quantize_block(const __grid_constant__ quantize_job job) {
+  const tile_place place(blockIdx.x, job.x);
+#pragma unroll
+  for (int i = 0; i < tile_edge * In::bytes; i += tile_threads) {
+    prefetch_piece<In::bytes>(job.x, place.row0, place.col0, i + threadIdx.x);
+  }
+  ptx::wait_for_kernels_before();
+  __shared__ detail::block_memory<Out, Transposes> memory;
+  __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
+  const thread_place t;
+  const octet_column mine(job.x, place, t);
+  octet<In::bytes> x[8];
+  mine.load(job.x, x);
+
+  std::uint32_t key = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) key = max(key, detail::largest_of<In>(x[i]));
+  key = __reduce_max_sync(0xffffffff, key);
+  if (threadIdx.x % 32 == 0) amaxes[threadIdx.x / 32] = key;
+  __syncthreads();
+#pragma unroll
+  for (int w = 0; w < tile_threads / 32; ++w) key = max(key, amaxes[w]);
+
+  detail::block_factors by;
+  if (!detail::find_block<In>(job, place, __float_as_uint(value_of<In>(key)),
+                              by)) {
+    detail::quantize_by_core<In, Out>(job, memory.groups);
+    return;
+  }
+  if (threadIdx.x == 0) detail::put_scale(job, place, by.f.scale);
+
+  const bool wants_y = !Transposes || job.y.groups != grouping::none;
+  octet<Out::bytes> codes[8];
+  octet_writer<Out::bytes> y(job.y.codes, mine);
+  detail::encode_rows<In, Out>(job.plan, x, by,
+                               [&](int i, const octet<Out::bytes>& row) {
+                                 if (Transposes) codes[i] = row;
+                                 if (wants_y) y.put(i, row);
+                               });
+  if constexpr (Transposes) {
+    detail::transpose_octets(codes);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) memory.transposed.put(t, j, codes[j]);
+    __syncthreads();
+    store_transposed(memory.transposed, job.yt.codes, place);
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_QUANTIZE_BLOCK_128X128_CUH_

@@ -1,0 +1,72 @@
+// The host side of cuda::dequantize: checks a request and launches a kernel for
+// it.
+
+#include <cuda_runtime.h>
+
+#include "cuda/common/argument_checks.hpp"
+#include "cuda/common/pdl_launch.cuh"
+#include "cuda/common/rows.cuh"
+#include "cuda/quantize/dequantize.cuh"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class From, int OutBytes>
+void launch_to(const request& r, const dequantize_job& job,
+               CUstream_st* stream) {
+  const std::ptrdiff_t m = job.codes.rows, n = job.codes.cols;
+  const bool by_rows =
+      job.codes.whole && job.out.whole && n % dequantized_width<OutBytes> == 0;
+  const std::ptrdiff_t count =
+      by_rows
+          ? ceil_div(dequantize_threads_of<OutBytes>(m, n), dequantize_threads)
+          : tiles_of(m, n);
+  const unsigned blocks = r.blocks(count);
+  // The kernel divides indices of these units, which must fit.
+  if (by_rows) r.blocks(ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge));
+  r.need_gpu();
+  if (by_rows) {
+    launch_after(stream, dequantize_rows<From, OutBytes>, blocks,
+                 dequantize_threads, job);
+  } else {
+    launch_after(stream, dequantize_tile<From, OutBytes>, blocks, tile_threads,
+                 job);
+  }
+  r.launched();
+}
+
+template <class From>
+void launch(const request& r, const dequantize_job& job, format to,
+            CUstream_st* stream) {
+  (to == fp32 ? launch_to<From, 4> : launch_to<From, 2>)(r, job, stream);
+}
+
+}  // namespace
+
+void dequantize(format from, group_shape group, const const_matrix& codes,
+                const const_scales& scales, format to, const matrix& out,
+                CUstream_st* stream) {
+  const request r("cuda::dequantize");
+  r.need_codes(from, "codes");
+  r.need(to == fp32 || to == bf16, "out must be of fp32 or bf16");
+  r.need(is_tile(group) || is_tensor(group),
+         "groups must be 1x128, 128x1, 128x128 or the whole matrix");
+  const std::ptrdiff_t m = codes.rows, n = codes.cols;
+  r.need_matrix(codes, bytes_of(from), "codes");
+  r.need_scales(scales, ceil_div(m, group.height(m)),
+                ceil_div(n, group.width(n)), "codes");
+  r.need_matrix(out, bytes_of(to), "out");
+  r.need_shape(out, m, n, "out");
+  if (m == 0 || n == 0) return;
+  const dequantize_job job{rows_of(codes, bytes_of(from)),
+                           {scales},
+                           group.rows == 1,
+                           group.cols == 1,
+                           is_tile(group),
+                           rows_of(out, bytes_of(to))};
+  (from == e4m3   ? launch<e4m3_elements>
+   : from == e5m2 ? launch<e5m2_elements>
+                  : launch<e5m6_elements>)(r, job, to, stream);
+}
+
+}  // namespace zeroulp::cuda

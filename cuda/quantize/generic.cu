@@ -1,0 +1,34 @@
+// Launches the quantizing kernel for any job (quantize_tile.cuh).
+
+#include <cuda_runtime.h>
+
+#include "cuda/common/dispatch_format.hpp"
+#include "cuda/common/pdl_launch.cuh"
+#include "cuda/quantize/generic.cuh"
+#include "cuda/quantize/launch.cuh"
+
+namespace zeroulp::cuda {
+namespace {
+
+template <class In, class Out>
+void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  launch_after(stream, quantize_tile<In, Out>, tiles, tile_threads, job);
+}
+
+template <class In>
+void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
+  with_codes(job.plan.q.to,
+             [&](auto out) { launch<In, decltype(out)>(job, tiles, stream); });
+}
+
+}  // namespace
+
+void launch_tiles(const quantize_job& job, unsigned tiles,
+                  CUstream_st* stream) {
+  const format from = job.plan.q.from;
+  (from == fp32   ? launch_to<fp32_elements>
+   : from == bf16 ? launch_to<bf16_elements>
+                  : launch_to<fp16_elements>)(job, tiles, stream);
+}
+
+}  // namespace zeroulp::cuda

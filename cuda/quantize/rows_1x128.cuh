@@ -1,0 +1,343 @@
+// Defines how half a warp quantizes groups of 1x128 without any other threads.
+// Also defines the kernel that does so with a few rows of a matrix.
+//
+//   octets -> amax (shuffles) -> a lane an octet: scale and factors -> codes
+//
+// A half warp has a few groups of 16 octets each; a lane has one octet of each
+// group. The template parameter `Octets` says where they come from: a matrix,
+// or results that a kernel has just computed. Its groups have numbers from 0 to
+// count - 1, and it has
+//
+//   elements  count
+//   target(i)  scales(i)        where the codes and scales of group i go
+//   row(i)  group(i)            its place in the target, in groups
+//   is_inside(i)                it is part of a target that is wanted
+//   is_full()                   all groups' octets are inside, in aligned rows
+//   again(i)                    rereads this lane's octet; needs is_inside(i)
+
+#ifndef ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
+#define ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/quantize/params.cuh"
+#include "cuda/quantize/two_factors.cuh"
+
+namespace zeroulp::cuda {
+
+inline constexpr unsigned all_lanes = 0xffffffff;
+
+/// Returns the first column of this lane's octet of a group.
+__device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
+  return group * tile_edge + 8 * (threadIdx.x % 16);
+}
+
+/// The work that quantize_octets leaves to finish_octets.
+struct unfinished_octets {
+  bool by_core = false;     ///< the core must quantize all groups
+  unsigned open = 0;        ///< this lane's octets to be divided, one bit each
+  std::uint32_t scale = 0;  ///< scale of group lane % count
+};
+
+namespace detail {
+
+/// Returns element k, an index known only at run time.
+template <int Bytes>
+__device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
+  std::uint32_t element = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if (i == k) element = x.element(i);
+  }
+  return element;
+}
+
+/// Quantizes the groups by the core's own functions: right for all of them, but
+/// slow. Called by half a warp, in step with the other half.
+template <class Out, class Octets>
+__device__ __noinline__ void quantize_by_core(const quantizer& q,
+                                              const amax_matrix& given,
+                                              Octets octets) {
+  using In = typename Octets::elements;
+#pragma unroll 1
+  for (int i = 0; i < Octets::count; ++i) {
+    const bool inside = octets.is_inside(i);
+    octet<In::bytes> x{};
+    if (inside) x = octets.again(i);
+    const quantized_target& to = octets.target(i);
+    const std::ptrdiff_t row = octets.row(i), group = octets.group(i);
+    const std::ptrdiff_t at = column_of_octet(group);
+    std::uint32_t amax = 0;
+#pragma unroll 1
+    for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {
+      const std::uint32_t element = pick(x, k);
+      amax =
+          max(amax,
+              group_amax(q, matrix_view<const std::uint32_t>(&element, 1, 1)));
+    }
+    for (int lanes = 1; lanes < 16; lanes *= 2) {
+      amax = max(amax, __shfl_xor_sync(all_lanes, amax, lanes));
+    }
+    if (!inside) continue;
+    if (given.data != nullptr) amax = given.at(row, group);
+    const group_scale s = make_scale(q, amax);
+    if (threadIdx.x % 16 == 0) to.scales.put(row, group, s.scale);
+#pragma unroll 1
+    for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {
+      const float number = value_of<In>(pick(x, k));
+      const auto code = quantize_element(q, s, __float_as_uint(number));
+      set_element<Out::bytes>(to.codes, row, at + k,
+                              static_cast<std::uint32_t>(code));
+    }
+  }
+}
+
+/// Computes the scale and factors of group lane % count, given its `largest`
+/// magnitude, and writes the scale. Returns false, for the whole warp, iff a
+/// group inside the target needs the core.
+template <class Octets>
+__device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
+                                            const amax_matrix& given,
+                                            const Octets& octets,
+                                            std::uint32_t largest,
+                                            group_factors& mine) {
+  using In = typename Octets::elements;
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  const int my_group = lane % Octets::count;
+  const bool is_inside = octets.is_inside(my_group);
+  std::uint32_t amax = In::as_format == bf16 ? largest : amax_of(plan, largest);
+  if (given.data != nullptr && is_inside) {
+    amax = given.at(octets.row(my_group), octets.group(my_group));
+  }
+  const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
+  const bool ordinary = find_factors(plan, amax, of_bf16, mine);
+  const bool is_core = (is_inside && !ordinary) || largest >= plan.special;
+  if (__any_sync(all_lanes, is_core)) return false;
+  if (lane < Octets::count && is_inside) {
+    put_kept(octets.scales(my_group), octets.row(my_group),
+             octets.group(my_group), mine.scale);
+  }
+  return true;
+}
+
+/// Returns the codes of this lane's octet x of group i; called by the whole
+/// warp. Sets bit i of `open` iff the factors leave them undecided. `untied`:
+/// where one factor is used, there are no ties.
+template <class Out, class In>
+__device__ __forceinline__ octet<Out::bytes> codes_of_octet(
+    const group_factors& mine, int i, const octet<In::bytes>& x, bool untied,
+    unsigned& open) {
+  const float low = __shfl_sync(all_lanes, mine.low, i, 16);
+  const float high = __shfl_sync(all_lanes, mine.high, i, 16);
+  if constexpr (In::as_format == bf16 && Out::as_format == e5m6) {
+    if (untied && low == high) {
+      return encode_eight<Out, true>(
+          [&](int k) { return __fmul_rn(value_of<In>(x.element(k)), low); });
+    }
+  }
+  return quantize_eight<Out>([&](int k) { return value_of<In>(x.element(k)); },
+                             [&](int) { return low; },
+                             [&](int) { return high; }, low == high, high < 0,
+                             1u << i, open);
+}
+
+/// Makes the codes of BF16 groups that have amaxes of their own.
+///
+/// put(codes_of) writes the codes of all groups: codes_of(i, x) gives those of
+/// this lane's octet x of group i. put_one(i, codes_of) rewrites group i where
+/// one factor does not decide it, in either half of the warp. In the other half
+/// the codes do not change.
+///
+/// Returns false, with nothing written, iff the core must quantize the groups.
+/// `largest`: as in find_groups.
+template <class Out, int Groups, class Put, class PutOne>
+__device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
+                                           const group_factors& mine,
+                                           std::uint32_t largest, Put put,
+                                           PutOne put_one) {
+  // For zeros any factor decides.
+  unsigned open =
+      __ballot_sync(all_lanes, mine.low != mine.high && largest != 0);
+  factor_pair pair{};
+  const auto by_pairs = [&]<bool Rounds>() {
+    return [&](int i, const octet<2>& x) {
+      const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
+                              __shfl_sync(all_lanes, pair.low, i, 16)};
+      return encode_eight<Out>([&](int k) {
+        return scaled<Rounds>(value_of<bf16_elements>(x.element(k)), by);
+      });
+    };
+  };
+  if (open != 0) {
+    const bool has_pair = pair_of(plan, mine, pair);
+    if (!__all_sync(all_lanes, has_pair)) return false;
+    // Not only divided groups are open. A group that is not wanted may have the
+    // factor NaN while those beside it have one factor each.
+    if (plan.divides && !plan.rounds_once) {
+      put(by_pairs.template operator()<true>());
+      return true;
+    }
+  }
+  put([&](int i, const octet<2>& x) {
+    const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
+    return encode_eight<Out>([&](int k) {
+      return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
+    });
+  });
+  open = (open | open >> 16) & ((1u << Groups) - 1);
+#pragma unroll 1
+  for (; open != 0; open &= open - 1) {
+    put_one(__ffs(static_cast<int>(open)) - 1,
+            by_pairs.template operator()<false>());
+  }
+  return true;
+}
+
+/// Returns the writer for the codes of groups from `first` on, all of one
+/// target.
+template <class Out, class Octets>
+__device__ octet_writer<Out::bytes> writer_of(const Octets& octets, int first) {
+  const quantized_target& to = octets.target(first);
+  return {to.codes, octets.row(first), column_of_octet(octets.group(first)),
+          to.groups != grouping::none};
+}
+
+}  // namespace detail
+
+/// Quantizes `x`, this lane's octets. Returns what is left for finish_octets,
+/// normally nothing.
+template <class Out, class Octets, int Bytes>
+__device__ __forceinline__ unfinished_octets
+quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
+                const Octets& octets, const octet<Bytes> (&x)[Octets::count]) {
+  using In = typename Octets::elements;
+  constexpr int count = Octets::count;
+  // Lane i holds the amax, scale and factors of group i % count.
+  std::uint32_t keys[count];
+#pragma unroll
+  for (int i = 0; i < count; ++i) keys[i] = detail::largest_of<In>(x[i]);
+  const std::uint32_t largest =
+      __float_as_uint(value_of<In>(detail::largest_of_rows<count>(keys)));
+  group_factors mine;
+  if (!detail::find_groups(plan, given, octets, largest, mine)) {
+    return {true};
+  }
+  unsigned open = 0;
+  const bool is_full = octets.is_full();
+  const bool untied = plan.rounds_once && given.data == nullptr;
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const auto codes =
+        detail::codes_of_octet<Out, In>(mine, i, x[i], untied, open);
+    const device_rows& to = octets.target(i).codes;
+    const std::ptrdiff_t at = column_of_octet(octets.group(i));
+    if (is_full) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
+                        codes);
+    } else if (octets.is_inside(i)) {
+      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
+                        to.whole, codes);
+    }
+  }
+  return {false, open, mine.scale};
+}
+
+/// Does what quantize_octets left. Called by the whole warp.
+template <class Out, class Octets>
+__device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
+                                              const amax_matrix& given,
+                                              const Octets& octets,
+                                              unfinished_octets left) {
+  using In = typename Octets::elements;
+  if (left.by_core) {
+    detail::quantize_by_core<Out>(plan.q, given, octets);
+    return;
+  }
+  // Every lane takes part in the shuffles of scales.
+  while (__any_sync(all_lanes, left.open != 0)) {
+    const int i = left.open == 0 ? 0 : __ffs(static_cast<int>(left.open)) - 1;
+    const std::uint32_t scale = __shfl_sync(all_lanes, left.scale, i, 16);
+    if (left.open != 0 && octets.is_inside(i)) {
+      const device_rows& to = octets.target(i).codes;
+      const auto x = octets.again(i);
+      store<Out::bytes>(
+          to.row<Out::bytes>(octets.row(i)), column_of_octet(octets.group(i)),
+          to.cols, to.whole, encode_eight<Out>([&](int k) {
+            return detail::divided(plan, value_of<In>(x.element(k)), scale);
+          }));
+    }
+    left.open &= left.open - 1;
+  }
+}
+
+/// Rows per half warp, and threads per block.
+template <class In>
+inline constexpr int rows_of_half_warp = In::bytes == 4 ? 4 : 8;
+inline constexpr int row_threads = 128;
+
+/// Half warps needed for an m x n matrix.
+template <class In>
+std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
+  return ceil_div(m, rows_of_half_warp<In>) * ceil_div(n, tile_edge);
+}
+
+/// The rows and the group of columns that a half warp takes.
+struct half_warp_place {
+  std::ptrdiff_t row0, group;
+
+  half_warp_place() = default;
+  __device__ half_warp_place(std::ptrdiff_t first_row, std::ptrdiff_t of_group)
+      : row0(first_row), group(of_group) {}
+  __device__ half_warp_place(int rows, const device_rows& x)
+      : half_warp_place(rows, x, threadIdx.x) {}
+  /// The place of another thread of the block.
+  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
+    const auto at =
+        x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
+    row0 = std::ptrdiff_t{at.quotient} * rows;
+    group = at.rest;
+  }
+};
+
+/// The `Octets` of a matrix: its rows.
+template <class In>
+struct matrix_octets {
+  using elements = In;
+  static constexpr int count = rows_of_half_warp<In>;
+
+  const quantize_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ const scale_target& scales(int) const { return job.y.scales; }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const { return row(i) < job.x.rows; }
+  __device__ bool is_full() const {
+    return job.y.codes.whole && at.row0 + count <= job.x.rows &&
+           column_of_octet(at.group) + 8 <= job.x.cols;
+  }
+  __device__ octet<In::bytes> again(int i) const {
+    return load<In::bytes>(job.x.row<In::bytes>(row(i)),
+                           column_of_octet(at.group), job.x.cols, job.x.whole);
+  }
+};
+
+template <class In, class Out>
+__global__ void __launch_bounds__(row_threads, 6)
+    quantize_rows(const __grid_constant__ quantize_job job) {
+  const matrix_octets<In> octets{job,
+                                 half_warp_place(rows_of_half_warp<In>, job.x)};
+  static_assert(rows_of_half_warp<In> * In::bytes == 16);  // pieces
+  prefetch_piece<In::bytes>(job.x, octets.at.row0, octets.at.group * tile_edge,
+                            threadIdx.x % 16);
+  ptx::wait_for_kernels_before();
+  octet<In::bytes> x[rows_of_half_warp<In>];
+  load_rows<In::bytes>(job.x, octets.at.row0, column_of_octet(octets.at.group),
+                       x);
+  const auto left = quantize_octets<Out>(job.plan, job.given, octets, x);
+  finish_octets<Out>(job.plan, job.given, octets, left);
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_

@@ -1,0 +1,126 @@
+// Defines the kernel of dispatch: the quantizer of quantize_rows.cuh, applied
+// to rows given by row numbers. Source: SPEC clause S11.
+//
+//   a lane a row number -> octets of those rows -> quantized as rows -> results
+//   of invalid row numbers overwritten
+
+#ifndef ZEROULP_CUDA_TRAINING_DISPATCH_CUH_
+#define ZEROULP_CUDA_TRAINING_DISPATCH_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/quantize/rows_1x128.cuh"
+#include "zeroulp/cuda_training.hpp"
+
+namespace zeroulp::cuda {
+
+struct dispatch_job {
+  quantizer_plan plan;
+  device_rows x;
+  row_numbers rows;
+  quantized_target y;
+
+  /// The row number for row i of the result; -1 beyond the last.
+  __device__ std::int32_t number(std::ptrdiff_t i) const {
+    return i < rows.rows ? rows.data[i * rows.stride] : -1;
+  }
+  __device__ bool is_row(std::int32_t number) const {
+    return number >= 0 && number < x.rows;
+  }
+};
+
+/// The `Octets` of the rows (quantize_rows.cuh); zeros for an invalid row
+/// number.
+struct gathered_octets {
+  using elements = bf16_elements;
+  static constexpr int count = rows_of_half_warp<elements>;
+
+  const dispatch_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int) const { return job.y; }
+  __device__ const scale_target& scales(int) const { return job.y.scales; }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const { return row(i) < job.rows.rows; }
+  __device__ bool is_full() const {
+    return job.y.codes.whole && at.row0 + count <= job.rows.rows &&
+           column_of_octet(at.group) + 8 <= job.x.cols;
+  }
+  __device__ octet<2> again(int i) const {
+    return of_number(job.number(row(i)));
+  }
+  __device__ octet<2> of_number(std::int32_t number) const {
+    if (!job.is_row(number)) return {};
+    return load<2>(job.x.row<2>(number), column_of_octet(at.group), job.x.cols,
+                   false);
+  }
+
+  /// Loads this lane's octets. Lane i % count passes the number of row i.
+  __device__ void load_all(std::int32_t mine, octet<2> (&x)[count]) const {
+    const std::ptrdiff_t col = column_of_octet(at.group);
+    std::int32_t number[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      number[i] = __shfl_sync(all_lanes, mine, i, 16);
+    }
+    if (job.x.whole && col + 8 <= job.x.cols && job.x.rows > 0) {
+      // Avoid branches between loads: for an invalid number load any row, as
+      // its codes are overwritten later.
+      const std::ptrdiff_t last = job.x.rows - 1;
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        const std::ptrdiff_t row = max(number[i], 0);
+        x[i] = load<2>(job.x.row<2>(min(row, last)), col, col + 8, true);
+      }
+      return;
+    }
+#pragma unroll
+    for (int i = 0; i < count; ++i) x[i] = of_number(number[i]);
+  }
+};
+
+/// Not inlined, to keep its registers out of the kernel.
+template <class Out>
+__device__ __noinline__ void finish_dispatch(const dispatch_job& job,
+                                             gathered_octets octets,
+                                             unfinished_octets left) {
+  finish_octets<Out>(job.plan, {}, octets, left);
+}
+
+template <class Out>
+__global__ void __launch_bounds__(row_threads, 8)
+    dispatch_rows(const __grid_constant__ dispatch_job job) {
+  ptx::wait_for_kernels_before();
+  constexpr int count = gathered_octets::count;
+  const gathered_octets octets{job, half_warp_place(count, job.x)};
+  const int lane = static_cast<int>(threadIdx.x % 16);
+  octet<2> x[count];
+  octets.load_all(job.number(octets.row(lane % count)), x);
+  const auto left = quantize_octets<Out>(job.plan, {}, octets, x);
+  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
+    finish_dispatch<Out>(job, octets, left);
+  }
+
+  // Reread rather than kept in registers.
+  const std::int32_t mine = job.number(octets.row(lane % count));
+  const bool is_row = job.is_row(mine);
+  if (!__any_sync(all_lanes, !is_row && octets.is_inside(lane % count))) return;
+  // Another lane may have written the scale or codes before.
+  __syncwarp();
+  if (!is_row && lane < count && octets.is_inside(lane)) {
+    detail::put_kept(job.y.scales, octets.row(lane), octets.at.group,
+                     mine == -1 ? fp32_one : fp32_nan);
+  }
+#pragma unroll 1
+  for (int i = 0; i < count; ++i) {
+    const std::int32_t number = __shfl_sync(all_lanes, mine, i, 16);
+    if (job.is_row(number) || !octets.is_inside(i)) continue;
+    store<Out::bytes>(job.y.codes.row<Out::bytes>(octets.row(i)),
+                      column_of_octet(octets.at.group), job.y.codes.cols,
+                      job.y.codes.whole, octet<Out::bytes>{});
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_TRAINING_DISPATCH_CUH_

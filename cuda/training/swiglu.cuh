@@ -1,0 +1,186 @@
+// Defines the kernel of SwiGLU's forward pass over BF16 matrices. Half a warp
+// reads four rows of 128 columns of each and quantizes the results. For whole
+// octets swiglu_staged.cuh is faster.
+//
+//   g, u -> their caches -> h -> h quantized
+//
+// Source: SPEC clauses S1, S2.
+
+#ifndef ZEROULP_CUDA_TRAINING_SWIGLU_CUH_
+#define ZEROULP_CUDA_TRAINING_SWIGLU_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/training/swiglu_fast_math.cuh"
+
+namespace zeroulp::cuda {
+namespace detail {
+
+/// h of an octet by the core's arithmetic.
+__device__ inline bf16_octet swiglu_octet(const bf16_octet& g,
+                                          const bf16_octet& u) {
+  const auto value = [&](int k) {
+    return swiglu_value<device_fp32>(value_of<bf16_elements>(g.element(k)),
+                                     value_of<bf16_elements>(u.element(k)));
+  };
+  bf16_octet h;
+#pragma unroll
+  for (int k = 0; k < 8; k += 2) {
+    h.words[k / 2] = to_bf16(value(k), value(k + 1));
+  }
+  return h;
+}
+
+/// Writes an octet of a row of `to`, if it is wanted.
+__device__ inline void store_octet(const device_rows& to, std::ptrdiff_t row,
+                                   std::ptrdiff_t col0, const bf16_octet& x) {
+  if (to.data == nullptr || row >= to.rows) return;
+  store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
+}
+
+template <class In>
+__device__ octet<In::bytes> load_octet(const device_rows& from,
+                                       std::ptrdiff_t row,
+                                       std::ptrdiff_t col0) {
+  return load<In::bytes>(from.row<In::bytes>(row), col0, from.cols, from.whole);
+}
+
+/// True iff all `Rows` rows of half a warp, and this lane's columns, are inside
+/// a wanted target whose rows are aligned.
+template <int Rows>
+__device__ bool is_covered(const quantized_target& y,
+                           const half_warp_place& at) {
+  return y.groups != grouping::none && y.codes.whole &&
+         at.row0 + Rows <= y.codes.rows &&
+         column_of_octet(at.group) + 8 <= y.codes.cols;
+}
+
+/// The `Octets` of h (quantize_rows.cuh): `Rows` rows.
+template <int Rows>
+struct hidden_octets {
+  using elements = bf16_elements;
+  static constexpr int count = Rows;
+
+  const swiglu_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int) const { return job.h_out; }
+  __device__ const scale_target& scales(int) const { return job.h_out.scales; }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const { return row(i) < job.g.rows; }
+  __device__ bool is_full() const { return is_covered<Rows>(job.h_out, at); }
+  __device__ bf16_octet again(int i) const {
+    const std::ptrdiff_t col0 = column_of_octet(at.group);
+    return swiglu_octet(load_octet<bf16_elements>(job.g, row(i), col0),
+                        load_octet<bf16_elements>(job.u, row(i), col0));
+  }
+};
+
+/// The `Octets` of g, `Rows` rows, then those of u.
+template <int Rows>
+struct input_octets {
+  using elements = bf16_elements;
+  static constexpr int count = 2 * Rows;
+
+  const swiglu_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int i) const {
+    return i < Rows ? job.g_cache : job.u_cache;
+  }
+  __device__ scale_target scales(int i) const {
+    return scales_of_either(i < Rows, job.g_cache, job.u_cache);
+  }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const {
+    return either(i < Rows, job.g_cache.groups, job.u_cache.groups) !=
+               grouping::none &&
+           row(i) < job.g.rows;
+  }
+  __device__ bool is_full() const {
+    return is_covered<Rows>(job.g_cache, at) &&
+           is_covered<Rows>(job.u_cache, at);
+  }
+  __device__ bf16_octet again(int i) const {
+    return load_octet<bf16_elements>(i < Rows ? job.g : job.u, row(i),
+                                     column_of_octet(at.group));
+  }
+};
+
+/// Finishes a half warp's rows. Not inlined, to keep its registers out of the
+/// kernel.
+template <class Out, class Cache, int Rows>
+__device__ __noinline__ void finish_swiglu(const swiglu_job& job,
+                                           half_warp_place at,
+                                           unfinished_octets hidden,
+                                           unfinished_octets inputs) {
+  finish_octets<Out>(job.out, {}, hidden_octets<Rows>{job, at}, hidden);
+  finish_octets<Cache>(job.cache, {}, input_octets<Rows>{job, at}, inputs);
+}
+
+}  // namespace detail
+
+template <class Out, class Cache>
+__global__ void __launch_bounds__(row_threads, 6)
+    swiglu_forward_rows(const __grid_constant__ swiglu_job job) {
+  ptx::wait_for_kernels_before();
+  constexpr int rows = swiglu_rows;
+  __shared__ detail::settled_octets<rows> settled;
+  const half_warp_place at(rows, job.g);
+  const std::ptrdiff_t col0 = column_of_octet(at.group);
+  detail::bf16_octet x[2 * rows];  // g, then u
+  {
+    detail::bf16_octet g[rows], u[rows];
+    load_rows<2>(job.g, at.row0, col0, g);
+    load_rows<2>(job.u, at.row0, col0, u);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) x[i] = g[i], x[rows + i] = u[i];
+  }
+
+  unfinished_octets inputs_left{}, hidden_left{};
+  if (job.g_cache.groups != grouping::none ||
+      job.u_cache.groups != grouping::none) {
+    inputs_left = quantize_octets<Cache>(
+        job.cache, {}, detail::input_octets<rows>{job, at}, x);
+  }
+  if (job.h.data == nullptr && job.h_out.groups == grouping::none) {
+    if (__any_sync(all_lanes, inputs_left.by_core || inputs_left.open != 0)) {
+      detail::finish_swiglu<Out, Cache, rows>(job, at, hidden_left,
+                                              inputs_left);
+    }
+    return;
+  }
+  detail::bf16_octet h[rows];
+  unsigned open = 0;
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    const detail::quick_hidden quick(
+        [&](int k) { return value_of<bf16_elements>(x[i].element(k)); },
+        [&](int k) { return value_of<bf16_elements>(x[rows + i].element(k)); });
+    h[i] = quick.h;
+    if (!quick.decided || !detail::is_quick(x[i])) open |= 1u << i;
+  }
+  if (__any_sync(all_lanes, open != 0)) {
+    detail::settle_hidden(job, open, settled);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) settled.take(i, open, h[i]);
+  }
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    detail::store_octet(job.h, at.row0 + i, col0, h[i]);
+  }
+  if (job.h_out.groups != grouping::none) {
+    hidden_left = quantize_octets<Out>(job.out, {},
+                                       detail::hidden_octets<rows>{job, at}, h);
+  }
+  const bool by_core = hidden_left.by_core || inputs_left.by_core;
+  if (__any_sync(all_lanes,
+                 by_core || (hidden_left.open | inputs_left.open) != 0)) {
+    detail::finish_swiglu<Out, Cache, rows>(job, at, hidden_left, inputs_left);
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_TRAINING_SWIGLU_CUH_

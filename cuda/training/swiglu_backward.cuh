@@ -1,0 +1,176 @@
+// Defines the kernel of SwiGLU's backward pass over BF16 matrices. Half a warp
+// reads four rows of 128 columns of each and quantizes the results. For whole
+// octets swiglu_staged.cuh is faster.
+//
+//   dh, caches of g and u -> h, dg, du -> dg, du quantized
+//
+// Source: SPEC clauses S1, S3.
+
+#ifndef ZEROULP_CUDA_TRAINING_SWIGLU_BACKWARD_CUH_
+#define ZEROULP_CUDA_TRAINING_SWIGLU_BACKWARD_CUH_
+
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/training/swiglu.cuh"
+
+namespace zeroulp::cuda {
+namespace detail {
+
+struct gradient_octets {
+  bf16_octet h, dg, du;
+};
+
+/// By the core's arithmetic, from an octet of dh and the codes of g and u with
+/// their scales.
+template <class Cache>
+__device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
+                                                 const octet<Cache::bytes>& g,
+                                                 float g_scale,
+                                                 const octet<Cache::bytes>& u,
+                                                 float u_scale) {
+  const auto gradient = [&](int k) {
+    return swiglu_gradient<device_fp32>(
+        __fmul_rn(decoded<Cache>(g.words, k), g_scale),
+        __fmul_rn(decoded<Cache>(u.words, k), u_scale),
+        value_of<bf16_elements>(dh.element(k)));
+  };
+  gradient_octets x;
+#pragma unroll
+  for (int k = 0; k < 8; k += 2) {
+    const auto first = gradient(k), second = gradient(k + 1);
+    x.h.words[k / 2] = to_bf16(first.h, second.h);
+    x.dg.words[k / 2] = to_bf16(first.dg, second.dg);
+    x.du.words[k / 2] = to_bf16(first.du, second.du);
+  }
+  return x;
+}
+
+/// The `Octets` of dg, `Rows` rows, then those of du.
+template <class Cache, int Rows>
+struct gradient_rows {
+  using elements = bf16_elements;
+  static constexpr int count = 2 * Rows;
+
+  const swiglu_gradient_job& job;
+  half_warp_place at;
+
+  __device__ const quantized_target& target(int i) const {
+    return i < Rows ? job.dg_out : job.du_out;
+  }
+  __device__ scale_target scales(int i) const {
+    return scales_of_either(i < Rows, job.dg_out, job.du_out);
+  }
+  __device__ std::ptrdiff_t row(int i) const { return at.row0 + i % Rows; }
+  __device__ std::ptrdiff_t group(int) const { return at.group; }
+  __device__ bool is_inside(int i) const {
+    return either(i < Rows, job.dg_out.groups, job.du_out.groups) !=
+               grouping::none &&
+           row(i) < job.dh.rows;
+  }
+  __device__ bool is_full() const {
+    return is_covered<Rows>(job.dg_out, at) && is_covered<Rows>(job.du_out, at);
+  }
+  __device__ bf16_octet again(int i) const {
+    const std::ptrdiff_t col0 = column_of_octet(at.group);
+    const auto x = swiglu_gradient_octet<Cache>(
+        load_octet<bf16_elements>(job.dh, row(i), col0),
+        load_octet<Cache>(job.g, row(i), col0),
+        __uint_as_float(job.g_scales.at(row(i), at.group)),
+        load_octet<Cache>(job.u, row(i), col0),
+        __uint_as_float(job.u_scales.at(row(i), at.group)));
+    return i < Rows ? x.dg : x.du;
+  }
+};
+
+/// Finishes a half warp's rows. Not inlined, to keep its registers out of the
+/// kernel.
+template <class Out, class Cache, int Rows>
+__device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
+                                              half_warp_place at,
+                                              unfinished_octets left) {
+  finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
+}
+
+}  // namespace detail
+
+template <class Out, class Cache>
+__global__ void __launch_bounds__(row_threads, 6)
+    swiglu_backward_rows(const __grid_constant__ swiglu_gradient_job job) {
+  ptx::wait_for_kernels_before();
+  constexpr int rows = swiglu_rows;
+  __shared__ detail::settled_octets<rows> settled_dg, settled_du;
+  const half_warp_place at(rows, job.dh);
+  const std::ptrdiff_t col0 = column_of_octet(at.group);
+  detail::bf16_octet dh[rows];
+  octet<Cache::bytes> g[rows], u[rows];
+  load_rows<2>(job.dh, at.row0, col0, dh);
+  load_rows<Cache::bytes>(job.g, at.row0, col0, g);
+  load_rows<Cache::bytes>(job.u, at.row0, col0, u);
+
+  // Lane i holds the scale of row i % 4: of g if i % 8 < 4, else of u. It is 1
+  // beyond the matrix.
+  const int of_lane = static_cast<int>(threadIdx.x % (2 * rows));
+  const std::ptrdiff_t my_row = at.row0 + of_lane % rows;
+  std::uint32_t my_scale = fp32_one;
+  if (my_row < job.dh.rows) {
+    my_scale =
+        (of_lane < rows ? job.g_scales : job.u_scales).at(my_row, at.group);
+  }
+
+  detail::bf16_octet x[2 * rows];
+  unsigned open = 0;
+#pragma unroll
+  for (int i = 0; i < rows; ++i) {
+    const auto scale_of = [&](int lane) {
+      return __uint_as_float(__shfl_sync(all_lanes, my_scale, lane, 16));
+    };
+    const float g_scale = scale_of(i), u_scale = scale_of(rows + i);
+    const detail::quick_gradient<Cache> quick(
+        dh[i], g[i], u[i], detail::gate_group_of<Cache>(g_scale, u_scale));
+    bool decided = quick.decided && (!quick.has_far_ones(dh[i]) ||
+                                     quick.are_near_or_zero(dh[i]));
+    if (job.h.data != nullptr) {
+      const detail::quick_hidden hidden(
+          [&](int k) {
+            return __fmul_rn(decoded<Cache>(g[i].words, k), g_scale);
+          },
+          [&](int k) {
+            return __fmul_rn(decoded<Cache>(u[i].words, k), u_scale);
+          });
+      decided = decided && hidden.decided;
+      if (decided) {
+        detail::store_octet(job.h, at.row0 + i, col0, hidden.h);
+      }
+    }
+    x[i] = quick.dg;
+    x[rows + i] = quick.du;
+    if (!decided) open |= 1u << i;
+  }
+  if (__any_sync(all_lanes, open != 0)) {
+    detail::settle_gradients<Cache>(job, open, settled_dg, settled_du);
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      settled_dg.take(i, open, x[i]);
+      settled_du.take(i, open, x[rows + i]);
+    }
+  }
+  if (job.dg.data != nullptr || job.du.data != nullptr) {
+#pragma unroll
+    for (int i = 0; i < rows; ++i) {
+      detail::store_octet(job.dg, at.row0 + i, col0, x[i]);
+      detail::store_octet(job.du, at.row0 + i, col0, x[rows + i]);
+    }
+  }
+  if (job.dg_out.groups == grouping::none &&
+      job.du_out.groups == grouping::none) {
+    return;
+  }
+  const detail::gradient_rows<Cache, rows> gradients{job, at};
+  const auto left = quantize_octets<Out>(job.out, {}, gradients, x);
+  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
+    detail::finish_gradients<Out, Cache, rows>(job, at, left);
+  }
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_TRAINING_SWIGLU_BACKWARD_CUH_

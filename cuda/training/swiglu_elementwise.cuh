@@ -1,0 +1,81 @@
+// Defines the kernels of SwiGLU for numbers and caches of any kind, without
+// quantized outputs. Half a warp has four rows of 128 columns, a thread every
+// sixteenth element. Source: SPEC clauses S1 to S3.
+
+#ifndef ZEROULP_CUDA_TRAINING_SWIGLU_ELEMENTWISE_CUH_
+#define ZEROULP_CUDA_TRAINING_SWIGLU_ELEMENTWISE_CUH_
+
+#include "cuda/common/arithmetic.cuh"
+#include "cuda/common/numbers.cuh"
+#include "cuda/ptx/ptx.cuh"
+#include "cuda/quantize/rows_1x128.cuh"
+#include "cuda/training/swiglu.cuh"
+
+namespace zeroulp::cuda {
+
+struct swiglu_values_job {
+  number_matrix g, u, h;
+};
+
+/// Codes and scales, in groups of height x width.
+struct cached_matrix {
+  device_rows codes;
+  scale_source scales;
+  std::ptrdiff_t height, width;
+
+  /// fl(code * scale)
+  template <class Cache>
+  __device__ float at(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    const std::uint32_t code = detail::element_at<Cache::bytes>(codes, i, j);
+    const std::uint32_t scale = scales.at(i / height, j / width);
+    return __fmul_rn(decoded<Cache>(&code, 0), __uint_as_float(scale));
+  }
+};
+
+struct swiglu_gradient_values_job {
+  number_matrix dh, h, dg, du;
+  cached_matrix g, u;
+};
+
+namespace detail {
+
+/// Calls use(i, j) for this thread's elements of a matrix like x.
+template <class Use>
+__device__ void for_elements(const device_rows& x, Use use) {
+  const half_warp_place at(swiglu_rows, x);
+  const std::ptrdiff_t first = at.group * tile_edge + threadIdx.x % 16;
+  for (int i = 0; i < swiglu_rows && at.row0 + i < x.rows; ++i) {
+#pragma unroll 4
+    for (int k = 0; k < tile_edge; k += 16) {
+      if (first + k < x.cols) use(at.row0 + i, first + k);
+    }
+  }
+}
+
+}  // namespace detail
+
+static __global__ void __launch_bounds__(row_threads)
+    swiglu_forward_values(const __grid_constant__ swiglu_values_job job) {
+  ptx::wait_for_kernels_before();
+  detail::for_elements(job.g.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    job.h.put(i, j, swiglu_value<device_fp32>(job.g.at(i, j), job.u.at(i, j)));
+  });
+}
+
+template <class Cache>
+__global__ void __launch_bounds__(row_threads) swiglu_backward_values(
+    const __grid_constant__ swiglu_gradient_values_job job) {
+  ptx::wait_for_kernels_before();
+  detail::for_elements(job.dh.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const auto x = swiglu_gradient<device_fp32>(job.g.template at<Cache>(i, j),
+                                                job.u.template at<Cache>(i, j),
+                                                job.dh.at(i, j));
+    job.h.put(i, j, x.h);
+    job.dg.put(i, j, x.dg);
+    job.du.put(i, j, x.du);
+  });
+}
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_TRAINING_SWIGLU_ELEMENTWISE_CUH_
