@@ -151,6 +151,12 @@ clang_build() {
 stage_gcc() {
   gcc_build || return 0
   googletest "g++: zeroulp_tests" "$build/bin/zeroulp_tests"
+  if [[ -x $build/bin/zeroulp_cuda_c_tests ]]; then
+    check "g++: the C ABI of the kernels" "$build/bin/zeroulp_cuda_c_tests" ||
+      true
+  else
+    skip "g++: the C ABI of the kernels" "no nvcc here"
+  fi
 }
 
 needs_only_the_c_library() {

@@ -310,7 +310,7 @@ def write_sites(out, sites):
 
 
 # Held by checks that take another table; faults are put into them by hand, in
-# tests/training_sensitivity_test.cpp.
+# conformance/tests/study/training_sensitivity_test.cpp.
 OTHERS = ["elementary.hpp", "training.hpp", "training_matrices.hpp"]
 
 

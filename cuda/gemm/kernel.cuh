@@ -5,7 +5,8 @@
 //   load threads    wait for an empty stage -> TMA loads of A and B -> full
 //                   barrier
 //   scale warps     wait for an empty stage -> load its scales -> full barrier.
-//                   There are one or two of each, which take stages in turn
+//                   One or two load threads and one or two scale warps take
+//                   stages in turn
 //   consumer warps  wait for a full stage -> for each 64 rows: four wgmma ->
 //                   (after the last: wait for the next full stage) -> acc =
 //                   promoted(acc, p); at the end of K: epilogue. They free the

@@ -55,9 +55,9 @@ __device__ void prefetch_b(const gemm_job& job) {
 ///
 /// With finds_ahead it also runs the tile scheduler, two tiles ahead of the
 /// consumers. The queue has three slots, so tile T + 2 takes the slot of T - 1.
-/// That slot is free: a consumer releases the panels of T - 1 only after it has
-/// read T. The slot of T would not be: no panels are released before the first
-/// tile.
+/// That slot is free: a consumer hands over the panels of T - 1 (d_full) only
+/// after it has read T. The slot of T would not be: no panels are handed over
+/// before the first tile.
 ///
 /// One tile ahead would deadlock. This thread would wait for stages of T + 1,
 /// whose consumers wait for T + 2 before they free stages.
@@ -89,9 +89,9 @@ __device__ void send_panels(const gemm_job& job,
     }
     before += t.blocks(Shape::k);
     const int stages = more ? next.blocks(Shape::k) : 0;
-    // Spread the boxes over this many stages of the next tile, without its
-    // first and last two. If it has 5 to 11 stages, some get several boxes;
-    // with fewer, storing does not wait for stages.
+    // Spread the boxes over this many stages of the next tile, all but its
+    // first two and its last two. If it has 5 to 11 stages, some get several
+    // boxes; with fewer, storing does not wait for stages.
     const int step = min(boxes, stages - 4);
     ptx::wait(shared.d_full(), parity);
     for (int box = 0; box < boxes; ++box) {

@@ -13,6 +13,14 @@
 
 #include "zeroulp/threads.hpp"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+// LLVM's OpenMP keeps some of what it has of threads that have ended.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libomp"; }
+#endif
+#endif
+
 namespace zeroulp {
 namespace {
 

@@ -202,7 +202,9 @@ with open("large.npy", "wb") as f:
         rows, cols)
     text += " " * (63 - (10 + len(text)) % 64) + "\n"
     f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode())
-    f.write(os.urandom(2 * cols) * rows)
+    row = os.urandom(2 * cols)
+    for _ in range(rows):  # this process stays small: a child begins as large
+        f.write(row)
 
 def peak(*arguments):
     child = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
