@@ -64,15 +64,10 @@ def parts_of(elf):
                if s.name.startswith(".text.")}
     parts = collections.defaultdict(dict)
     for section in elf.iter_sections():
-        kind, _, owner = section.name[1:].rpartition("._Z")
-        owner = "_Z" + owner if kind else ""
-        if owner not in kernels:
-            # extern "C", or of the module
-            owner = next((k for k in kernels if section.name.endswith("." + k)),
-                         "")
-            kind = section.name[1:].removesuffix("." + owner)
+        owner = next((k for k in kernels if section.name.endswith("." + k)), "")
         if owner or section.name.startswith(MODULE):
-            parts[owner]["." + kind] = properties(section)
+            kind = section.name.removesuffix("." + owner)
+            parts[owner][kind] = properties(section)
     return parts
 
 

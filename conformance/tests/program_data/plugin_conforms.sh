@@ -73,7 +73,7 @@ fi
 # Claims of other names for the same recipe are asked each.
 shows plugin_engine_is_asked_under_each_claim \
   '^[1-9][0-9]* held, 0 failed, 0 skipped$' \
-  conform --plugin "$engine" --only .gemm.cutlass
+  conform --plugin "$engine" --only .gemm
 for only in $conformed; do
   shows "plugin_engine_conforms_$only" "$only.* sampled" \
     conform --plugin "$engine" --only "$only"
