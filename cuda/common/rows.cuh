@@ -23,7 +23,7 @@ inline device_rows rows_of(const const_matrix& x, int bytes) {
 /// Reads elements (row0, col0) to (row0 + Rows - 1, col0 + 7); zeros outside.
 template <int Bytes, int Rows>
 __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
-                          std::ptrdiff_t col0, octet<Bytes> (&x)[Rows]) {
+                          std::ptrdiff_t col0, vec8<Bytes> (&x)[Rows]) {
   const std::ptrdiff_t stride = from.stride * Bytes;
   const char* row = from.row<Bytes>(row0);
   if (from.whole && row0 + Rows <= from.rows && col0 + 8 <= from.cols) {
@@ -43,14 +43,14 @@ __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
 }
 
 /// The place of a thread's 8 x 8 elements in a matrix whose rows are aligned
-/// and have a multiple of eight elements. Rows and octets beyond the matrix
+/// and have a multiple of eight elements. Rows and vec8s beyond the matrix
 /// repeat its last ones. That changes no amax, and no access needs a branch.
-struct octet_column {
+struct vec8_column {
   int last;    ///< the last existing row, at most 7; < 0: none
   bool is_in;  ///< the columns are in the matrix
   std::ptrdiff_t row0, col0;
 
-  __device__ octet_column(const device_rows& x, const tile_place& place,
+  __device__ vec8_column(const device_rows& x, const tile_place& place,
                           thread_place t)
       : row0(place.row0 + 8 * t.a), col0(place.col0 + 8 * t.c) {
     const std::ptrdiff_t rows = x.rows - row0;
@@ -58,7 +58,7 @@ struct octet_column {
     is_in = col0 < x.cols;
   }
   template <int Bytes>
-  __device__ void load(const device_rows& from, octet<Bytes> (&x)[8]) const {
+  __device__ void load(const device_rows& from, vec8<Bytes> (&x)[8]) const {
     for_each<Bytes>(from, [&](int i, const char* at) {
       x[i] = cuda::load<Bytes>(at, 0, 8, true);
     });
@@ -67,7 +67,7 @@ struct octet_column {
   /// ago, from the L1.
   template <int Bytes>
   __device__ void load_again(const device_rows& from,
-                             octet<Bytes> (&x)[8]) const {
+                             vec8<Bytes> (&x)[8]) const {
     static_assert(Bytes <= 2);
     for_each<Bytes>(from, [&](int i, const char* at) {
       auto& w = x[i].words;
@@ -100,13 +100,13 @@ struct octet_column {
   }
 };
 
-/// Writes a thread's octets, row by row, to a matrix whose octets are whole.
+/// Writes a thread's vec8s, row by row, to a matrix whose vec8s are whole.
 template <int Bytes>
-class octet_writer {
+class vec8_writer {
  public:
   /// Writes columns col0 to col0 + 7 from row0 on, if `wanted`. Elements beyond
   /// the matrix are left out.
-  __device__ octet_writer(const device_rows& to, std::ptrdiff_t row0,
+  __device__ vec8_writer(const device_rows& to, std::ptrdiff_t row0,
                           std::ptrdiff_t col0, bool wanted = true)
       : at_(to.row<Bytes>(row0) + col0 * Bytes),
         stride_(to.stride * Bytes),
@@ -116,11 +116,11 @@ class octet_writer {
                   : 0) {
     forget();
   }
-  __device__ octet_writer(const device_rows& to, const octet_column& where)
-      : octet_writer(to, where.row0, where.col0, where.is_in) {}
+  __device__ vec8_writer(const device_rows& to, const vec8_column& where)
+      : vec8_writer(to, where.row0, where.col0, where.is_in) {}
 
   /// Writes row i. Rows must come in order.
-  __device__ void put(int i, const octet<Bytes>& x) {
+  __device__ void put(int i, const vec8<Bytes>& x) {
     if (i < left_) {
       __builtin_assume(__isGlobal(at_));
       store<Bytes>(at_, 0, 8, true, x);
@@ -129,7 +129,7 @@ class octet_writer {
     forget();
   }
   /// Writes row i, with a writer that has not advanced.
-  __device__ void put_at(int i, const octet<Bytes>& x) {
+  __device__ void put_at(int i, const vec8<Bytes>& x) {
     at_ += i * stride_;
     if (i < left_) {
       __builtin_assume(__isGlobal(at_));
@@ -147,8 +147,8 @@ class octet_writer {
   int left_;
 };
 
-/// Returns true iff octet_column can access all of x, and of y if it has data.
-inline bool is_of_octets(const device_rows& x, const device_rows& y) {
+/// Returns true iff vec8_column can access all of x, and of y if it has data.
+inline bool is_of_vec8s(const device_rows& x, const device_rows& y) {
   return x.whole && x.cols % 8 == 0 && (y.data == nullptr || y.whole);
 }
 
@@ -162,7 +162,7 @@ __device__ void store_transposed(const transposing_tile<Bytes>& tile,
     tile.store_transposed(to, place.row0, place.col0);
     return;
   }
-  if constexpr (Bytes == 1) {  // two octets at once
+  if constexpr (Bytes == 1) {  // two vec8s at once
     const unsigned chunk = threadIdx.x % 8, first = threadIdx.x / 8;
     const bool swapped = first / 8 % 2 != 0;
     char* row = to.row<1>(place.col0 + first) + place.row0 + 16 * chunk;
@@ -170,7 +170,7 @@ __device__ void store_transposed(const transposing_tile<Bytes>& tile,
     for (unsigned i = 0; i < 4; ++i, row += 32 * to.stride) {
       const unsigned at = (2 * chunk ^ first / 8 ^ 4 * i) & ~1u;
       const auto two =
-          *reinterpret_cast<const uint4*>(&tile.octets[first + 32 * i][at]);
+          *reinterpret_cast<const uint4*>(&tile.vec8s[first + 32 * i][at]);
       *reinterpret_cast<uint4*>(row) = {
           swapped ? two.z : two.x, swapped ? two.w : two.y,
           swapped ? two.x : two.z, swapped ? two.y : two.w};
@@ -183,7 +183,7 @@ __device__ void store_transposed(const transposing_tile<Bytes>& tile,
     for (int i = 0; i < 8; ++i, row += 16 * to.stride * Bytes) {
       const int column = t.a + 16 * i;
       store<Bytes>(row, first, first + 8, true,
-                   tile.octets[column][t.c ^ (column / 8)]);
+                   tile.vec8s[column][t.c ^ (column / 8)]);
     }
   }
 }

@@ -1,5 +1,5 @@
 // Defines how half a warp holds rows of 128 columns in shared memory, a lane
-// its octets of them, and quantizes the results there. Loops over rows are
+// its vec8s of them, and quantizes the results there. Loops over rows are
 // barely unrolled: instructions that run only once must be fetched, which is
 // slower than running those at hand.
 //
@@ -21,18 +21,18 @@ inline constexpr int staged_box_rows = 4;
 
 namespace detail {
 
-/// Octets of a block's threads, ordered by warp, then by row.
+/// Vec8s of a block's threads, ordered by warp, then by row.
 template <unsigned Threads, int Bytes>
-struct alignas(128) staged_octets {
-  octet<Bytes> of[staged_rows * Threads];
+struct alignas(128) staged_vec8s {
+  vec8<Bytes> of[staged_rows * Threads];
 
-  /// The octet of row i.
-  __device__ octet<Bytes>& at(unsigned place, int i) {
+  /// The vec8 of row i.
+  __device__ vec8<Bytes>& at(unsigned place, int i) {
     return of[place + 32 * static_cast<unsigned>(i)];
   }
 };
 
-/// The place of a thread's first octet among staged_octets.
+/// The place of a thread's first vec8 among staged_vec8s.
 __device__ inline unsigned place_of_thread(unsigned thread) {
   return thread / 32 * (32 * staged_rows) + thread % 32;
 }
@@ -67,11 +67,11 @@ struct staged_place {
           2 * box.rest + (is_second && has_second ? 1u : 0u)};
     asm("" : "+r"(mine));  // otherwise addresses are recomputed for each row
   }
-  /// Writes the octets x(i) that are inside the matrix, if they are wanted.
+  /// Writes the vec8s x(i) that are inside the matrix, if they are wanted.
   template <class X>
   __device__ void put(X x, const device_rows& to) const {
     if (to.data == nullptr) return;
-    octet_writer<2> writer(to, at.row0, column_of_octet(at.group));
+    vec8_writer<2> writer(to, at.row0, column_of_vec8(at.group));
 #pragma unroll 1
     for (int i = 0; i < staged_rows; ++i) writer.put(i, x(i));
   }
@@ -110,7 +110,7 @@ struct staged_boxes {
   template <unsigned Threads, class Job, int... Bytes>
   __device__ void bring(const staged_place& place,
                         const with_boxes<Job, sizeof...(Bytes)>& asked,
-                        staged_octets<Threads, Bytes>&... to) {
+                        staged_vec8s<Threads, Bytes>&... to) {
     if (ptx::is_elected()) {
 #pragma unroll
       for (int row = 0; row < staged_rows; row += staged_box_rows) {
@@ -145,21 +145,21 @@ __device__ std::uint32_t largest_of_staged(First first, Second second) {
   return largest_pair_of_rows(two);
 }
 
-/// Quantizes the octets first(i) of the first target, and second(i) of the
+/// Quantizes the vec8s first(i) of the first target, and second(i) of the
 /// second if there is one. `largest` is from largest_of_staged. Quantizes all
-/// octets or none; if none, the core must do it.
-template <class Out, class Octets, class First, class Second>
-__device__ __forceinline__ unfinished_octets
-quantize_staged(const quantizer_plan& plan, const Octets& octets,
+/// vec8s or none; if none, the core must do it.
+template <class Out, class Vec8s, class First, class Second>
+__device__ __forceinline__ unfinished_vec8s
+quantize_staged(const quantizer_plan& plan, const Vec8s& vec8s,
                 std::uint32_t largest, First first, Second second) {
-  const bool of_second = threadIdx.x % Octets::count >= staged_rows;
+  const bool of_second = threadIdx.x % Vec8s::count >= staged_rows;
   largest = of_second ? largest & 0xffff0000 : largest << 16;
   group_factors mine;
-  if (!find_groups(plan, {}, octets, largest, mine)) return {true};
-  constexpr bool has_second = Octets::count > staged_rows;
+  if (!find_groups(plan, {}, vec8s, largest, mine)) return {true};
+  constexpr bool has_second = Vec8s::count > staged_rows;
   const auto put_codes = [&](auto codes_of) {
     const auto put_target = [&](int first_group, auto of) {
-      auto to = writer_of<Out>(octets, first_group);
+      auto to = writer_of<Out>(vec8s, first_group);
 #pragma unroll 4
       for (int i = 0; i < staged_rows; ++i) {
         to.put(i, codes_of(first_group + i, of(i)));
@@ -171,16 +171,16 @@ quantize_staged(const quantizer_plan& plan, const Octets& octets,
   const auto put_group = [&](int group, auto codes_of) {
     const int i = group % staged_rows;
     const bool is_first = !has_second || group < staged_rows;
-    const octet<2> x = is_first ? octet<2>{first(i)} : octet<2>{second(i)};
+    const vec8<2> x = is_first ? vec8<2>{first(i)} : vec8<2>{second(i)};
     const auto codes = codes_of(group, x);
     if (is_first) {
-      writer_of<Out>(octets, 0).put_at(i, codes);
+      writer_of<Out>(vec8s, 0).put_at(i, codes);
     } else {
-      writer_of<Out>(octets, staged_rows).put_at(i, codes);
+      writer_of<Out>(vec8s, staged_rows).put_at(i, codes);
     }
   };
   const bool done =
-      by_factors<Out, Octets::count>(plan, mine, largest, put_codes, put_group);
+      by_factors<Out, Vec8s::count>(plan, mine, largest, put_codes, put_group);
   return {!done};
 }
 

@@ -2,8 +2,8 @@
 // written transposed.
 //
 // Let a = t / 16 and c = t % 16: thread t has rows 8 a to 8 a + 7 and columns 8
-// c to 8 c + 7. Its part of a row is an octet, and 16 threads read 128 elements
-// of a row. To transpose, each thread writes octets of eight rows of a column
+// c to 8 c + 7. Its part of a row is a vec8, and 16 threads read 128 elements
+// of a row. To transpose, each thread writes vec8s of eight rows of a column
 // to shared memory. Their places are swizzled so that neither writes nor reads
 // conflict in a bank.
 
@@ -95,18 +95,18 @@ __device__ void prefetch_piece(const device_rows& x, std::ptrdiff_t row0,
   }
 }
 
-/// A tile of octets in shared memory, to be written transposed.
+/// A tile of vec8s in shared memory, to be written transposed.
 template <int Bytes>
 struct transposing_tile {
-  alignas(16) octet<Bytes> octets[tile_edge][16];
+  alignas(16) vec8<Bytes> vec8s[tile_edge][16];
 
   /// Stores elements 8 a to 8 a + 7 (`rows`) of column 8 c + j.
-  __device__ void put(thread_place t, int j, const octet<Bytes>& rows) {
-    octets[8 * t.c + j][t.a ^ t.c] = rows;
+  __device__ void put(thread_place t, int j, const vec8<Bytes>& rows) {
+    vec8s[8 * t.c + j][t.a ^ t.c] = rows;
   }
-  /// Replaces one element of a stored octet.
+  /// Replaces one element of a stored vec8.
   __device__ void set(thread_place t, int j, int i, std::uint32_t code) {
-    octets[8 * t.c + j][t.a ^ t.c].set(i, code);
+    vec8s[8 * t.c + j][t.a ^ t.c].set(i, code);
   }
 
   /// Writes the tile at (row0, col0) of the source to its place in the
@@ -119,7 +119,7 @@ struct transposing_tile {
       const int column = at / 16, chunk = at % 16;
       if (col0 + column >= to.rows) continue;
       store<Bytes>(to.row<Bytes>(col0 + column), row0 + 8 * chunk, to.cols,
-                   to.whole, octets[column][chunk ^ (column / 8)]);
+                   to.whole, vec8s[column][chunk ^ (column / 8)]);
     }
   }
 };

@@ -39,10 +39,10 @@ struct e5m6_elements {
   static constexpr int bytes = 2;
 };
 
-/// An octet (a vector of 8): eight elements of `Bytes` bytes, in order, little
+/// A vec8 (a vector of 8): eight elements of `Bytes` bytes, in order, little
 /// end first.
 template <int Bytes>
-struct alignas(Bytes == 1 ? 8 : 16) octet {
+struct alignas(Bytes == 1 ? 8 : 16) vec8 {
   static constexpr int count = 2 * Bytes;
   std::uint32_t words[count];
 
@@ -84,9 +84,9 @@ bool is_vectorized(const void* data, std::ptrdiff_t stride) {
 /// Reads elements [at, at + 8) of a row; zeros from `end` on. `whole`: the row
 /// satisfies is_vectorized.
 template <int Bytes>
-__device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
+__device__ vec8<Bytes> load(const void* row, std::ptrdiff_t at,
                              std::ptrdiff_t end, bool whole) {
-  octet<Bytes> x{};
+  vec8<Bytes> x{};
   const auto* from = static_cast<const char*>(row) + at * Bytes;
   if (whole && at + 8 <= end) {
     if constexpr (Bytes == 1) {
@@ -94,7 +94,7 @@ __device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
       x.words[0] = v.x, x.words[1] = v.y;
     } else {
 #pragma unroll
-      for (int i = 0; i < octet<Bytes>::count; i += 4) {
+      for (int i = 0; i < vec8<Bytes>::count; i += 4) {
         const auto v = reinterpret_cast<const uint4*>(from)[i / 4];
         x.words[i] = v.x, x.words[i + 1] = v.y;
         x.words[i + 2] = v.z, x.words[i + 3] = v.w;
@@ -119,14 +119,14 @@ __device__ octet<Bytes> load(const void* row, std::ptrdiff_t at,
 /// Writes elements [at, at + 8) of a row that are below `end`.
 template <int Bytes>
 __device__ void store(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
-                      bool whole, const octet<Bytes>& x) {
+                      bool whole, const vec8<Bytes>& x) {
   auto* to = static_cast<char*>(row) + at * Bytes;
   if (whole && at + 8 <= end) {
     if constexpr (Bytes == 1) {
       *reinterpret_cast<uint2*>(to) = {x.words[0], x.words[1]};
     } else {
 #pragma unroll
-      for (int i = 0; i < octet<Bytes>::count; i += 4) {
+      for (int i = 0; i < vec8<Bytes>::count; i += 4) {
         reinterpret_cast<uint4*>(to)[i / 4] = {x.words[i], x.words[i + 1],
                                                x.words[i + 2], x.words[i + 3]};
       }
@@ -227,8 +227,8 @@ __device__ std::uint32_t encode_untied(float first, float second) {
 /// The codes of eight numbers, value(0) to value(7). `Untied`: they satisfy the
 /// conditions of encode_untied.
 template <class Out, bool Untied = false, class Value>
-__device__ octet<Out::bytes> encode_eight(Value value) {
-  octet<Out::bytes> codes{};
+__device__ vec8<Out::bytes> encode_eight(Value value) {
+  vec8<Out::bytes> codes{};
 #pragma unroll
   for (int i = 0; i < 8; i += 2) {
     const std::uint32_t two = Untied

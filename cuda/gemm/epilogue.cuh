@@ -242,9 +242,9 @@ struct gemm_output {
 
  private:
   /// Arranges FP32 for stores of 16 bytes, 64 contiguous bytes of a row.
-  /// Neighbouring lanes exchange values of two octets (8 columns each). The
-  /// even lane gets four columns of the first octet, the odd lane four of the
-  /// second, in both rows. Calls store(index of the octet pair, upper row,
+  /// Neighbouring lanes exchange values of two vec8s (8 columns each). The
+  /// even lane gets four columns of the first vec8, the odd lane four of the
+  /// second, in both rows. Calls store(index of the vec8 pair, upper row,
   /// lower row).
   template <int Count, class Store>
   __device__ __forceinline__ static void by_fours(const float (&acc)[Count],
@@ -281,9 +281,9 @@ struct gemm_output {
     float* const upper =
         static_cast<float*>(job.d) + place + (threadIdx.x % 2 != 0 ? 8 - 2 : 0);
     float* const lower = upper + 8 * job.d_stride;
-    by_fours(acc, [&](int octets, float4 of_upper, float4 of_lower) {
-      *reinterpret_cast<float4*>(upper + 16 * octets) = of_upper;
-      *reinterpret_cast<float4*>(lower + 16 * octets) = of_lower;
+    by_fours(acc, [&](int vec8s, float4 of_upper, float4 of_lower) {
+      *reinterpret_cast<float4*>(upper + 16 * vec8s) = of_upper;
+      *reinterpret_cast<float4*>(lower + 16 * vec8s) = of_lower;
     });
   }
   /// Writes FP32 panels of 32 columns, in the 128-byte swizzle.
@@ -292,9 +292,9 @@ struct gemm_output {
       const float (&acc)[Count], Panel panel) {
     const int lane = static_cast<int>(threadIdx.x % 32);
     const int row = row_after(), piece = lane % 2 * 2 + lane % 4 / 2;
-    by_fours(acc, [&](int octets, float4 of_upper, float4 of_lower) {
+    by_fours(acc, [&](int vec8s, float4 of_upper, float4 of_lower) {
       char* const to =
-          panel(octets / 2) + row * 128 + ((octets % 2 * 4 + piece) ^ row) * 16;
+          panel(vec8s / 2) + row * 128 + ((vec8s % 2 * 4 + piece) ^ row) * 16;
       *reinterpret_cast<float4*>(to) = of_upper;
       *reinterpret_cast<float4*>(to + 8 * 128) = of_lower;
     });

@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(pack_threads)
   const detail::warp_place place(index, job.across);
   detail::packed_codes& packed = shared[warp];
 
-  octet<2> x[4];
+  vec8<2> x[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     x[i] =
@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(pack_threads)
     for (int w = 0; w < 3; ++w) {
       three[w] = packed.words[3 * (32 * i + lane) + w];
     }
-    octet<2> codes;
+    vec8<2> codes;
     unpack_eight(How, three, codes.words);
     store<2>(job.codes.row<2>(place.row), place.code0 + 8 * (32 * i + lane),
              job.codes.cols, job.codes.whole, codes);

@@ -21,8 +21,8 @@ namespace detail {
 
 /// Returns column j of eight rows of eight elements.
 template <int Bytes>
-__device__ octet<Bytes> column_of(const octet<Bytes> (&rows)[8], int j) {
-  octet<Bytes> column{};
+__device__ vec8<Bytes> column_of(const vec8<Bytes> (&rows)[8], int j) {
+  vec8<Bytes> column{};
   if constexpr (Bytes == 2) {
     const unsigned halves = j % 2 == 0 ? 0x5410 : 0x7632;
 #pragma unroll
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
   __shared__ transposing_tile<Bytes> tile;
   const tile_place place(blockIdx.x, job.codes);
   const thread_place t;
-  octet<Bytes> x[8];
+  vec8<Bytes> x[8];
   load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
   if (threadIdx.x == 0) {
     const std::ptrdiff_t i = place.row0 / tile_edge;

@@ -3,7 +3,7 @@
 // writes its codes in place, transposed, or both.
 //
 //   load 8 x 8 elements a thread -> amax -> barrier -> scale and factors, in
-//   every thread -> codes -> stores; octets of columns into shared memory ->
+//   every thread -> codes -> stores; vec8s of columns into shared memory ->
 //   barrier -> stores
 //
 // Source: SPEC clauses Q1 to Q13.
@@ -70,7 +70,7 @@ __device__ inline void put_scale(const quantize_job& job,
 /// Calls write(i, codes) with the codes of each row of a thread.
 template <class In, class Out, class Write>
 __device__ void encode_rows(const quantizer_plan& p,
-                            const octet<In::bytes> (&x)[8],
+                            const vec8<In::bytes> (&x)[8],
                             const block_factors& by, Write write) {
   const auto each = [&](auto scale) {
 #pragma unroll
@@ -120,8 +120,8 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
   __shared__ detail::block_memory<Out, Transposes> memory;
   __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
   const thread_place t;
-  const octet_column mine(job.x, place, t);
-  octet<In::bytes> x[8];
+  const vec8_column mine(job.x, place, t);
+  vec8<In::bytes> x[8];
   mine.load(job.x, x);
 
   std::uint32_t key = 0;
@@ -142,15 +142,15 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
   if (threadIdx.x == 0) detail::put_scale(job, place, by.f.scale);
 
   const bool wants_y = !Transposes || job.y.groups != grouping::none;
-  octet<Out::bytes> codes[8];
-  octet_writer<Out::bytes> y(job.y.codes, mine);
+  vec8<Out::bytes> codes[8];
+  vec8_writer<Out::bytes> y(job.y.codes, mine);
   detail::encode_rows<In, Out>(job.plan, x, by,
-                               [&](int i, const octet<Out::bytes>& row) {
+                               [&](int i, const vec8<Out::bytes>& row) {
                                  if (Transposes) codes[i] = row;
                                  if (wants_y) y.put(i, row);
                                });
   if constexpr (Transposes) {
-    detail::transpose_octets(codes);
+    detail::transpose_vec8s(codes);
 #pragma unroll
     for (int j = 0; j < 8; ++j) memory.transposed.put(t, j, codes[j]);
     __syncthreads();

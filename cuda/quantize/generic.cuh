@@ -24,7 +24,7 @@ struct magnitudes {
   std::uint32_t rows[8] = {};
   std::uint32_t columns[8] = {};
 
-  __device__ explicit magnitudes(const octet<In::bytes> (&x)[8]) {
+  __device__ explicit magnitudes(const vec8<In::bytes> (&x)[8]) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       if constexpr (In::bytes == 4) {
@@ -80,11 +80,11 @@ struct eight {
   }
 };
 
-/// Writes eight octets of codes, those of the numbers value(o, k). Factors are
-/// indexed by octet (`by_octet`) or by element. Returns a bit for each octet
+/// Writes eight vec8s of codes, those of the numbers value(o, k). Factors are
+/// indexed by vec8 (`by_vec8`) or by element. Returns a bit for each vec8
 /// that the factors leave undecided.
 template <class Out, class Value, class Write>
-__device__ unsigned emit(const side_factors& side, int first, bool by_octet,
+__device__ unsigned emit(const side_factors& side, int first, bool by_vec8,
                          Value value, Write write) {
   const eight low(side.low + first), high(side.high + first);
   bool all_same = true, quotients = false;
@@ -97,7 +97,7 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_octet,
 #pragma unroll
   for (int o = 0; o < 8; ++o) {
     const auto number = [&](int k) { return value(o, k); };
-    write(o, by_octet
+    write(o, by_vec8
                  ? quantize_eight<Out>(
                        number, [&](int) { return low.at[o]; },
                        [&](int) { return high.at[o]; }, low.at[o] == high.at[o],
@@ -110,18 +110,18 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_octet,
   return open;
 }
 
-/// Calls write(o, codes), by division, for each octet that the factors left
+/// Calls write(o, codes), by division, for each vec8 that the factors left
 /// undecided.
 template <class Out, class Value, class Write>
 __device__ void settle(const quantizer_plan& p, const side_factors& side,
-                       int first, bool by_octet, unsigned open, Value value,
+                       int first, bool by_vec8, unsigned open, Value value,
                        Write write) {
 #pragma unroll 1
   for (; open != 0; open &= open - 1) {
     const int o = __ffs(static_cast<int>(open)) - 1;
     write(o, encode_eight<Out>([&](int k) {
             return divided(p, value(o, k),
-                           side.scale[first + (by_octet ? o : k)]);
+                           side.scale[first + (by_vec8 ? o : k)]);
           }));
   }
 }
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
   const std::ptrdiff_t row0 = place.row0 + 8 * t.a;
   const std::ptrdiff_t col0 = place.col0 + 8 * t.c;
 
-  octet<In::bytes> x[8];
+  vec8<In::bytes> x[8];
   load_rows<In::bytes>(job.x, row0, col0, x);
 
   // Amaxes of rows, columns and tile.
@@ -192,12 +192,12 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
   const bool wants_yt = job.yt.groups != grouping::none;
   const bool y_by_row = job.y.groups != grouping::column;
   const bool yt_by_column = job.yt.groups != grouping::row;
-  const auto write_y = [&](int i, const octet<Out::bytes>& codes) {
+  const auto write_y = [&](int i, const vec8<Out::bytes>& codes) {
     if (row0 + i >= job.x.rows) return;
     store<Out::bytes>(y.row<Out::bytes>(row0 + i), col0, job.x.cols, y.whole,
                       codes);
   };
-  const auto write_yt = [&](int j, const octet<Out::bytes>& codes) {
+  const auto write_yt = [&](int j, const vec8<Out::bytes>& codes) {
     transposed.put(t, j, codes);
   };
   unsigned y_open = 0, yt_open = 0;

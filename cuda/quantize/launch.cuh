@@ -7,9 +7,9 @@
 
 namespace zeroulp::cuda {
 
-/// True iff codes are wanted and octets of the matrices are aligned.
-inline bool writes_octets(const quantize_job& job) {
-  return job.amaxes.data == nullptr && is_of_octets(job.x, job.y.codes);
+/// True iff codes are wanted and vec8s of the matrices are aligned.
+inline bool writes_vec8s(const quantize_job& job) {
+  return job.amaxes.data == nullptr && is_of_vec8s(job.x, job.y.codes);
 }
 
 /// True iff quantize_block.cuh serves the job.
@@ -19,7 +19,7 @@ inline bool quantizes_blocks(const quantize_job& job) {
   };
   const format from = job.plan.q.from;
   const bool by_factor = job.given.data == nullptr || !job.plan.divides;
-  return writes_octets(job) && is_one(job.y.groups) && is_one(job.yt.groups) &&
+  return writes_vec8s(job) && is_one(job.y.groups) && is_one(job.yt.groups) &&
          (from == fp32 || (from == bf16 && by_factor));
 }
 void launch_blocks(const quantize_job& job, unsigned tiles,
@@ -27,7 +27,7 @@ void launch_blocks(const quantize_job& job, unsigned tiles,
 
 /// True iff quantize_both.cuh serves the job.
 inline bool quantizes_both(const quantize_job& job) {
-  return writes_octets(job) && job.given.data == nullptr &&
+  return writes_vec8s(job) && job.given.data == nullptr &&
          job.plan.q.from == bf16 && job.yt.groups == grouping::column &&
          (job.y.groups == grouping::none || job.y.groups == grouping::row);
 }

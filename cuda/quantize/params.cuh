@@ -72,8 +72,8 @@ __device__ inline scale_target scales_of_either(bool first,
           max(a.scales.mn, b.scales.mn), max(a.scales.k, b.scales.k)};
 }
 
-/// Bits of the largest magnitudes among an octet's even and odd elements.
-__device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
+/// Bits of the largest magnitudes among a vec8's even and odd elements.
+__device__ inline std::uint32_t largest_pair_of(const vec8<2>& x) {
   std::uint32_t most = 0;
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
@@ -82,16 +82,16 @@ __device__ inline std::uint32_t largest_pair_of(const octet<2>& x) {
   return most;
 }
 
-/// Bits of the largest magnitudes of two BF16 octets: that of a in the low
+/// Bits of the largest magnitudes of two BF16 vec8s: that of a in the low
 /// half, that of b in the high half. NaN if there is one.
-__device__ inline std::uint32_t two_largest(const octet<2>& a,
-                                            const octet<2>& b) {
+__device__ inline std::uint32_t two_largest(const vec8<2>& a,
+                                            const vec8<2>& b) {
   const auto larger = [](std::uint32_t v, std::uint32_t w) {
     std::uint32_t most;  // of any sign
     asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(v), "r"(w));
     return most;
   };
-  const auto of = [&](const octet<2>& x) {
+  const auto of = [&](const vec8<2>& x) {
     return larger(larger(x.words[0], x.words[1]),
                   larger(x.words[2], x.words[3]));
   };
@@ -100,9 +100,9 @@ __device__ inline std::uint32_t two_largest(const octet<2>& a,
          0x7fff7fff;
 }
 
-/// The largest magnitude of an octet, as bits of an element.
+/// The largest magnitude of a vec8, as bits of an element.
 template <class In>
-__device__ std::uint32_t largest_of(const octet<In::bytes>& x) {
+__device__ std::uint32_t largest_of(const vec8<In::bytes>& x) {
   if constexpr (In::bytes == 4) {
     std::uint32_t most = 0;
 #pragma unroll
@@ -161,7 +161,7 @@ __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
 /// see plan.cuh. Sets `bit` of `open` iff the factors leave a code undecided.
 /// `one`: each low = high.
 template <class Out, class Value, class Low, class High>
-__device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
+__device__ vec8<Out::bytes> quantize_eight(Value value, Low low, High high,
                                             bool one, bool quotients,
                                             unsigned bit, unsigned& open) {
   if (one) {
@@ -180,7 +180,7 @@ __device__ octet<Out::bytes> quantize_eight(Value value, Low low, High high,
       encode_eight<Out>([&](int k) { return __fmul_rn(value(k), high(k)); });
   std::uint32_t differ = 0;
 #pragma unroll
-  for (int w = 0; w < octet<Out::bytes>::count; ++w) {
+  for (int w = 0; w < vec8<Out::bytes>::count; ++w) {
     differ |= codes.words[w] ^ others.words[w];
   }
   if (differ != 0) open |= bit;

@@ -1,10 +1,10 @@
 // Defines how half a warp quantizes groups of 1x128 without any other threads.
 // Also defines the kernel that does so with a few rows of a matrix.
 //
-//   octets -> amax (shuffles) -> a lane an octet: scale and factors -> codes
+//   vec8s -> amax (shuffles) -> a lane a vec8: scale and factors -> codes
 //
-// A half warp has a few groups of 16 octets each; a lane has one octet of each
-// group. The template parameter `Octets` says where they come from: a matrix,
+// A half warp has a few groups of 16 vec8s each; a lane has one vec8 of each
+// group. The template parameter `Vec8s` says where they come from: a matrix,
 // or results that a kernel has just computed. Its groups have numbers from 0 to
 // count - 1, and it has
 //
@@ -12,8 +12,8 @@
 //   target(i)  scales(i)        where the codes and scales of group i go
 //   row(i)  group(i)            its place in the target, in groups
 //   is_inside(i)                it is part of a target that is wanted
-//   is_full()                   all groups' octets are inside, in aligned rows
-//   again(i)                    rereads this lane's octet; needs is_inside(i)
+//   is_full()                   all groups' vec8s are inside, in aligned rows
+//   again(i)                    rereads this lane's vec8; needs is_inside(i)
 
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
@@ -26,15 +26,15 @@ namespace zeroulp::cuda {
 
 inline constexpr unsigned all_lanes = 0xffffffff;
 
-/// Returns the first column of this lane's octet of a group.
-__device__ inline std::ptrdiff_t column_of_octet(std::ptrdiff_t group) {
+/// Returns the first column of this lane's vec8 of a group.
+__device__ inline std::ptrdiff_t column_of_vec8(std::ptrdiff_t group) {
   return group * tile_edge + 8 * (threadIdx.x % 16);
 }
 
-/// The work that quantize_octets leaves to finish_octets.
-struct unfinished_octets {
+/// The work that quantize_vec8s leaves to finish_vec8s.
+struct unfinished_vec8s {
   bool by_core = false;     ///< the core must quantize all groups
-  unsigned open = 0;        ///< this lane's octets to be divided, one bit each
+  unsigned open = 0;        ///< this lane's vec8s to be divided, one bit each
   std::uint32_t scale = 0;  ///< scale of group lane % count
 };
 
@@ -42,7 +42,7 @@ namespace detail {
 
 /// Returns element k, an index known only at run time.
 template <int Bytes>
-__device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
+__device__ std::uint32_t pick(const vec8<Bytes>& x, int k) {
   std::uint32_t element = 0;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
@@ -53,19 +53,19 @@ __device__ std::uint32_t pick(const octet<Bytes>& x, int k) {
 
 /// Quantizes the groups by the core's own functions: right for all of them, but
 /// slow. Called by half a warp, in step with the other half.
-template <class Out, class Octets>
+template <class Out, class Vec8s>
 __device__ __noinline__ void quantize_by_core(const quantizer& q,
                                               const amax_matrix& given,
-                                              Octets octets) {
-  using In = typename Octets::elements;
+                                              Vec8s vec8s) {
+  using In = typename Vec8s::elements;
 #pragma unroll 1
-  for (int i = 0; i < Octets::count; ++i) {
-    const bool inside = octets.is_inside(i);
-    octet<In::bytes> x{};
-    if (inside) x = octets.again(i);
-    const quantized_target& to = octets.target(i);
-    const std::ptrdiff_t row = octets.row(i), group = octets.group(i);
-    const std::ptrdiff_t at = column_of_octet(group);
+  for (int i = 0; i < Vec8s::count; ++i) {
+    const bool inside = vec8s.is_inside(i);
+    vec8<In::bytes> x{};
+    if (inside) x = vec8s.again(i);
+    const quantized_target& to = vec8s.target(i);
+    const std::ptrdiff_t row = vec8s.row(i), group = vec8s.group(i);
+    const std::ptrdiff_t at = column_of_vec8(group);
     std::uint32_t amax = 0;
 #pragma unroll 1
     for (int k = 0; k < 8 && at + k < to.codes.cols; ++k) {
@@ -94,37 +94,37 @@ __device__ __noinline__ void quantize_by_core(const quantizer& q,
 /// Computes the scale and factors of group lane % count, given its `largest`
 /// magnitude, and writes the scale. Returns false, for the whole warp, iff a
 /// group inside the target needs the core.
-template <class Octets>
+template <class Vec8s>
 __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
                                             const amax_matrix& given,
-                                            const Octets& octets,
+                                            const Vec8s& vec8s,
                                             std::uint32_t largest,
                                             group_factors& mine) {
-  using In = typename Octets::elements;
+  using In = typename Vec8s::elements;
   const int lane = static_cast<int>(threadIdx.x % 16);
-  const int my_group = lane % Octets::count;
-  const bool is_inside = octets.is_inside(my_group);
+  const int my_group = lane % Vec8s::count;
+  const bool is_inside = vec8s.is_inside(my_group);
   std::uint32_t amax = In::as_format == bf16 ? largest : amax_of(plan, largest);
   if (given.data != nullptr && is_inside) {
-    amax = given.at(octets.row(my_group), octets.group(my_group));
+    amax = given.at(vec8s.row(my_group), vec8s.group(my_group));
   }
   const bool of_bf16 = In::as_format == bf16 && given.data == nullptr;
   const bool ordinary = find_factors(plan, amax, of_bf16, mine);
   const bool is_core = (is_inside && !ordinary) || largest >= plan.special;
   if (__any_sync(all_lanes, is_core)) return false;
-  if (lane < Octets::count && is_inside) {
-    put_kept(octets.scales(my_group), octets.row(my_group),
-             octets.group(my_group), mine.scale);
+  if (lane < Vec8s::count && is_inside) {
+    put_kept(vec8s.scales(my_group), vec8s.row(my_group),
+             vec8s.group(my_group), mine.scale);
   }
   return true;
 }
 
-/// Returns the codes of this lane's octet x of group i; called by the whole
+/// Returns the codes of this lane's vec8 x of group i; called by the whole
 /// warp. Sets bit i of `open` iff the factors leave them undecided. `untied`:
 /// where one factor is used, there are no ties.
 template <class Out, class In>
-__device__ __forceinline__ octet<Out::bytes> codes_of_octet(
-    const group_factors& mine, int i, const octet<In::bytes>& x, bool untied,
+__device__ __forceinline__ vec8<Out::bytes> codes_of_vec8(
+    const group_factors& mine, int i, const vec8<In::bytes>& x, bool untied,
     unsigned& open) {
   const float low = __shfl_sync(all_lanes, mine.low, i, 16);
   const float high = __shfl_sync(all_lanes, mine.high, i, 16);
@@ -143,7 +143,7 @@ __device__ __forceinline__ octet<Out::bytes> codes_of_octet(
 /// Makes the codes of BF16 groups that have amaxes of their own.
 ///
 /// put(codes_of) writes the codes of all groups: codes_of(i, x) gives those of
-/// this lane's octet x of group i. put_one(i, codes_of) rewrites group i where
+/// this lane's vec8 x of group i. put_one(i, codes_of) rewrites group i where
 /// one factor does not decide it, in either half of the warp. In the other half
 /// the codes do not change.
 ///
@@ -159,7 +159,7 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
       __ballot_sync(all_lanes, mine.low != mine.high && largest != 0);
   factor_pair pair{};
   const auto by_pairs = [&]<bool Rounds>() {
-    return [&](int i, const octet<2>& x) {
+    return [&](int i, const vec8<2>& x) {
       const factor_pair by = {__shfl_sync(all_lanes, pair.high, i, 16),
                               __shfl_sync(all_lanes, pair.low, i, 16)};
       return encode_eight<Out>([&](int k) {
@@ -177,7 +177,7 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
       return true;
     }
   }
-  put([&](int i, const octet<2>& x) {
+  put([&](int i, const vec8<2>& x) {
     const float factor = __shfl_sync(all_lanes, mine.low, i, 16);
     return encode_eight<Out>([&](int k) {
       return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
@@ -194,23 +194,23 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
 
 /// Returns the writer for the codes of groups from `first` on, all of one
 /// target.
-template <class Out, class Octets>
-__device__ octet_writer<Out::bytes> writer_of(const Octets& octets, int first) {
-  const quantized_target& to = octets.target(first);
-  return {to.codes, octets.row(first), column_of_octet(octets.group(first)),
+template <class Out, class Vec8s>
+__device__ vec8_writer<Out::bytes> writer_of(const Vec8s& vec8s, int first) {
+  const quantized_target& to = vec8s.target(first);
+  return {to.codes, vec8s.row(first), column_of_vec8(vec8s.group(first)),
           to.groups != grouping::none};
 }
 
 }  // namespace detail
 
-/// Quantizes `x`, this lane's octets. Returns what is left for finish_octets,
+/// Quantizes `x`, this lane's vec8s. Returns what is left for finish_vec8s,
 /// normally nothing.
-template <class Out, class Octets, int Bytes>
-__device__ __forceinline__ unfinished_octets
-quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
-                const Octets& octets, const octet<Bytes> (&x)[Octets::count]) {
-  using In = typename Octets::elements;
-  constexpr int count = Octets::count;
+template <class Out, class Vec8s, int Bytes>
+__device__ __forceinline__ unfinished_vec8s
+quantize_vec8s(const quantizer_plan& plan, const amax_matrix& given,
+                const Vec8s& vec8s, const vec8<Bytes> (&x)[Vec8s::count]) {
+  using In = typename Vec8s::elements;
+  constexpr int count = Vec8s::count;
   // Lane i holds the amax, scale and factors of group i % count.
   std::uint32_t keys[count];
 #pragma unroll
@@ -218,49 +218,49 @@ quantize_octets(const quantizer_plan& plan, const amax_matrix& given,
   const std::uint32_t largest =
       __float_as_uint(value_of<In>(detail::largest_of_rows<count>(keys)));
   group_factors mine;
-  if (!detail::find_groups(plan, given, octets, largest, mine)) {
+  if (!detail::find_groups(plan, given, vec8s, largest, mine)) {
     return {true};
   }
   unsigned open = 0;
-  const bool is_full = octets.is_full();
+  const bool is_full = vec8s.is_full();
   const bool untied = plan.rounds_once && given.data == nullptr;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const auto codes =
-        detail::codes_of_octet<Out, In>(mine, i, x[i], untied, open);
-    const device_rows& to = octets.target(i).codes;
-    const std::ptrdiff_t at = column_of_octet(octets.group(i));
+        detail::codes_of_vec8<Out, In>(mine, i, x[i], untied, open);
+    const device_rows& to = vec8s.target(i).codes;
+    const std::ptrdiff_t at = column_of_vec8(vec8s.group(i));
     if (is_full) {
-      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, at + 8, true,
+      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, at + 8, true,
                         codes);
-    } else if (octets.is_inside(i)) {
-      store<Out::bytes>(to.row<Out::bytes>(octets.row(i)), at, to.cols,
+    } else if (vec8s.is_inside(i)) {
+      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, to.cols,
                         to.whole, codes);
     }
   }
   return {false, open, mine.scale};
 }
 
-/// Does what quantize_octets left. Called by the whole warp.
-template <class Out, class Octets>
-__device__ __forceinline__ void finish_octets(const quantizer_plan& plan,
+/// Does what quantize_vec8s left. Called by the whole warp.
+template <class Out, class Vec8s>
+__device__ __forceinline__ void finish_vec8s(const quantizer_plan& plan,
                                               const amax_matrix& given,
-                                              const Octets& octets,
-                                              unfinished_octets left) {
-  using In = typename Octets::elements;
+                                              const Vec8s& vec8s,
+                                              unfinished_vec8s left) {
+  using In = typename Vec8s::elements;
   if (left.by_core) {
-    detail::quantize_by_core<Out>(plan.q, given, octets);
+    detail::quantize_by_core<Out>(plan.q, given, vec8s);
     return;
   }
   // Every lane takes part in the shuffles of scales.
   while (__any_sync(all_lanes, left.open != 0)) {
     const int i = left.open == 0 ? 0 : __ffs(static_cast<int>(left.open)) - 1;
     const std::uint32_t scale = __shfl_sync(all_lanes, left.scale, i, 16);
-    if (left.open != 0 && octets.is_inside(i)) {
-      const device_rows& to = octets.target(i).codes;
-      const auto x = octets.again(i);
+    if (left.open != 0 && vec8s.is_inside(i)) {
+      const device_rows& to = vec8s.target(i).codes;
+      const auto x = vec8s.again(i);
       store<Out::bytes>(
-          to.row<Out::bytes>(octets.row(i)), column_of_octet(octets.group(i)),
+          to.row<Out::bytes>(vec8s.row(i)), column_of_vec8(vec8s.group(i)),
           to.cols, to.whole, encode_eight<Out>([&](int k) {
             return detail::divided(plan, value_of<In>(x.element(k)), scale);
           }));
@@ -298,9 +298,9 @@ struct half_warp_place {
   }
 };
 
-/// The `Octets` of a matrix: its rows.
+/// The `Vec8s` of a matrix: its rows.
 template <class In>
-struct matrix_octets {
+struct matrix_vec8s {
   using elements = In;
   static constexpr int count = rows_of_half_warp<In>;
 
@@ -314,28 +314,28 @@ struct matrix_octets {
   __device__ bool is_inside(int i) const { return row(i) < job.x.rows; }
   __device__ bool is_full() const {
     return job.y.codes.whole && at.row0 + count <= job.x.rows &&
-           column_of_octet(at.group) + 8 <= job.x.cols;
+           column_of_vec8(at.group) + 8 <= job.x.cols;
   }
-  __device__ octet<In::bytes> again(int i) const {
+  __device__ vec8<In::bytes> again(int i) const {
     return load<In::bytes>(job.x.row<In::bytes>(row(i)),
-                           column_of_octet(at.group), job.x.cols, job.x.whole);
+                           column_of_vec8(at.group), job.x.cols, job.x.whole);
   }
 };
 
 template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
-  const matrix_octets<In> octets{job,
+  const matrix_vec8s<In> vec8s{job,
                                  half_warp_place(rows_of_half_warp<In>, job.x)};
   static_assert(rows_of_half_warp<In> * In::bytes == 16);  // pieces
-  prefetch_piece<In::bytes>(job.x, octets.at.row0, octets.at.group * tile_edge,
+  prefetch_piece<In::bytes>(job.x, vec8s.at.row0, vec8s.at.group * tile_edge,
                             threadIdx.x % 16);
   ptx::wait_for_kernels_before();
-  octet<In::bytes> x[rows_of_half_warp<In>];
-  load_rows<In::bytes>(job.x, octets.at.row0, column_of_octet(octets.at.group),
+  vec8<In::bytes> x[rows_of_half_warp<In>];
+  load_rows<In::bytes>(job.x, vec8s.at.row0, column_of_vec8(vec8s.at.group),
                        x);
-  const auto left = quantize_octets<Out>(job.plan, job.given, octets, x);
-  finish_octets<Out>(job.plan, job.given, octets, left);
+  const auto left = quantize_vec8s<Out>(job.plan, job.given, vec8s, x);
+  finish_vec8s<Out>(job.plan, job.given, vec8s, left);
 }
 
 }  // namespace zeroulp::cuda

@@ -27,7 +27,7 @@ struct both_sides {
   factor_pair columns[8][tile_edge / 8];  ///< column 8 c + j is at [j][c]
 
   /// Adds the magnitudes of a thread's elements.
-  __device__ void put_amaxes(thread_place t, const octet<2> (&x)[8]) {
+  __device__ void put_amaxes(thread_place t, const vec8<2> (&x)[8]) {
     std::uint32_t rows_of_two[4], of_columns[4] = {};
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
@@ -127,8 +127,8 @@ __global__ void __launch_bounds__(tile_threads, 4)
   auto& tile = memory.tile;
   const tile_place place(blockIdx.x, job.x);
   const thread_place t;
-  const octet_column mine(job.x, place, t);
-  octet<2> x[8];
+  const vec8_column mine(job.x, place, t);
+  vec8<2> x[8];
   mine.load(job.x, x);
   tile.sides.put_amaxes(t, x);
   __syncthreads();
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
   __syncwarp();
   // A warp's rows need factors of this warp only, so no barrier yet.
   if (job.y.groups != grouping::none) {
-    octet_writer<Out::bytes> y(job.y.codes, mine);
+    vec8_writer<Out::bytes> y(job.y.codes, mine);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const factor_pair by = tile.sides.rows[8 * t.a + i];

@@ -55,9 +55,9 @@ __device__ float scaled(float x, const factor_pair& f) {
                 : __fmaf_rn(x, f.high, __fmul_rn(x, f.low));
 }
 
-/// Transposes octets of eight rows to octets of eight columns.
+/// Transposes vec8s of eight rows to vec8s of eight columns.
 template <int Bytes>
-__device__ void transpose_octets(octet<Bytes> (&x)[8]) {
+__device__ void transpose_vec8s(vec8<Bytes> (&x)[8]) {
   if constexpr (Bytes == 1) {
 #pragma unroll
     for (int w = 0; w < 2; ++w) {
@@ -86,7 +86,7 @@ __device__ void transpose_octets(octet<Bytes> (&x)[8]) {
     }
   } else {
     static_assert(Bytes == 2);
-    octet<2> y[8];
+    vec8<2> y[8];
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
 #pragma unroll

@@ -67,9 +67,9 @@ __device__ inline std::uint32_t encode_two_short(float first, float second) {
 /// The codes of eight values. `Powers`: the values are exact products of codes
 /// and powers of two.
 template <class From, class To, bool Powers, class Value>
-__device__ octet<To::bytes> encode_values(Value value) {
+__device__ vec8<To::bytes> encode_values(Value value) {
   if constexpr (Powers && To::as_format == e5m6) {
-    octet<2> codes;
+    vec8<2> codes;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       codes.words[i] = encode_two_short(value(2 * i), value(2 * i + 1));

@@ -62,7 +62,7 @@ __device__ std::uint32_t encode_halves(std::uint32_t two) {
 template <class To>
 class retiled_halves {
  public:
-  __device__ retiled_halves(const octet<1> (&x)[8], const retiled_rows& rows,
+  __device__ retiled_halves(const vec8<1> (&x)[8], const retiled_rows& rows,
                             thread_place t) {
     const std::uint32_t one = rows.top() - ((halves_top + 15) << 23);
 #pragma unroll
@@ -139,7 +139,7 @@ class retiled_halves {
     for (int j = 0; j < 8; ++j) {
       const std::uint32_t factor = columns.halves[j][t.c];
       if (factor == 0x7fff7fff) open |= 1u << j;
-      octet<1> codes{};
+      vec8<1> codes{};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         codes.words[i / 2] |=

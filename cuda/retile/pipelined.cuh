@@ -91,7 +91,7 @@ struct strip_tile {
     return eight(8 * h + (m ^ 4 * h));
   }
   /// The same for rows 8 r to 8 r + 7; column j is element 16 j.
-  __device__ static unsigned octets(unsigned h, unsigned r) {
+  __device__ static unsigned vec8s(unsigned h, unsigned r) {
     return sixteen(h, r / 2) + 8 * (r % 2);
   }
 };
@@ -258,13 +258,13 @@ __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
       job.any.r,
       matrix_view<const std::uint8_t>(codes, height, 1, from.stride, 1),
       stage.rows.scales);
-  const auto octet_of = [&](int r) -> octet<1>& {
-    const unsigned at = strip_tile::octets(l.h, static_cast<unsigned>(r));
-    return stage.tile.at<octet<1>>(at, strip)[16 * (l.column() % 8)];
+  const auto vec8_of = [&](int r) -> vec8<1>& {
+    const unsigned at = strip_tile::vec8s(l.h, static_cast<unsigned>(r));
+    return stage.tile.at<vec8<1>>(at, strip)[16 * (l.column() % 8)];
   };
-  // Two lanes share the column: they take octets in turn.
+  // Two lanes share the column: they take vec8s in turn.
   for (int i = l.is_first() ? 0 : 8; i < height; i += i % 8 == 7 ? 9 : 1) {
-    octet_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
+    vec8_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
                                             stage.rows.scales[i], t));
   }
   return t;
@@ -291,10 +291,10 @@ __device__ inline void store_strip(const strip_job& job, strip_place place,
 #pragma unroll 1
   for (unsigned i = 0; i < 8; ++i) {
     const unsigned column = lane / 16 + 2 * i, r = lane % 16;
-    const auto* const octets =
-        tile.at<octet<1>>(strip_tile::octets(column / 8, r), strip);
+    const auto* const vec8s =
+        tile.at<vec8<1>>(strip_tile::vec8s(column / 8, r), strip);
     store<1>(job.any.to.row<1>(col0 + column), place.row0 + 8 * r, job.rows,
-             true, octets[16 * (column % 8)]);
+             true, vec8s[16 * (column % 8)]);
   }
 }
 
@@ -345,8 +345,8 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
   }
   __syncwarp();  // also: all codes have been read before they are overwritten
 
-  octet<1>* const octets =
-      stage.tile.at<octet<1>>(strip_tile::octets(l.h, l.r), strip);
+  vec8<1>* const vec8s =
+      stage.tile.at<vec8<1>>(strip_tile::vec8s(l.h, l.r), strip);
   unsigned open = 0;  // columns that their factors do not decide
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
@@ -362,7 +362,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
         0) {
       open |= 1u << j;
     }
-    octets[16 * j] = low;
+    vec8s[16 * j] = low;
   }
 #pragma unroll 1
   for (; open != 0; open &= open - 1) {
@@ -374,7 +374,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
       for (int i = 0; i < 8; ++i) x[i] = j == 0 || j == at ? v[i][j] : x[i];
     }
     const std::uint32_t s = columns.scale[8 * l.h + at];
-    octets[16 * at] =
+    vec8s[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
   const strip_place place = stage.place;  // late, as registers were scarce

@@ -49,7 +49,7 @@ void launch(const request& asked, const retile_job& job, unsigned tiles,
       return;
     }
   }
-  if (is_of_octets(job.codes, {})) {
+  if (is_of_vec8s(job.codes, {})) {
     launch_after(stream, retile_tile<From, To, Powers, true>, tiles,
                  tile_threads, job);
   } else {

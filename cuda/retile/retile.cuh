@@ -41,10 +41,10 @@ struct retiled_tile {
 /// no registers for 64. The second time, codes of one byte are reread from the
 /// L1: if the thread kept them, the compiler would decode them once and spill.
 /// Codes of two bytes do not fit in the L1.
-template <class From, class To, bool Powers, bool Octets>
+template <class From, class To, bool Powers, bool Vec8s>
 class retiled_floats {
  public:
-  __device__ explicit retiled_floats(const octet<From::bytes> (&x)[8]) {
+  __device__ explicit retiled_floats(const vec8<From::bytes> (&x)[8]) {
 #pragma unroll
     for (int i = 0; i < 8; ++i) x_[i] = x[i];
   }
@@ -91,8 +91,8 @@ class retiled_floats {
                                 const retiled_rows& rows,
                                 const retiled_columns& columns, thread_place t,
                                 transposing_tile<To::bytes>& out) {
-    if constexpr (Octets && From::bytes == 1) {
-      octet_column(job.codes, place, t).load_again(job.codes, x_);
+    if constexpr (Vec8s && From::bytes == 1) {
+      vec8_column(job.codes, place, t).load_again(job.codes, x_);
     }
     read_eight(by_row_, rows.factors + 8 * t.a);
     unsigned open = 0;
@@ -115,7 +115,7 @@ class retiled_floats {
           const auto others = scaled(f.high);
           std::uint32_t differ = 0;
 #pragma unroll
-          for (int w = 0; w < octet<To::bytes>::count; ++w) {
+          for (int w = 0; w < vec8<To::bytes>::count; ++w) {
             differ |= codes.words[w] ^ others.words[w];
           }
           if (differ != 0) {
@@ -138,7 +138,7 @@ class retiled_floats {
     v[1] = __fmul_rn(half_value(halves, 1), by_row_[i]);
   }
 
-  octet<From::bytes> x_[8];
+  vec8<From::bytes> x_[8];
   float by_row_[8];
 };
 
@@ -180,45 +180,45 @@ template <class From, class To>
 __device__ __noinline__ void retile_wide(const retile_job& job,
                                          retiled_tile<To>& tile) {
   const tile_place place(blockIdx.x, job.codes);
-  octet<From::bytes> x[8];
-  octet_column(job.codes, place, {}).load(job.codes, x);
+  vec8<From::bytes> x[8];
+  vec8_column(job.codes, place, {}).load(job.codes, x);
   retile_by<From, true>(job, place, retiled_floats<From, To, true, true>(x),
                         tile);
 }
 
 /// True where retiled_halves serves most tiles.
-template <class From, class To, bool Powers, bool Octets>
+template <class From, class To, bool Powers, bool Vec8s>
 inline constexpr bool is_retiled_as_halves =
-    Powers&& Octets&& From::as_format == e4m3&& To::bytes == 1;
+    Powers&& Vec8s&& From::as_format == e4m3&& To::bytes == 1;
 
 /// Resident blocks per multiprocessor.
-template <class From, class To, bool Powers, bool Octets>
+template <class From, class To, bool Powers, bool Vec8s>
 inline constexpr int retile_blocks =
     From::bytes + To::bytes > 2                      ? 3
-    : is_retiled_as_halves<From, To, Powers, Octets> ? 5
+    : is_retiled_as_halves<From, To, Powers, Vec8s> ? 5
                                                      : 4;
 
 }  // namespace detail
 
-/// `Octets`: the codes satisfy is_of_octets.
-template <class From, class To, bool Powers, bool Octets>
+/// `Vec8s`: the codes satisfy is_of_vec8s.
+template <class From, class To, bool Powers, bool Vec8s>
 __global__ void __launch_bounds__(
-    tile_threads, (detail::retile_blocks<From, To, Powers, Octets>))
+    tile_threads, (detail::retile_blocks<From, To, Powers, Vec8s>))
     retile_tile(const __grid_constant__ retile_job job) {
   ptx::wait_for_kernels_before();
   __shared__ detail::retiled_tile<To> tile;
   const tile_place place(blockIdx.x, job.codes);
   const thread_place t;
-  octet<From::bytes> x[8];
-  if constexpr (Octets) {
-    octet_column(job.codes, place, t).load(job.codes, x);
+  vec8<From::bytes> x[8];
+  if constexpr (Vec8s) {
+    vec8_column(job.codes, place, t).load(job.codes, x);
   } else {
     load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
   }
   if (threadIdx.x < tile_edge) tile.rows.template read<Powers>(job, place);
   __syncthreads();
 
-  if constexpr (detail::is_retiled_as_halves<From, To, Powers, Octets>) {
+  if constexpr (detail::is_retiled_as_halves<From, To, Powers, Vec8s>) {
     if (!detail::is_narrow(tile.rows)) {
       detail::retile_wide<From>(job, tile);
       return;
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(
         job, place, detail::retiled_halves<To>(x, tile.rows, t), tile);
   } else {
     detail::retile_by<From, Powers>(
-        job, place, detail::retiled_floats<From, To, Powers, Octets>(x), tile);
+        job, place, detail::retiled_floats<From, To, Powers, Vec8s>(x), tile);
   }
 }
 

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(combine_threads, 5)
     wrong = wrong || __any_sync(all, !is_row && slot != -1);
     const unsigned rows = __ballot_sync(all, is_row);
     for (int s = 0; rows >> s != 0; s += batch) {
-      octet<2> x[batch];
+      vec8<2> x[batch];
       const char* row[batch];
 #pragma unroll
       for (int i = 0; i < batch; ++i) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(combine_threads, 5)
       if (s + batch == 32) break;
     }
   }
-  octet<2> codes;
+  vec8<2> codes;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
     codes.words[k / 2] = wrong ? 0x7fff7fff : to_bf16(sum[k], sum[k + 1]);

@@ -1,7 +1,7 @@
 // Defines the kernel of dispatch: the quantizer of quantize_rows.cuh, applied
 // to rows given by row numbers. Source: SPEC clause S11.
 //
-//   a lane a row number -> octets of those rows -> quantized as rows -> results
+//   a lane a row number -> vec8s of those rows -> quantized as rows -> results
 //   of invalid row numbers overwritten
 
 #ifndef ZEROULP_CUDA_TRAINING_DISPATCH_CUH_
@@ -28,9 +28,9 @@ struct dispatch_job {
   }
 };
 
-/// The `Octets` of the rows (quantize_rows.cuh); zeros for an invalid row
+/// The `Vec8s` of the rows (quantize_rows.cuh); zeros for an invalid row
 /// number.
-struct gathered_octets {
+struct gathered_vec8s {
   using elements = bf16_elements;
   static constexpr int count = rows_of_half_warp<elements>;
 
@@ -44,20 +44,20 @@ struct gathered_octets {
   __device__ bool is_inside(int i) const { return row(i) < job.rows.rows; }
   __device__ bool is_full() const {
     return job.y.codes.whole && at.row0 + count <= job.rows.rows &&
-           column_of_octet(at.group) + 8 <= job.x.cols;
+           column_of_vec8(at.group) + 8 <= job.x.cols;
   }
-  __device__ octet<2> again(int i) const {
+  __device__ vec8<2> again(int i) const {
     return of_number(job.number(row(i)));
   }
-  __device__ octet<2> of_number(std::int32_t number) const {
+  __device__ vec8<2> of_number(std::int32_t number) const {
     if (!job.is_row(number)) return {};
-    return load<2>(job.x.row<2>(number), column_of_octet(at.group), job.x.cols,
+    return load<2>(job.x.row<2>(number), column_of_vec8(at.group), job.x.cols,
                    false);
   }
 
-  /// Loads this lane's octets. Lane i % count passes the number of row i.
-  __device__ void load_all(std::int32_t mine, octet<2> (&x)[count]) const {
-    const std::ptrdiff_t col = column_of_octet(at.group);
+  /// Loads this lane's vec8s. Lane i % count passes the number of row i.
+  __device__ void load_all(std::int32_t mine, vec8<2> (&x)[count]) const {
+    const std::ptrdiff_t col = column_of_vec8(at.group);
     std::int32_t number[count];
 #pragma unroll
     for (int i = 0; i < count; ++i) {
@@ -82,42 +82,42 @@ struct gathered_octets {
 /// Not inlined, to keep its registers out of the kernel.
 template <class Out>
 __device__ __noinline__ void finish_dispatch(const dispatch_job& job,
-                                             gathered_octets octets,
-                                             unfinished_octets left) {
-  finish_octets<Out>(job.plan, {}, octets, left);
+                                             gathered_vec8s vec8s,
+                                             unfinished_vec8s left) {
+  finish_vec8s<Out>(job.plan, {}, vec8s, left);
 }
 
 template <class Out>
 __global__ void __launch_bounds__(row_threads, 8)
     dispatch_rows(const __grid_constant__ dispatch_job job) {
   ptx::wait_for_kernels_before();
-  constexpr int count = gathered_octets::count;
-  const gathered_octets octets{job, half_warp_place(count, job.x)};
+  constexpr int count = gathered_vec8s::count;
+  const gathered_vec8s vec8s{job, half_warp_place(count, job.x)};
   const int lane = static_cast<int>(threadIdx.x % 16);
-  octet<2> x[count];
-  octets.load_all(job.number(octets.row(lane % count)), x);
-  const auto left = quantize_octets<Out>(job.plan, {}, octets, x);
+  vec8<2> x[count];
+  vec8s.load_all(job.number(vec8s.row(lane % count)), x);
+  const auto left = quantize_vec8s<Out>(job.plan, {}, vec8s, x);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    finish_dispatch<Out>(job, octets, left);
+    finish_dispatch<Out>(job, vec8s, left);
   }
 
   // Reread rather than kept in registers.
-  const std::int32_t mine = job.number(octets.row(lane % count));
+  const std::int32_t mine = job.number(vec8s.row(lane % count));
   const bool is_row = job.is_row(mine);
-  if (!__any_sync(all_lanes, !is_row && octets.is_inside(lane % count))) return;
+  if (!__any_sync(all_lanes, !is_row && vec8s.is_inside(lane % count))) return;
   // Another lane may have written the scale or codes before.
   __syncwarp();
-  if (!is_row && lane < count && octets.is_inside(lane)) {
-    detail::put_kept(job.y.scales, octets.row(lane), octets.at.group,
+  if (!is_row && lane < count && vec8s.is_inside(lane)) {
+    detail::put_kept(job.y.scales, vec8s.row(lane), vec8s.at.group,
                      mine == -1 ? fp32_one : fp32_nan);
   }
 #pragma unroll 1
   for (int i = 0; i < count; ++i) {
     const std::int32_t number = __shfl_sync(all_lanes, mine, i, 16);
-    if (job.is_row(number) || !octets.is_inside(i)) continue;
-    store<Out::bytes>(job.y.codes.row<Out::bytes>(octets.row(i)),
-                      column_of_octet(octets.at.group), job.y.codes.cols,
-                      job.y.codes.whole, octet<Out::bytes>{});
+    if (job.is_row(number) || !vec8s.is_inside(i)) continue;
+    store<Out::bytes>(job.y.codes.row<Out::bytes>(vec8s.row(i)),
+                      column_of_vec8(vec8s.at.group), job.y.codes.cols,
+                      job.y.codes.whole, vec8<Out::bytes>{});
   }
 }
 

@@ -40,7 +40,7 @@ void launch_whole(const request& r, const rms_job& job, CUstream_st* stream) {
   r.launched();
 }
 
-/// True iff w is of BF16, all octets are whole, and a block has the registers
+/// True iff w is of BF16, all vec8s are whole, and a block has the registers
 /// for its rows.
 bool is_whole(const rms_job& job) {
   const auto fits = [](const device_rows& to) {
@@ -55,15 +55,15 @@ bool is_whole(const rms_job& job) {
 /// Launches a kernel with as many rows per block as fit its registers.
 template <class Out>
 void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
-  const std::ptrdiff_t octets = ceil_div(job.x.rows.cols, rms_stride);
+  const std::ptrdiff_t vec8s = ceil_div(job.x.rows.cols, rms_stride);
   if (is_whole(job)) {
-    return (octets <= 1   ? launch_whole<Out, 4, 1, 2>
-            : octets <= 2 ? launch_whole<Out, 2, 3, 4>
+    return (vec8s <= 1   ? launch_whole<Out, 4, 1, 2>
+            : vec8s <= 2 ? launch_whole<Out, 2, 3, 4>
                           : launch_whole<Out, 1, 5, 6, 7, 8>)(r, job, stream);
   }
-  (octets <= 1            ? launch<Out, 4, false>
-   : octets <= 2          ? launch<Out, 2, false>
-   : octets <= rms_octets ? launch<Out, 1, false>
+  (vec8s <= 1            ? launch<Out, 4, false>
+   : vec8s <= 2          ? launch<Out, 2, false>
+   : vec8s <= rms_vec8s ? launch<Out, 1, false>
                           : launch<Out, 1, true>)(r, job, stream);
 }
 

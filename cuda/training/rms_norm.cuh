@@ -1,5 +1,5 @@
 // Defines the kernels of RMSNorm. The 256 threads of a block are the 256 lanes
-// of a row's sum of squares. A thread's octets are its runs of eight. Half a
+// of a row's sum of squares. A thread's vec8s are its runs of eight. Half a
 // warp quantizes a group.
 //
 //   x -> partial sums -> tree: shuffles, then eight warps -> rstd -> y -> codes
@@ -19,9 +19,9 @@ namespace zeroulp::cuda {
 
 inline constexpr int rms_threads = rms_lanes;
 inline constexpr int rms_warps = rms_threads / 32;
-/// Columns between a thread's octets, and the octets it processes at a time.
+/// Columns between a thread's vec8s, and the vec8s it processes at a time.
 inline constexpr int rms_stride = rms_run * rms_threads;
-inline constexpr int rms_octets = 4;
+inline constexpr int rms_vec8s = 4;
 
 /// Outputs without data, or without groups, are not wanted.
 struct rms_job {
@@ -34,7 +34,7 @@ struct rms_job {
 
 namespace detail {
 
-using rms_octet = octet<bf16_elements::bytes>;
+using rms_vec8 = vec8<bf16_elements::bytes>;
 
 /// Returns the sum of 256 partial sums for each of `Rows` rows: thread i < Rows
 /// gets that of row i. Called by the whole block.
@@ -102,13 +102,13 @@ struct rms_weights {
   }
 };
 
-__device__ inline rms_octet rms_value_octet(const rms_octet& x, float rstd,
+__device__ inline rms_vec8 rms_value_vec8(const rms_vec8& x, float rstd,
                                             const rms_weights& w) {
   const auto value = [&](int k) {
     return rms_value<device_fp32>(value_of<bf16_elements>(x.element(k)), rstd,
                                   w.number[k]);
   };
-  rms_octet y;
+  rms_vec8 y;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
     y.words[k / 2] = to_bf16(value(k), value(k + 1));
@@ -116,17 +116,17 @@ __device__ inline rms_octet rms_value_octet(const rms_octet& x, float rstd,
   return y;
 }
 
-/// The `Octets` of y (quantize_rows.cuh): a thread's four octets, distributed
+/// The `Vec8s` of y (quantize_rows.cuh): a thread's four vec8s, distributed
 /// over `Rows` rows.
 template <int Rows>
-struct normalized_octets {
+struct normalized_vec8s {
   using elements = bf16_elements;
-  static constexpr int count = rms_octets;
+  static constexpr int count = rms_vec8s;
   static constexpr int of_row = count / Rows;
 
   const rms_job& job;
   const float* rstd;
-  std::ptrdiff_t row0, chunk;  ///< a chunk has of_row octets of a row
+  std::ptrdiff_t row0, chunk;  ///< a chunk has of_row vec8s of a row
 
   __device__ const quantized_target& target(int) const { return job.out; }
   __device__ const scale_target& scales(int) const { return job.out.scales; }
@@ -136,7 +136,7 @@ struct normalized_octets {
            threadIdx.x / 16;
   }
   __device__ std::ptrdiff_t column(int i) const {
-    return column_of_octet(group(i));
+    return column_of_vec8(group(i));
   }
   __device__ bool is_inside(int i) const {
     return row(i) < job.x.rows.rows && group(i) * tile_edge < job.x.rows.cols;
@@ -145,13 +145,13 @@ struct normalized_octets {
     return job.out.codes.whole && row(count - 1) < job.x.rows.rows &&
            column(count - 1) + 8 <= job.x.rows.cols;
   }
-  __device__ rms_octet input(int i) const {
+  __device__ rms_vec8 input(int i) const {
     const device_rows& x = job.x.rows;
     if (row(i) >= x.rows) return {};
     return load<2>(x.row<2>(row(i)), column(i), x.cols, x.whole);
   }
-  __device__ rms_octet again(int i) const {
-    return rms_value_octet(input(i), rstd[i / of_row], {job.w, column(i)});
+  __device__ rms_vec8 again(int i) const {
+    return rms_value_vec8(input(i), rstd[i / of_row], {job.w, column(i)});
   }
 };
 
@@ -165,52 +165,52 @@ template <class Out, int Rows>
 __device__ __noinline__ void finish_rms(const rms_job& job, const float* rstd,
                                         std::ptrdiff_t row0,
                                         std::ptrdiff_t chunk,
-                                        unfinished_octets left) {
-  const normalized_octets<Rows> octets{job, rstd, row0, chunk};
-  finish_octets<Out>(job.plan, {}, octets, left);
+                                        unfinished_vec8s left) {
+  const normalized_vec8s<Rows> vec8s{job, rstd, row0, chunk};
+  finish_vec8s<Out>(job.plan, {}, vec8s, left);
 }
 
 template <int Rows>
-__device__ void read_octets(const normalized_octets<Rows>& octets,
-                            rms_octet (&x)[rms_octets]) {
+__device__ void read_vec8s(const normalized_vec8s<Rows>& vec8s,
+                            rms_vec8 (&x)[rms_vec8s]) {
 #pragma unroll
-  for (int i = 0; i < rms_octets; ++i) x[i] = octets.input(i);
+  for (int i = 0; i < rms_vec8s; ++i) x[i] = vec8s.input(i);
 }
 
 /// Adds the squares to the partial sums.
 template <int Rows>
-__device__ void add_squares(const rms_octet (&x)[rms_octets],
+__device__ void add_squares(const rms_vec8 (&x)[rms_vec8s],
                             float (&p)[Rows]) {
 #pragma unroll
-  for (int k = 0; k < 8 * rms_octets; ++k) {
+  for (int k = 0; k < 8 * rms_vec8s; ++k) {
     const float value = value_of<bf16_elements>(x[k / 8].element(k % 8));
-    float& sum = p[k / (8 * rms_octets / Rows)];
+    float& sum = p[k / (8 * rms_vec8s / Rows)];
     sum = __fmaf_rn(value, value, sum);
   }
 }
 
 /// Turns x into y and writes the outputs that are wanted.
 template <class Out, int Rows>
-__device__ void write_octets(const normalized_octets<Rows>& octets,
-                             rms_octet (&x)[rms_octets]) {
-  constexpr int of_row = rms_octets / Rows;
-  const rms_job& job = octets.job;
+__device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
+                             rms_vec8 (&x)[rms_vec8s]) {
+  constexpr int of_row = rms_vec8s / Rows;
+  const rms_job& job = vec8s.job;
   const device_rows& y = job.y.rows;
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {
-    const rms_weights w(job.w, octets.column(c));
+    const rms_weights w(job.w, vec8s.column(c));
 #pragma unroll
-    for (int i = c; i < rms_octets; i += of_row) {
-      x[i] = rms_value_octet(x[i], octets.rstd[i / of_row], w);
-      if (y.data == nullptr || octets.row(i) >= y.rows) continue;
-      store<2>(y.row<2>(octets.row(i)), octets.column(i), y.cols, y.whole,
+    for (int i = c; i < rms_vec8s; i += of_row) {
+      x[i] = rms_value_vec8(x[i], vec8s.rstd[i / of_row], w);
+      if (y.data == nullptr || vec8s.row(i) >= y.rows) continue;
+      store<2>(y.row<2>(vec8s.row(i)), vec8s.column(i), y.cols, y.whole,
                x[i]);
     }
   }
   if (job.out.groups == grouping::none) return;
-  const auto left = quantize_octets<Out>(job.plan, {}, octets, x);
+  const auto left = quantize_vec8s<Out>(job.plan, {}, vec8s, x);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    finish_rms<Out, Rows>(job, octets.rstd, octets.row0, octets.chunk, left);
+    finish_rms<Out, Rows>(job, vec8s.rstd, vec8s.row0, vec8s.chunk, left);
   }
 }
 
@@ -224,32 +224,32 @@ __global__ void __launch_bounds__(rms_threads, 4)
     rms_norm_rows(const __grid_constant__ rms_job job) {
   ptx::wait_for_kernels_before();
   __shared__ float rstd[Rows];
-  detail::normalized_octets<Rows> octets{job, rstd,
+  detail::normalized_vec8s<Rows> vec8s{job, rstd,
                                          std::ptrdiff_t{blockIdx.x} * Rows, 0};
   const bool is_written =
       job.y.rows.data != nullptr || job.out.groups != grouping::none;
   [[maybe_unused]] const auto chunks = static_cast<int>(
-      ceil_div(job.x.rows.cols, rms_stride * rms_octets / Rows));
+      ceil_div(job.x.rows.cols, rms_stride * rms_vec8s / Rows));
   float p[Rows] = {};
-  detail::rms_octet x[rms_octets];
+  detail::rms_vec8 x[rms_vec8s];
   if constexpr (Longer) {
-    for (; octets.chunk < chunks; ++octets.chunk) {
-      detail::read_octets(octets, x);
+    for (; vec8s.chunk < chunks; ++vec8s.chunk) {
+      detail::read_vec8s(vec8s, x);
       detail::add_squares(x, p);
     }
   } else {
-    detail::read_octets(octets, x);
+    detail::read_vec8s(vec8s, x);
     detail::add_squares(x, p);
   }
-  detail::find_rstd<Rows>(job, octets.row0, p, rstd);
+  detail::find_rstd<Rows>(job, vec8s.row0, p, rstd);
   if (!is_written) return;
   if constexpr (Longer) {
-    for (octets.chunk = 0; octets.chunk < chunks; ++octets.chunk) {
-      detail::read_octets(octets, x);
-      detail::write_octets<Out>(octets, x);
+    for (vec8s.chunk = 0; vec8s.chunk < chunks; ++vec8s.chunk) {
+      detail::read_vec8s(vec8s, x);
+      detail::write_vec8s<Out>(vec8s, x);
     }
   } else {
-    detail::write_octets<Out>(octets, x);
+    detail::write_vec8s<Out>(vec8s, x);
   }
 }
 

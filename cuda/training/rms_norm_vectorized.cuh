@@ -1,6 +1,6 @@
-// Defines the kernel of RMSNorm for rows of BF16 whose octets are whole and fit
+// Defines the kernel of RMSNorm for rows of BF16 whose vec8s are whole and fit
 // the registers of a block. Each of 128 threads takes two of a row's 256 lanes:
-// its own number, and 128 more. All octets are loaded before any is waited for.
+// its own number, and 128 more. All vec8s are loaded before any is waited for.
 // There is one barrier: each warp computes rstd itself.
 //
 // Source: SPEC clauses S1, S4, S5.
@@ -13,18 +13,18 @@
 
 namespace zeroulp::cuda {
 
-/// A thread's octets, the columns between them, and the columns of a row.
-inline constexpr int rms_whole_octets = 8;
+/// A thread's vec8s, the columns between them, and the columns of a row.
+inline constexpr int rms_whole_vec8s = 8;
 inline constexpr int rms_whole_stride = rms_run * row_threads;
-inline constexpr int rms_whole_columns = rms_whole_octets * rms_whole_stride;
+inline constexpr int rms_whole_columns = rms_whole_vec8s * rms_whole_stride;
 
 namespace detail {
 
-/// The `Octets` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
+/// The `Vec8s` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
 template <int Rows>
-struct whole_octets {
+struct whole_vec8s {
   using elements = bf16_elements;
-  static constexpr int count = rms_whole_octets;
+  static constexpr int count = rms_whole_vec8s;
   static constexpr int of_row = count / Rows;
 
   const rms_job& job;
@@ -42,17 +42,17 @@ struct whole_octets {
   __device__ bool is_inside(int i) const {
     return row(i) < job.x.rows.rows && group(i) * tile_edge < job.x.rows.cols;
   }
-  __device__ rms_octet again(int i) const {
+  __device__ rms_vec8 again(int i) const {
     const device_rows& x = job.x.rows;
-    const std::ptrdiff_t col = column_of_octet(group(i));
-    return rms_value_octet(load<2>(x.row<2>(row(i)), col, x.cols, true),
+    const std::ptrdiff_t col = column_of_vec8(group(i));
+    return rms_value_vec8(load<2>(x.row<2>(row(i)), col, x.cols, true),
                            rstd[i / of_row], {job.w, col});
   }
 };
 
 /// Loads 16 bytes at `from` if `inside`, else returns zeros.
-__device__ inline rms_octet load_if(bool inside, const char* from) {
-  rms_octet x;
+__device__ inline rms_vec8 load_if(bool inside, const char* from) {
+  rms_vec8 x;
   asm volatile(
       "{\n.reg .pred inside;\n"
       "setp.ne.u32 inside, %5, 0;\n"
@@ -71,20 +71,20 @@ __device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
   float* const here = of_warp[threadIdx.x / 32];
   if (lane % 8 == 0 && lane / 8 < Rows) here[lane / 8] = rstd;
   __syncwarp();
-  finish_octets<Out>(job.plan, {}, whole_octets<Rows>{job, here}, {true});
+  finish_vec8s<Out>(job.plan, {}, whole_vec8s<Rows>{job, here}, {true});
 }
 
 }  // namespace detail
 
 /// x, y and w are of BF16 and aligned (`whole`), with a multiple of eight
 /// columns, at most rms_whole_columns / Rows. `Steps`: x has Steps *
-/// rms_whole_stride columns, and all threads have as many octets. 0: any number
+/// rms_whole_stride columns, and all threads have as many vec8s. 0: any number
 /// of columns.
 template <class Out, int Rows, int Steps>
 __global__ void __launch_bounds__(row_threads, 8)
     rms_norm_whole(const __grid_constant__ rms_job job) {
-  using detail::rms_octet;
-  constexpr int count = rms_whole_octets, of_row = count / Rows;
+  using detail::rms_vec8;
+  constexpr int count = rms_whole_vec8s, of_row = count / Rows;
   constexpr int warps = row_threads / 32;
   __shared__ float sums[Rows][2 * warps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -95,9 +95,9 @@ __global__ void __launch_bounds__(row_threads, 8)
   const auto has = [&](int c) {
     return Steps != 0 ? c < Steps : col0 + c * rms_whole_stride < cols;
   };
-  const auto octet_at = [&](const char* row, int c) {
+  const auto vec8_at = [&](const char* row, int c) {
     return Steps != 0 && c >= Steps
-               ? rms_octet{}
+               ? rms_vec8{}
                : detail::load_if(has(c), row + c * rms_whole_stride * 2);
   };
 
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(row_threads, 8)
     first[r] = in.row<2>(min(row0 + r, in.rows - 1)) + col0 * 2;
     asm volatile("" : "+l"(first[r]));  // computed while preceding kernels run
   }
-  if (begins_early() && threadIdx.x % 8 == 0) {  // a line has eight octets
+  if (begins_early() && threadIdx.x % 8 == 0) {  // a line has eight vec8s
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const int c = i % of_row;
@@ -117,11 +117,11 @@ __global__ void __launch_bounds__(row_threads, 8)
     }
   }
   ptx::wait_for_kernels_before();
-  rms_octet x[count];
+  rms_vec8 x[count];
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const int c = i % of_row;
-    x[i] = octet_at(first[i / of_row], c);
+    x[i] = vec8_at(first[i / of_row], c);
   }
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
@@ -168,18 +168,18 @@ __global__ void __launch_bounds__(row_threads, 8)
     rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
   }
   const char* w_at = job.w.rows.row<2>(0) + col0 * 2;
-  asm volatile("" : "+l"(w_at));  // otherwise recomputed for each octet
-  const auto weights = [&](int c) { return octet_at(w_at, c); };
-  rms_octet next = weights(0);
+  asm volatile("" : "+l"(w_at));  // otherwise recomputed for each vec8
+  const auto weights = [&](int c) { return vec8_at(w_at, c); };
+  rms_vec8 next = weights(0);
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {
     // Weights are loaded one step ahead.
-    const rms_octet w = next;
+    const rms_vec8 w = next;
     if (c + 1 < of_row) next = weights(c + 1);
     if (!has(c)) continue;
 #pragma unroll
     for (int r = 0; r < Rows; ++r) {
-      rms_octet& v = x[r * of_row + c];
+      rms_vec8& v = x[r * of_row + c];
       const auto value = [&](int k) {
         return rms_value<A>(value_of<bf16_elements>(v.element(k)), rstd[r],
                             value_of<bf16_elements>(w.element(k)));
@@ -202,7 +202,7 @@ __global__ void __launch_bounds__(row_threads, 8)
   }
   if (!makes_codes) return;
 
-  // Two amaxes in a word: octet i and octet i + count / 2.
+  // Two amaxes in a word: vec8 i and vec8 i + count / 2.
   std::uint32_t keys[count / 2];
 #pragma unroll
   for (int i = 0; i < count / 2; ++i) {
@@ -211,13 +211,13 @@ __global__ void __launch_bounds__(row_threads, 8)
   const std::uint32_t two = detail::largest_pair_of_rows(keys);
   const std::uint32_t largest =
       lane % count < count / 2 ? two << 16 : two & 0xffff0000;
-  const detail::whole_octets<Rows> octets{job, nullptr};
+  const detail::whole_vec8s<Rows> vec8s{job, nullptr};
   group_factors mine;
-  bool done = detail::find_groups(job.plan, {}, octets, largest, mine);
+  bool done = detail::find_groups(job.plan, {}, vec8s, largest, mine);
   if (done) {
     const device_rows& codes_out = job.out.codes;
     char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
-    const auto put = [&](int i, const octet<Out::bytes>& codes) {
+    const auto put = [&](int i, const vec8<Out::bytes>& codes) {
       const int r = i / of_row, c = i % of_row;
       if (!has(c) || r >= rows) return;
       store<Out::bytes>(codes_at + r * codes_out.stride * Out::bytes,
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(row_threads, 8)
       }
     };
     const auto put_group = [&](int group, auto codes_of) {
-      rms_octet v = x[0];
+      rms_vec8 v = x[0];
 #pragma unroll
       for (int i = 1; i < count; ++i) {
         if (i == group) v = x[i];

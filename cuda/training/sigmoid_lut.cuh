@@ -69,13 +69,13 @@ struct sigmoid_table<0> {
   __device__ static bool make(float, bool) { return false; }
 };
 
-/// dg and du of an octet, by the table.
+/// dg and du of a vec8, by the table.
 struct tabled_gradient {
-  bf16_octet dg, du;
+  bf16_vec8 dg, du;
 
   template <unsigned Threads>
-  __device__ tabled_gradient(const bf16_octet& dh, const octet<1>& g,
-                             const octet<1>& u, const gate_group& of,
+  __device__ tabled_gradient(const bf16_vec8& dh, const vec8<1>& g,
+                             const vec8<1>& u, const gate_group& of,
                              const sigmoid_table<Threads>& sigmoids) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {

@@ -84,7 +84,7 @@ struct staged_input {
 };
 
 /// True iff the staged kernels can load these inputs by TMA and write these
-/// outputs by whole octets. All matrices have one shape. Outputs without data
+/// outputs by whole vec8s. All matrices have one shape. Outputs without data
 /// are not wanted; at least one output is.
 bool can_be_staged(std::initializer_list<staged_input> inputs,
                    std::initializer_list<device_rows> outputs) {

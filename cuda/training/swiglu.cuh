@@ -1,6 +1,6 @@
 // Defines the kernel of SwiGLU's forward pass over BF16 matrices. Half a warp
 // reads four rows of 128 columns of each and quantizes the results. For whole
-// octets swiglu_staged.cuh is faster.
+// vec8s swiglu_staged.cuh is faster.
 //
 //   g, u -> their caches -> h -> h quantized
 //
@@ -15,14 +15,14 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-/// h of an octet by the core's arithmetic.
-__device__ inline bf16_octet swiglu_octet(const bf16_octet& g,
-                                          const bf16_octet& u) {
+/// h of a vec8 by the core's arithmetic.
+__device__ inline bf16_vec8 swiglu_vec8(const bf16_vec8& g,
+                                          const bf16_vec8& u) {
   const auto value = [&](int k) {
     return swiglu_value<device_fp32>(value_of<bf16_elements>(g.element(k)),
                                      value_of<bf16_elements>(u.element(k)));
   };
-  bf16_octet h;
+  bf16_vec8 h;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
     h.words[k / 2] = to_bf16(value(k), value(k + 1));
@@ -30,15 +30,15 @@ __device__ inline bf16_octet swiglu_octet(const bf16_octet& g,
   return h;
 }
 
-/// Writes an octet of a row of `to`, if it is wanted.
-__device__ inline void store_octet(const device_rows& to, std::ptrdiff_t row,
-                                   std::ptrdiff_t col0, const bf16_octet& x) {
+/// Writes a vec8 of a row of `to`, if it is wanted.
+__device__ inline void store_vec8(const device_rows& to, std::ptrdiff_t row,
+                                   std::ptrdiff_t col0, const bf16_vec8& x) {
   if (to.data == nullptr || row >= to.rows) return;
   store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
 }
 
 template <class In>
-__device__ octet<In::bytes> load_octet(const device_rows& from,
+__device__ vec8<In::bytes> load_vec8(const device_rows& from,
                                        std::ptrdiff_t row,
                                        std::ptrdiff_t col0) {
   return load<In::bytes>(from.row<In::bytes>(row), col0, from.cols, from.whole);
@@ -51,12 +51,12 @@ __device__ bool is_covered(const quantized_target& y,
                            const half_warp_place& at) {
   return y.groups != grouping::none && y.codes.whole &&
          at.row0 + Rows <= y.codes.rows &&
-         column_of_octet(at.group) + 8 <= y.codes.cols;
+         column_of_vec8(at.group) + 8 <= y.codes.cols;
 }
 
-/// The `Octets` of h (quantize_rows.cuh): `Rows` rows.
+/// The `Vec8s` of h (quantize_rows.cuh): `Rows` rows.
 template <int Rows>
-struct hidden_octets {
+struct hidden_vec8s {
   using elements = bf16_elements;
   static constexpr int count = Rows;
 
@@ -69,16 +69,16 @@ struct hidden_octets {
   __device__ std::ptrdiff_t group(int) const { return at.group; }
   __device__ bool is_inside(int i) const { return row(i) < job.g.rows; }
   __device__ bool is_full() const { return is_covered<Rows>(job.h_out, at); }
-  __device__ bf16_octet again(int i) const {
-    const std::ptrdiff_t col0 = column_of_octet(at.group);
-    return swiglu_octet(load_octet<bf16_elements>(job.g, row(i), col0),
-                        load_octet<bf16_elements>(job.u, row(i), col0));
+  __device__ bf16_vec8 again(int i) const {
+    const std::ptrdiff_t col0 = column_of_vec8(at.group);
+    return swiglu_vec8(load_vec8<bf16_elements>(job.g, row(i), col0),
+                        load_vec8<bf16_elements>(job.u, row(i), col0));
   }
 };
 
-/// The `Octets` of g, `Rows` rows, then those of u.
+/// The `Vec8s` of g, `Rows` rows, then those of u.
 template <int Rows>
-struct input_octets {
+struct input_vec8s {
   using elements = bf16_elements;
   static constexpr int count = 2 * Rows;
 
@@ -102,9 +102,9 @@ struct input_octets {
     return is_covered<Rows>(job.g_cache, at) &&
            is_covered<Rows>(job.u_cache, at);
   }
-  __device__ bf16_octet again(int i) const {
-    return load_octet<bf16_elements>(i < Rows ? job.g : job.u, row(i),
-                                     column_of_octet(at.group));
+  __device__ bf16_vec8 again(int i) const {
+    return load_vec8<bf16_elements>(i < Rows ? job.g : job.u, row(i),
+                                     column_of_vec8(at.group));
   }
 };
 
@@ -113,10 +113,10 @@ struct input_octets {
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_swiglu(const swiglu_job& job,
                                            half_warp_place at,
-                                           unfinished_octets hidden,
-                                           unfinished_octets inputs) {
-  finish_octets<Out>(job.out, {}, hidden_octets<Rows>{job, at}, hidden);
-  finish_octets<Cache>(job.cache, {}, input_octets<Rows>{job, at}, inputs);
+                                           unfinished_vec8s hidden,
+                                           unfinished_vec8s inputs) {
+  finish_vec8s<Out>(job.out, {}, hidden_vec8s<Rows>{job, at}, hidden);
+  finish_vec8s<Cache>(job.cache, {}, input_vec8s<Rows>{job, at}, inputs);
 }
 
 }  // namespace detail
@@ -126,23 +126,23 @@ __global__ void __launch_bounds__(row_threads, 6)
     swiglu_forward_rows(const __grid_constant__ swiglu_job job) {
   ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
-  __shared__ detail::settled_octets<rows> settled;
+  __shared__ detail::settled_vec8s<rows> settled;
   const half_warp_place at(rows, job.g);
-  const std::ptrdiff_t col0 = column_of_octet(at.group);
-  detail::bf16_octet x[2 * rows];  // g, then u
+  const std::ptrdiff_t col0 = column_of_vec8(at.group);
+  detail::bf16_vec8 x[2 * rows];  // g, then u
   {
-    detail::bf16_octet g[rows], u[rows];
+    detail::bf16_vec8 g[rows], u[rows];
     load_rows<2>(job.g, at.row0, col0, g);
     load_rows<2>(job.u, at.row0, col0, u);
 #pragma unroll
     for (int i = 0; i < rows; ++i) x[i] = g[i], x[rows + i] = u[i];
   }
 
-  unfinished_octets inputs_left{}, hidden_left{};
+  unfinished_vec8s inputs_left{}, hidden_left{};
   if (job.g_cache.groups != grouping::none ||
       job.u_cache.groups != grouping::none) {
-    inputs_left = quantize_octets<Cache>(
-        job.cache, {}, detail::input_octets<rows>{job, at}, x);
+    inputs_left = quantize_vec8s<Cache>(
+        job.cache, {}, detail::input_vec8s<rows>{job, at}, x);
   }
   if (job.h.data == nullptr && job.h_out.groups == grouping::none) {
     if (__any_sync(all_lanes, inputs_left.by_core || inputs_left.open != 0)) {
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(row_threads, 6)
     }
     return;
   }
-  detail::bf16_octet h[rows];
+  detail::bf16_vec8 h[rows];
   unsigned open = 0;
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
@@ -168,11 +168,11 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
-    detail::store_octet(job.h, at.row0 + i, col0, h[i]);
+    detail::store_vec8(job.h, at.row0 + i, col0, h[i]);
   }
   if (job.h_out.groups != grouping::none) {
-    hidden_left = quantize_octets<Out>(job.out, {},
-                                       detail::hidden_octets<rows>{job, at}, h);
+    hidden_left = quantize_vec8s<Out>(job.out, {},
+                                       detail::hidden_vec8s<rows>{job, at}, h);
   }
   const bool by_core = hidden_left.by_core || inputs_left.by_core;
   if (__any_sync(all_lanes,

@@ -1,6 +1,6 @@
 // Defines the kernel of SwiGLU's backward pass over BF16 matrices. Half a warp
 // reads four rows of 128 columns of each and quantizes the results. For whole
-// octets swiglu_staged.cuh is faster.
+// vec8s swiglu_staged.cuh is faster.
 //
 //   dh, caches of g and u -> h, dg, du -> dg, du quantized
 //
@@ -15,17 +15,17 @@
 namespace zeroulp::cuda {
 namespace detail {
 
-struct gradient_octets {
-  bf16_octet h, dg, du;
+struct gradient_vec8s {
+  bf16_vec8 h, dg, du;
 };
 
-/// By the core's arithmetic, from an octet of dh and the codes of g and u with
+/// By the core's arithmetic, from a vec8 of dh and the codes of g and u with
 /// their scales.
 template <class Cache>
-__device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
-                                                 const octet<Cache::bytes>& g,
+__device__ gradient_vec8s swiglu_gradient_vec8(const bf16_vec8& dh,
+                                                 const vec8<Cache::bytes>& g,
                                                  float g_scale,
-                                                 const octet<Cache::bytes>& u,
+                                                 const vec8<Cache::bytes>& u,
                                                  float u_scale) {
   const auto gradient = [&](int k) {
     return swiglu_gradient<device_fp32>(
@@ -33,7 +33,7 @@ __device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
         __fmul_rn(decoded<Cache>(u.words, k), u_scale),
         value_of<bf16_elements>(dh.element(k)));
   };
-  gradient_octets x;
+  gradient_vec8s x;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
     const auto first = gradient(k), second = gradient(k + 1);
@@ -44,7 +44,7 @@ __device__ gradient_octets swiglu_gradient_octet(const bf16_octet& dh,
   return x;
 }
 
-/// The `Octets` of dg, `Rows` rows, then those of du.
+/// The `Vec8s` of dg, `Rows` rows, then those of du.
 template <class Cache, int Rows>
 struct gradient_rows {
   using elements = bf16_elements;
@@ -69,13 +69,13 @@ struct gradient_rows {
   __device__ bool is_full() const {
     return is_covered<Rows>(job.dg_out, at) && is_covered<Rows>(job.du_out, at);
   }
-  __device__ bf16_octet again(int i) const {
-    const std::ptrdiff_t col0 = column_of_octet(at.group);
-    const auto x = swiglu_gradient_octet<Cache>(
-        load_octet<bf16_elements>(job.dh, row(i), col0),
-        load_octet<Cache>(job.g, row(i), col0),
+  __device__ bf16_vec8 again(int i) const {
+    const std::ptrdiff_t col0 = column_of_vec8(at.group);
+    const auto x = swiglu_gradient_vec8<Cache>(
+        load_vec8<bf16_elements>(job.dh, row(i), col0),
+        load_vec8<Cache>(job.g, row(i), col0),
         __uint_as_float(job.g_scales.at(row(i), at.group)),
-        load_octet<Cache>(job.u, row(i), col0),
+        load_vec8<Cache>(job.u, row(i), col0),
         __uint_as_float(job.u_scales.at(row(i), at.group)));
     return i < Rows ? x.dg : x.du;
   }
@@ -86,8 +86,8 @@ struct gradient_rows {
 template <class Out, class Cache, int Rows>
 __device__ __noinline__ void finish_gradients(const swiglu_gradient_job& job,
                                               half_warp_place at,
-                                              unfinished_octets left) {
-  finish_octets<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
+                                              unfinished_vec8s left) {
+  finish_vec8s<Out>(job.out, {}, gradient_rows<Cache, Rows>{job, at}, left);
 }
 
 }  // namespace detail
@@ -97,11 +97,11 @@ __global__ void __launch_bounds__(row_threads, 6)
     swiglu_backward_rows(const __grid_constant__ swiglu_gradient_job job) {
   ptx::wait_for_kernels_before();
   constexpr int rows = swiglu_rows;
-  __shared__ detail::settled_octets<rows> settled_dg, settled_du;
+  __shared__ detail::settled_vec8s<rows> settled_dg, settled_du;
   const half_warp_place at(rows, job.dh);
-  const std::ptrdiff_t col0 = column_of_octet(at.group);
-  detail::bf16_octet dh[rows];
-  octet<Cache::bytes> g[rows], u[rows];
+  const std::ptrdiff_t col0 = column_of_vec8(at.group);
+  detail::bf16_vec8 dh[rows];
+  vec8<Cache::bytes> g[rows], u[rows];
   load_rows<2>(job.dh, at.row0, col0, dh);
   load_rows<Cache::bytes>(job.g, at.row0, col0, g);
   load_rows<Cache::bytes>(job.u, at.row0, col0, u);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(row_threads, 6)
         (of_lane < rows ? job.g_scales : job.u_scales).at(my_row, at.group);
   }
 
-  detail::bf16_octet x[2 * rows];
+  detail::bf16_vec8 x[2 * rows];
   unsigned open = 0;
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(row_threads, 6)
           });
       decided = decided && hidden.decided;
       if (decided) {
-        detail::store_octet(job.h, at.row0 + i, col0, hidden.h);
+        detail::store_vec8(job.h, at.row0 + i, col0, hidden.h);
       }
     }
     x[i] = quick.dg;
@@ -156,8 +156,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   if (job.dg.data != nullptr || job.du.data != nullptr) {
 #pragma unroll
     for (int i = 0; i < rows; ++i) {
-      detail::store_octet(job.dg, at.row0 + i, col0, x[i]);
-      detail::store_octet(job.du, at.row0 + i, col0, x[rows + i]);
+      detail::store_vec8(job.dg, at.row0 + i, col0, x[i]);
+      detail::store_vec8(job.du, at.row0 + i, col0, x[rows + i]);
     }
   }
   if (job.dg_out.groups == grouping::none &&
@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(row_threads, 6)
     return;
   }
   const detail::gradient_rows<Cache, rows> gradients{job, at};
-  const auto left = quantize_octets<Out>(job.out, {}, gradients, x);
+  const auto left = quantize_vec8s<Out>(job.out, {}, gradients, x);
   if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
     detail::finish_gradients<Out, Cache, rows>(job, at, left);
   }

@@ -1,4 +1,4 @@
-// Defines SwiGLU of an octet by fast approximate arithmetic (sigmoid.cuh). A
+// Defines SwiGLU of a vec8 by fast approximate arithmetic (sigmoid.cuh). A
 // warp has undecided elements computed by the core's arithmetic, one thread an
 // element.
 //
@@ -37,12 +37,12 @@ struct swiglu_gradient_job {
 
 namespace detail {
 
-using bf16_octet = octet<bf16_elements::bytes>;
+using bf16_vec8 = vec8<bf16_elements::bytes>;
 
 /// h of gates g(k) and of u(k), valid if `decided`, and only for gates from
 /// -quick_limit on.
 struct quick_hidden {
-  bf16_octet h;
+  bf16_vec8 h;
   bool decided;
 
   template <class Gate, class Up>
@@ -63,7 +63,7 @@ struct quick_hidden {
 };
 
 /// True iff no element is below -quick_limit or a negative NaN.
-__device__ inline bool is_quick(const bf16_octet& g) {
+__device__ inline bool is_quick(const bf16_vec8& g) {
   std::uint32_t most = 0;
 #pragma unroll
   for (int k = 0; k < 4; ++k) most = __vmaxu2(most, g.words[k]);
@@ -99,7 +99,7 @@ __device__ bool has_flat_gate(float scale) {
 }
 
 /// The scales of a group of g and u, and the slope bound of its gates.
-/// bound.of_group < 0: the bound depends on the octet. bound.of_square < 0: the
+/// bound.of_group < 0: the bound depends on the vec8. bound.of_square < 0: the
 /// core computes everything.
 struct alignas(16) gate_group {
   float g_scale, u_scale;
@@ -119,22 +119,22 @@ __device__ gate_group gate_group_of(float g_scale, float u_scale) {
   return group;
 }
 
-/// dg and du of an octet, valid if `decided` and dh are_near_or_zero. The
+/// dg and du of a vec8, valid if `decided` and dh are_near_or_zero. The
 /// bounds hold for products, in any order, that are not subnormal and do not
 /// overflow. That is so for dh that is 0 or in [2^-50, 2^78), and for g and u
 /// under an is_quick_scale.
 ///
-/// `ByOctets`: bounds of groups may be below 0.
-template <class Cache, bool ByOctets = true>
+/// `ByVec8s`: bounds of groups may be below 0.
+template <class Cache, bool ByVec8s = true>
 struct quick_gradient {
-  bf16_octet dg, du;
+  bf16_vec8 dg, du;
   bool decided;
 
-  __device__ quick_gradient(const bf16_octet& dh, const octet<Cache::bytes>& g,
-                            const octet<Cache::bytes>& u,
+  __device__ quick_gradient(const bf16_vec8& dh, const vec8<Cache::bytes>& g,
+                            const vec8<Cache::bytes>& u,
                             const gate_group& of) {
     slope_bound bound_of = of.bound;
-    if (ByOctets && bound_of.of_group < 0) {
+    if (ByVec8s && bound_of.of_group < 0) {
       const float limit = limit_of(g, of.g_scale);
       if (!(is_quick_scale<Cache>(of.g_scale) &&
             is_quick_scale<Cache>(of.u_scale) && limit <= quick_limit &&
@@ -176,7 +176,7 @@ struct quick_gradient {
     decided = differ_ == 0;
   }
   /// True iff a magnitude is outside the range; zero counts as outside.
-  __device__ static bool has_far_ones(const bf16_octet& dh) {
+  __device__ static bool has_far_ones(const bf16_vec8& dh) {
     // A magnitude less than `range` above the smallest, in 15 bits, leaves the
     // top bit clear. A half that borrows from the other is itself outside.
     static_assert(range == 0x4000);
@@ -188,7 +188,7 @@ struct quick_gradient {
     return (above & (range | range << 16)) != 0;
   }
   /// True iff each magnitude is within the range or 0.
-  __device__ static bool are_near_or_zero(const bf16_octet& dh) {
+  __device__ static bool are_near_or_zero(const bf16_vec8& dh) {
     bool are = true;
 #pragma unroll
     for (int k = 0; k < 8; ++k) {
@@ -208,7 +208,7 @@ struct quick_gradient {
   static constexpr std::uint32_t range = 0x4000;
 
   /// The least finite code; NaN is ignored.
-  __device__ static float least_of(const octet<Cache::bytes>& g) {
+  __device__ static float least_of(const vec8<Cache::bytes>& g) {
     const auto smaller = [](std::uint32_t a, std::uint32_t b) {
       std::uint32_t least;
       asm("min.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
@@ -224,8 +224,8 @@ struct quick_gradient {
     // absent.
     return Cache::as_format == e4m3 ? code : fmaxf(code, -largest_code<Cache>);
   }
-  /// The largest magnitude of the octet's gates.
-  __device__ static float limit_of(const octet<Cache::bytes>& g, float scale) {
+  /// The largest magnitude of the vec8's gates.
+  __device__ static float limit_of(const vec8<Cache::bytes>& g, float scale) {
     std::uint32_t most = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
@@ -236,24 +236,24 @@ struct quick_gradient {
 };
 
 /// Element k, read from memory.
-__device__ inline float read_element(const bf16_octet& x, int k) {
+__device__ inline float read_element(const bf16_vec8& x, int k) {
   std::uint16_t element;
   std::memcpy(&element, reinterpret_cast<const char*>(&x) + 2 * k, 2);
   return value_of<bf16_elements>(element);
 }
 template <int Bytes>
-__device__ void put_element(octet<Bytes>& x, int k, float number) {
+__device__ void put_element(vec8<Bytes>& x, int k, float number) {
   const auto element = static_cast<std::uint16_t>(to_bf16(number, 0));
   std::memcpy(reinterpret_cast<char*>(&x) + 2 * k, &element, 2);
 }
 
-/// Octets of a block's threads that the core has decided.
+/// Vec8s of a block's threads that the core has decided.
 template <int Rows>
-struct settled_octets {
-  bf16_octet x[Rows][row_threads];
+struct settled_vec8s {
+  bf16_vec8 x[Rows][row_threads];
 
-  /// Replaces this thread's octet i if it was `open`.
-  __device__ void take(int i, unsigned open, bf16_octet& to) const {
+  /// Replaces this thread's vec8 i if it was `open`.
+  __device__ void take(int i, unsigned open, bf16_vec8& to) const {
     if ((open >> i & 1) != 0) to = x[i][threadIdx.x];
   }
   __device__ void put(int i, unsigned thread, int k, float number) {
@@ -261,9 +261,9 @@ struct settled_octets {
   }
 };
 
-/// Calls put(thread, i, k, find(thread, i, k)) for all elements k of each octet
+/// Calls put(thread, i, k, find(thread, i, k)) for all elements k of each vec8
 /// that is open in a thread of the warp: bit i of that thread's `open`. One
-/// thread handles one element. All elements of an octet are found before any is
+/// thread handles one element. All elements of a vec8 are found before any is
 /// put.
 template <class Find, class Put>
 __device__ void for_open_elements(unsigned open, Find find, Put put) {
@@ -291,10 +291,10 @@ __device__ void for_open_elements(unsigned open, Find find, Put put) {
   __syncwarp();
 }
 
-/// h of the open octets, by the core's arithmetic.
+/// h of the open vec8s, by the core's arithmetic.
 template <int Rows>
 __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
-                                           settled_octets<Rows>& h) {
+                                           settled_vec8s<Rows>& h) {
   const auto find = [&](unsigned thread, int i, int k) {
     const half_warp_place at(Rows, job.g, thread);
     const std::ptrdiff_t row = at.row0 + i;
@@ -310,13 +310,13 @@ __device__ __noinline__ void settle_hidden(const swiglu_job& job, unsigned open,
                     });
 }
 
-/// dg and du of the open octets, by the core's arithmetic. Also writes h, if it
+/// dg and du of the open vec8s, by the core's arithmetic. Also writes h, if it
 /// is wanted.
 template <class Cache, int Rows>
 __device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
                                               unsigned open,
-                                              settled_octets<Rows>& dg,
-                                              settled_octets<Rows>& du) {
+                                              settled_vec8s<Rows>& dg,
+                                              settled_vec8s<Rows>& du) {
   const auto find = [&](unsigned thread, int i, int k) {
     const half_warp_place at(Rows, job.dh, thread);
     const std::ptrdiff_t row = at.row0 + i;

@@ -1,4 +1,4 @@
-// Defines the kernels of SwiGLU for whole octets of BF16, with caches and
+// Defines the kernels of SwiGLU for whole vec8s of BF16, with caches and
 // outputs in E4M3, in shared memory (staged_rows.cuh). Warps compute a row at a
 // time: with a table of sigmoids (swiglu_table.cuh), else by fast approximate
 // arithmetic (sigmoid.cuh). The core then computes what these leave undecided,
@@ -20,12 +20,12 @@ namespace zeroulp::cuda {
 namespace detail {
 
 struct hidden_tile {
-  staged_octets<row_threads, 2> g;  ///< later h
-  staged_octets<row_threads, 2> u;
+  staged_vec8s<row_threads, 2> g;  ///< later h
+  staged_vec8s<row_threads, 2> u;
   staged_boxes inputs[row_threads / 32];
 };
 
-/// h of the open octets, by the core's arithmetic.
+/// h of the open vec8s, by the core's arithmetic.
 static __device__ __noinline__ void settle_staged(hidden_tile& tile,
                                                   unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
@@ -42,29 +42,29 @@ static __device__ __noinline__ void settle_staged(hidden_tile& tile,
 /// The shared memory of a block of `Threads` threads.
 template <unsigned Threads>
 struct gradient_tile {
-  staged_octets<Threads, 2> dh;    ///< later dg
-  staged_octets<Threads, 1> g, u;  ///< later the halves of du
+  staged_vec8s<Threads, 2> dh;    ///< later dg
+  staged_vec8s<Threads, 1> g, u;  ///< later the halves of du
   gate_group groups[Threads / 16][staged_rows];
   staged_boxes inputs[Threads / 32];
 
-  __device__ octet<2> du(unsigned place, int i) {
-    const octet<1>&low = g.at(place, i), &high = u.at(place, i);
+  __device__ vec8<2> du(unsigned place, int i) {
+    const vec8<1>&low = g.at(place, i), &high = u.at(place, i);
     return {{low.words[0], low.words[1], high.words[0], high.words[1]}};
   }
-  __device__ void put_du(unsigned place, int i, const octet<2>& x) {
+  __device__ void put_du(unsigned place, int i, const vec8<2>& x) {
     g.at(place, i) = {{x.words[0], x.words[1]}};
     u.at(place, i) = {{x.words[2], x.words[3]}};
   }
 };
 
-/// dg and du of the open octets, by the core's arithmetic.
+/// dg and du of the open vec8s, by the core's arithmetic.
 template <unsigned Threads>
 __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
                                            unsigned open) {
   const auto find = [&](unsigned thread, int i, int k) {
     const gate_group& group = tile.groups[thread / 16][i];
     const unsigned place = place_of_thread(thread);
-    const auto number = [&](const octet<1>& codes, float scale) {
+    const auto number = [&](const vec8<1>& codes, float scale) {
       const std::uint32_t code = codes.words[k / 4] >> k % 4 * 8 & 0xff;
       return __fmul_rn(decoded<e4m3_elements>(&code, 0), scale);
     };
@@ -81,10 +81,10 @@ __device__ __noinline__ void settle_staged(gradient_tile<Threads>& tile,
       });
 }
 
-/// Has the open octets of all lanes of the warp settled.
+/// Has the open vec8s of all lanes of the warp settled.
 template <class Tile>
 __device__ __forceinline__ void settle_open(Tile& tile, unsigned open) {
-  __syncwarp();  // other lanes read the octets that are left to the core
+  __syncwarp();  // other lanes read the vec8s that are left to the core
   if (__any_sync(all_lanes, open != 0)) settle_staged(tile, open);
 }
 
@@ -106,18 +106,18 @@ static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
   const auto second = [&](int i) -> auto& { return tile.u.at(place.mine, i); };
   for (int i = 0; i < rows; i += staged_box_rows) inputs.wait_for(i);
 
-  unfinished_octets inputs_left{}, hidden_left{};
+  unfinished_vec8s inputs_left{}, hidden_left{};
   if (job.g_cache.groups != grouping::none ||
       job.u_cache.groups != grouping::none) {
     inputs_left = detail::quantize_staged<e4m3_elements>(
-        job.cache, detail::input_octets<rows>{job, place.at},
+        job.cache, detail::input_vec8s<rows>{job, place.at},
         detail::largest_of_staged(first, second), first, second);
   }
   if (job.h.data != nullptr || job.h_out.groups != grouping::none) {
     unsigned open = 0;
 #pragma unroll 1
     for (int i = 0; i < rows; ++i) {
-      const octet<2> g = first(i), u = second(i);
+      const vec8<2> g = first(i), u = second(i);
       const detail::quick_hidden quick(
           [&](int k) { return value_of<bf16_elements>(g.element(k)); },
           [&](int k) { return value_of<bf16_elements>(u.element(k)); });
@@ -131,9 +131,9 @@ static __global__ void __launch_bounds__(row_threads, 6) swiglu_forward_staged(
     place.put(first, job.h);
   }
   if (job.h_out.groups != grouping::none) {
-    const auto none = [](int) { return octet<2>{}; };
+    const auto none = [](int) { return vec8<2>{}; };
     hidden_left = detail::quantize_staged<e4m3_elements>(
-        job.out, detail::hidden_octets<rows>{job, place.at},
+        job.out, detail::hidden_vec8s<rows>{job, place.at},
         detail::largest_of_staged(first, none), first, none);
   }
   if (hidden_left.by_core || inputs_left.by_core) {
@@ -224,14 +224,14 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
     }
   } else {
     unsigned open = 0;
-    const auto put_rows = [&]<bool ByOctets>() {
+    const auto put_rows = [&]<bool ByVec8s>() {
 #pragma unroll 1
       for (int first = 0; first < rows; first += staged_box_rows) {
         inputs.wait_for(first);
 #pragma unroll 2
         for (int i = first; i < first + staged_box_rows; ++i) {
-          const octet<2> dh = dg(i);
-          const detail::quick_gradient<e4m3_elements, ByOctets> x(
+          const vec8<2> dh = dg(i);
+          const detail::quick_gradient<e4m3_elements, ByVec8s> x(
               dh, g(i), u(i), groups[i]);
           // Make the branch warp-uniform: diverged lanes reconverge at a price.
           bool decided = x.decided;

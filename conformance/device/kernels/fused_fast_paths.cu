@@ -1,5 +1,5 @@
 // SwiGLU and RMSNorm on inputs that select their fastest kernels, against the
-// engine on the host. Rows are aligned and consist of octets (vectors of 8) of
+// engine on the host. Rows are aligned and consist of vec8s (vectors of 8) of
 // BF16, and of E4M3 in groups of 1x128. Every convention and kind of scale, and
 // numbers for each code path of the kernels. SPEC clauses S2 to S5, Q2 to Q13.
 
@@ -353,7 +353,7 @@ std::uint32_t far_gradient(counter_rng& rng) {
 }
 
 /// Puts gates at which the slope of SiLU is about 0 into half of the groups,
-/// one in each octet. The scales make the gates as near to that point as FP32
+/// one in each vec8. The scales make the gates as near to that point as FP32
 /// allows, or up to two ulps lower. There the bounds of the slope may be
 /// numbers that differ only in their signs.
 void add_flat_gates(format f, quantized_words& g, counter_rng& rng) {
@@ -439,7 +439,7 @@ verdict check_any_cache(const effort& e) {
     if (!is_power && rng.one_in(2)) add_flat_gates(cached, g, rng);
     if (rng.one_in(3)) add_infinities(cached, g, rng);
     for (std::ptrdiff_t r = 0; r < m; ++r) {
-      bool is_zero = false;  // this octet is all zeros
+      bool is_zero = false;  // this vec8 is all zeros
       for (std::ptrdiff_t c = 0; c < n; ++c) {
         if (c % 8 == 0) is_zero = rng.one_in(8);
         dh.view()(r, c) = is_zero   ? 0

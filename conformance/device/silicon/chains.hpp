@@ -165,7 +165,7 @@ struct chain_setting {
 };
 
 /// BF16 throughout. If m and n are multiples of 128, rows are aligned and
-/// consist of whole octets (vectors of 8 elements), so the fastest kernels run.
+/// consist of whole vec8s (vectors of 8 elements), so the fastest kernels run.
 std::unique_ptr<chain> make_aligned_chain(const chain_setting& s);
 /// BF16, then FP32, with every output of each kernel: kernels for other formats
 /// and groups and, if n is odd, for rows that are not aligned.

@@ -82,7 +82,7 @@ check_list kernel_training_checks();
 check_list kernel_sigmoid_checks();
 check_list kernel_adamw_checks();
 check_list kernel_gemm_checks();
-// SwiGLU and RMSNorm on whole octets (vectors of 8 elements).
+// SwiGLU and RMSNorm on whole vec8s (vectors of 8 elements).
 check_list kernel_whole_checks();
 // Kernels launched right after one another.
 check_list kernel_in_turn_checks();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int tile = 128;
 
-/// Quantizes any numbers by any given amaxes: octets (vectors of 8) then mix
+/// Quantizes any numbers by any given amaxes: vec8s (vectors of 8) then mix
 /// elements far beyond the largest number, midpoints and tiny elements. Writes
 /// both orientations, and every third time the rows once more alone.
 verdict check_given(const effort& e) {

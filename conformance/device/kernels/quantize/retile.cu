@@ -144,7 +144,7 @@ void hold_powers(const retiling& r, std::ptrdiff_t cols, int top, Code code,
        what, v);
 }
 
-/// Returns the columns for every step-th code, rounded up to whole octets.
+/// Returns the columns for every step-th code, rounded up to whole vec8s.
 std::ptrdiff_t columns_of(const retiling& r, int step) {
   const auto count = std::ptrdiff_t{1} << r.from.bits();
   return ceil_div(ceil_div(count, step), 8) * 8;

@@ -37,13 +37,13 @@ __device__ bool holds_for_slope(float g) {
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
   const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
   const double ratio = double{slope} / quick;
-  // The largest bound: an octet has a gate of -quick_limit.
+  // The largest bound: a vec8 has a gate of -quick_limit.
   const float most =
       cuda::slope_bound::of_gates(cuda::quick_limit, 1)(-cuda::quick_limit);
   bool holds = fabs(ratio) > 3 * double{most} ||
                fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
   // A bound that a kernel finds from a code and its scale may be smaller by
-  // three roundings; other codes of the octet only make it larger. 1 - bound is
+  // three roundings; other codes of the vec8 only make it larger. 1 - bound is
   // a multiple of 2^-24. All bounds within half of 2^-24 give the same
   // multiple, and the least of them is the worst case. The rounding error of
   // the lower end is at most 4.5 2^-24 either way. Hence bounds that are larger
