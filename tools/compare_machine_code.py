@@ -25,6 +25,10 @@ import tempfile
 
 from elftools.elf.elffile import ELFFile
 
+# .nv.info: the form of an attribute with a size, and the attributes that hold
+# numbers of symbols.
+SIZED, PARAM_CBANK, EXTERNS = 0x04, 0x0A, 0x0F
+
 # Of a module, not of a kernel.
 MODULE = (".nv.constant", ".nv.global", ".nv.shared")
 
@@ -47,12 +51,31 @@ def relocations(data):
         for offset, info, addend in struct.iter_unpack("<QQq", data))
 
 
+def launch_information(data):
+    """.nv.info without the numbers of symbols, which follow their names."""
+    data = bytearray(data)
+    at = 0
+    while at < len(data):
+        form, attribute, size = struct.unpack_from("<BBH", data, at)
+        at += 4
+        if form != SIZED:
+            continue
+        if attribute == PARAM_CBANK:
+            data[at:at + 4] = bytes(4)
+        elif attribute == EXTERNS:
+            data[at:at + size] = bytes(size)
+        at += size
+    return bytes(data)
+
+
 def properties(section):
     """What a section is without its name: content, size, registers, barriers."""
     head = section.header
     content = b"" if head.sh_type == "SHT_NOBITS" else section.data()
     if head.sh_type == "SHT_RELA":
         content = relocations(content)
+    if section.name.startswith(".nv.info."):
+        content = launch_information(content)
     # The low bits of sh_info are the number of a symbol, the high ones registers.
     return (head.sh_type, head.sh_flags, head.sh_size, head.sh_addralign,
             head.sh_info >> 24, hashlib.sha256(content).hexdigest())
