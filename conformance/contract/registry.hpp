@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance/contract/implementation.hpp"
+#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance {
 
@@ -23,10 +24,36 @@ struct effort {
   bool stop_early = false;
 };
 
+/// A sum over outputs that depends on their number and bits, not on their
+/// order.
+class output_digest {
+ public:
+  /// `output`: an integer, or a range of integers.
+  template <class Output>
+  void add(const Output& output) {
+    if constexpr (requires { output.begin(); }) {
+      for (const auto word : output) add(word);
+    } else {
+      sum_ += mix64(static_cast<std::uint64_t>(output) + 1);
+    }
+  }
+  /// Adds the outputs of another digest.
+  void add_sum(std::uint64_t sum) { sum_ += sum; }
+  /// 0: no outputs.
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0;
+};
+
 /// What a check found.
 struct verdict {
   std::uint64_t cases = 0;
   std::uint64_t failures = 0;
+  /// What the implementation gave, and what it should have given, in all cases
+  /// that `compare` counted.
+  output_digest got;
+  output_digest expected;
   /// True if the cases are all there are.
   bool exhaustive = false;
   /// Inputs and both outputs in hex.
@@ -46,12 +73,22 @@ struct verdict {
     if (failures++ == 0) first_failure = describe();
   }
 
+  /// Counts a case that holds if both outputs are the same.
+  template <class Got, class Expected, class Describe>
+  void compare(const Got& result, const Expected& right, Describe describe) {
+    got.add(result);
+    expected.add(right);
+    count(result == right, describe);
+  }
+
   /// Adds what another part of the same check found.
   void operator+=(const verdict& part) {
     exhaustive = part.exhaustive && (exhaustive || cases == 0);
     cases += part.cases;
     if (failures == 0) first_failure = part.first_failure;
     failures += part.failures;
+    got.add_sum(part.got.sum());
+    expected.add_sum(part.expected.sum());
     notes.insert(notes.end(), part.notes.begin(), part.notes.end());
     if (vacuous.empty()) vacuous = part.vacuous;
   }

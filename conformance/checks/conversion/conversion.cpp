@@ -70,7 +70,7 @@ void hold_conversion(verdict& v, const implementation& i, format from,
   const auto hold = [&](rounder r, policy p) {
     const std::uint64_t expected = oracle::finish(to, at, r, p);
     const std::uint64_t got = i.recode(from, code, to, r, p);
-    v.count(got == expected, [&] {
+    v.compare(got, expected, [&] {
       return describe_conversion(from, code, to, r, p, got, expected);
     });
   };

@@ -101,7 +101,7 @@ void hold_header(verdict& v, const implementation& i, format from,
                  std::uint64_t code, const header_case& c, Header header) {
   const std::uint64_t expected = header(c, code);
   const std::uint64_t got = i.recode(from, code, c.to, c.r, c.p);
-  v.count(got == expected, [&] {
+  v.compare(got, expected, [&] {
     return describe_conversion(from, code, c.to, c.r, c.p, got, expected);
   });
 }

@@ -85,7 +85,7 @@ verdict odd_then_narrower_rounds_once(const implementation& i,
         const policy p = named_policies[code % 5].value;
         const auto direct = i.recode(fp64, code, to.value, r, p);
         const auto twice = i.recode(fp32, middle, to.value, r, p);
-        v.count(direct == twice, [&] {
+        v.compare(direct, twice, [&] {
           return fmt::format("fp64 {:x} -> {}, {}: {:x}, through fp32 {:x}",
                              code, to.name, describe(r), direct, twice);
         });

@@ -99,7 +99,7 @@ verdict every_significand(const implementation& i, const effort& e) {
       digest = (digest ^ i.approximate_quotient(fp32_one, s)) * 0x100000001b3;
     }
     v.cases += 0xffff;
-    v.count(digest == recorded_digests[block], [&] {
+    v.compare(digest, recorded_digests[block], [&] {
       return fmt::format(
           "1 / s, s from {:08x}: digest {:016x}, recorded {:016x}",
           0x3f800000u | block << 16, digest, recorded_digests[block]);
@@ -151,7 +151,7 @@ verdict quotients(const implementation& i, const effort& e) {
         (negative ? 0x80000000u : 0u);
     const auto expected = expected_quotient(x, r, exponent, negative);
     const auto got = i.approximate_quotient(x, s);
-    v.count(got == expected, [&] {
+    v.compare(got, expected, [&] {
       return fmt::format("div.full {:08x} / {:08x}: {:08x}, not {:08x}", x, s,
                          got, expected);
     });
@@ -183,7 +183,7 @@ verdict special_divisors(const implementation& i, const effort&) {
   verdict v;
   for (const auto& [x, s, q] : rows) {
     const auto got = i.approximate_quotient(x, s);
-    v.count(got == q, [x = x, s = s, q = q, got] {
+    v.compare(got, q, [x = x, s = s, q = q, got] {
       return fmt::format("div.full {:08x} / {:08x}: {:08x}, not {:08x}", x, s,
                          got, q);
     });

@@ -77,19 +77,24 @@ void sweep_floats(verdict& v, const effort& e, const sweep& s, Convert convert,
          from = next.fetch_add(chunk)) {
       std::uint64_t cases = 0;
       std::uint64_t failures = 0;
+      output_digest got, right;
       std::uint64_t bad = end;
       const std::uint64_t before = from + s.stride - 1 - s.offset;
       for (std::uint64_t code = before / s.stride * s.stride + s.offset;
            code < from + chunk; code += s.stride) {
         ++cases;
         const auto x = static_cast<std::uint32_t>(code);
-        if (convert(x) == expected(x)) continue;
+        const auto result = convert(x);
+        const auto wanted = expected(x);
+        got.add(result), right.add(wanted);
+        if (result == wanted) continue;
         ++failures;
         bad = std::min(bad, code);
       }
       const std::lock_guard<std::mutex> lock(guard);
       v.cases += cases;
       v.failures += failures;
+      v.got.add_sum(got.sum()), v.expected.add_sum(right.sum());
       first_bad = std::min(first_bad, bad);
       if (failures != 0 && e.stop_early) stop = true;
     }

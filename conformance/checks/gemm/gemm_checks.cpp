@@ -70,7 +70,7 @@ verdict check_validity(const implementation&, const effort& e) {
     }
     const bool expected = oracle::is_valid_recipe(r);
     const bool got = is_valid(r);
-    v.count(got == expected, [&] {
+    v.compare(got, expected, [&] {
       return fmt::format(
           "L={} interval={} update={} A.k={} B.k={} splits={} valid: got {} "
           "expected {}",

@@ -76,6 +76,7 @@ bool count_result(const gemm_case& g, const gemm_result& got,
                   const oracle::grid& expected, const std::string& what,
                   verdict& v) {
   const bool held = got.d == expected && got.guards_hold;
+  v.got.add(got.d.words), v.expected.add(expected.words);
   v.count(held, [&] {
     const std::string text = describe_gemm(g) + ": ";
     for (std::ptrdiff_t i = 0; i < expected.rows; ++i) {

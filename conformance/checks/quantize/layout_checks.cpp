@@ -89,7 +89,7 @@ verdict laid_out_scales(const implementation& i, const effort& e) {
           for (std::ptrdiff_t c = 0; c < k; ++c) {
             const auto read = i.scale_at(layout.value, out.input(), r, c);
             const auto right = oracle::scale_read_back(layout.value, s(r, c));
-            v.count(read == right, [&] {
+            v.compare(read, right, [&] {
               return fmt::format("{}: scale_at({}, {}) is {:#x}, not {:#x}",
                                  describe(), r, c, read, right);
             });

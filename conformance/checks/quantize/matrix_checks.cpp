@@ -88,7 +88,7 @@ verdict dequantized_codes(const implementation& i, const effort& e) {
                  {scales.words.data(), scales.rows, 1},
                  {got.words.data(), got.rows, cols});
     for (std::size_t at = 0; at < got.words.size(); ++at) {
-      v.count(got.words[at] == want.words[at], [&] {
+      v.compare(got.words[at], want.words[at], [&] {
         return fmt::format(
             "dequantize {} code {:#x} by {:#010x}: {:#010x}, not {:#010x}",
             from.name, codes.words[at],

@@ -71,7 +71,7 @@ void check_quantized(const implementation& i, const quantizer_case& q,
   compare(v, scales.read(), want.scales, "scale ", describe);
   const auto got = codes.read();
   for (std::size_t at = 0; at < got.words.size(); ++at) {
-    v.count(got.words[at] == want.codes.words[at], [&] {
+    v.compare(got.words[at], want.codes.words[at], [&] {
       return fmt::format("{}: code {}, x = {:#x}", describe(),
                          difference(got, want.codes, at), x.words[at]);
     });

@@ -69,7 +69,7 @@ bool compare(verdict& v, const oracle::grid& got, const oracle::grid& want,
              const char* what, Describe describe) {
   const std::uint64_t before = v.failures;
   for (std::size_t at = 0; at < want.words.size(); ++at) {
-    v.count(got.words[at] == want.words[at], [&] {
+    v.compare(got.words[at], want.words[at], [&] {
       return describe() + ": " + what + difference(got, want, at);
     });
   }

@@ -38,7 +38,7 @@ void check_kept(const retile_case& r, double value, double t,
       oracle::magnitude_value(r.to.value, oracle::largest_code(r.to.value));
   const bool keeps = std::fmod(ratio, quantum) == 0 && std::fabs(ratio) <= max;
   const bool kept = oracle::code_value(r.to.value, code) * t == value;
-  v.count(kept == keeps, [&] {
+  v.compare(kept, keeps, [&] {
     return fmt::format("retile {}: the value {:a} under scale {:a} is {}kept",
                        r.name(), value, t, kept ? "" : "not ");
   });
@@ -69,7 +69,7 @@ void check_retiled(const implementation& i, const retile_case& r,
   for (std::ptrdiff_t a = 0; a < got.rows; ++a) {
     for (std::ptrdiff_t b = 0; b < got.cols; ++b) {
       const std::uint32_t scale = s(b, oracle::group_of(a, r.tile));
-      v.count(got(a, b) == want.codes(a, b), [&] {
+      v.compare(got(a, b), want.codes(a, b), [&] {
         return fmt::format(
             "{}: code ({}, {}) of code {:#x} under {:#010x} is {:#x}, not "
             "{:#x}",

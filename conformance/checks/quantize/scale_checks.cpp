@@ -20,6 +20,8 @@ void check_scale(const implementation& i, const quantizer_case& q,
   const bool uses_inverse = q.how.value.element == element_rule::inverse;
   const bool held =
       got.scale == want.scale && (!uses_inverse || got.inverse == want.inverse);
+  v.got.add(got.scale), v.expected.add(want.scale);
+  if (uses_inverse) v.got.add(got.inverse), v.expected.add(want.inverse);
   v.count(held, [&] {
     return fmt::format(
         "make_scale {} of amax {:#010x}: scale {:#010x}, not {:#010x}; "
@@ -134,7 +136,7 @@ verdict delayed_amaxes(const implementation& i, const effort& e) {
           i.delayed_amax(history.data(), size, current, rule, decay);
       const auto want =
           oracle::delayed_amax(history.data(), size, current, rule, decay);
-      v.count(got == want, [&] {
+      v.compare(got, want, [&] {
         std::string all;
         for (const auto amax : history) all += hex(amax) + " ";
         return fmt::format(

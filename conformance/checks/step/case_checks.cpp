@@ -24,6 +24,8 @@ verdict check_cases(fuzz::target t, std::uint64_t at_1, const implementation& i,
     const auto got = info.run(i, p);
     const auto right = info.run(oracle, p);
     const auto differs = fuzz::first_difference(got, right);
+    for (const auto& x : got) v.got.add(x.words);
+    for (const auto& x : right) v.expected.add(x.words);
     v.count(!differs, [&] {
       return fmt::format("case {}: {}({}, {}) is {:#x}, not {:#x}: {}", n,
                          differs->output, differs->row, differs->col,

@@ -72,7 +72,7 @@ class class_runner {
             std::uint64_t c) {
     const auto got = i_.step(p_.value, a, b, count, c);
     const auto expected = oracle::rational_step(p_.value, a, b, count, c);
-    v.count(got == expected, [&] {
+    v.compare(got, expected, [&] {
       std::string text = p_.name;
       for (int k = 0; k < count; ++k) {
         text += fmt::format(" {:02x}*{:02x}", a[k], b[k]);
@@ -165,9 +165,7 @@ verdict over_paths(const implementation& i, const effort& e, Run run) {
   for (const auto& p : class_paths(e)) {
     class_runner runner(i, e, p);
     const bool go_on = run(runner);
-    v.cases += runner.v.cases;
-    if (v.failures == 0) v.first_failure = runner.v.first_failure;
-    v.failures += runner.v.failures;
+    v += runner.v;
     if (!go_on) break;
   }
   return v;

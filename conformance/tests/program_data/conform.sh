@@ -74,6 +74,35 @@ holds digests_of_other_files_are_sha256_of_their_bytes test \
 holds records_have_known_sources sh -c \
   '! sh "$0" --hash unknown 2>/dev/null' "$records/check.sh"
 
+# A record is run again in part.
+shows verified_record_is_the_same '2 of 2 checks run again, 0 differ' \
+  conform --verify record.json --sample 100%
+shows verified_sample_is_a_part '1 of 2 checks run again, 0 differ' \
+  conform --verify record.json
+sed '/PackedCodes/s/"got":"./"got":"-/' record.json >altered.json
+run 1 conform --verify altered.json --sample 100
+verdict altered_record_is_found "$reason"
+holds altered_check_is_named grep -q '^PackedCodes: recorded {.*"got":"-' .out
+sed 's/"cases":[0-9]*/"cases":7/' record.json >altered.json
+run 1 conform --verify altered.json --json
+verdict altered_cases_are_found "$reason"
+holds verification_is_json python3 -c 'import json
+r = json.load(open(".out"))
+assert r["differing"] == len(r["checks"]) == 1 and len(r["origins"]) == 4, r'
+refuses verify_refuses_no_percent 'more than 0 %' \
+  conform --verify record.json --sample none
+refuses verify_refuses_101_percent 'at most 100 %' \
+  conform --verify record.json --sample 101%
+sed '/"seed"/d' record.json >no_seed.json
+refuses verify_refuses_records_without_a_seed 'earlier version' \
+  conform --verify no_seed.json
+echo '{}' >empty.json
+refuses verify_refuses_an_empty_record 'no "command"' conform --verify empty.json
+refuses verify_refuses_a_level 'excludes' conform --verify record.json --level 1
+sed 's/PackedCodes/Packed_Codes/' record.json >renamed.json
+refuses verify_needs_the_checks_of_the_record 'this program has 1 of the 2' \
+  conform --verify renamed.json --sample 100%
+
 # --gpu: with the checks for GPUs built in, or without.
 "$program" conform --gpu --list >.out 2>.err
 if grep -q 'no GPU part' .err; then

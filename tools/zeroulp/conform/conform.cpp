@@ -6,11 +6,13 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <optional>
+#include <set>
 
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/conform/plugin.hpp"
 #include "tools/zeroulp/conform/report.hpp"
+#include "tools/zeroulp/conform/verify.hpp"
 #include "tools/zeroulp/plugin/plugins.hpp"
 #include "tools/zeroulp/progress.hpp"
 #endif
@@ -29,8 +31,11 @@ struct conform_request {
   std::string only;
   std::string out;
   std::string record;
+  std::string verify;
+  std::string sample = "1%";
   bool list = false;
   bool as_json = false;
+  std::set<std::string> names;  ///< of the checks; empty: all
 #ifdef ZEROULP_HAVE_CONFORMANCE
   std::shared_ptr<plugin_user> user = std::make_shared<plugin_user>();
 #endif
@@ -84,7 +89,8 @@ conformance::check_list checks_of(const conform_request& q) {
                 : q.gpu ? gpu_checks()
                         : conformance::all_checks();
   std::erase_if(checks, [&q](const auto& check) {
-    return check.name.find(q.only) == std::string::npos;
+    return check.name.find(q.only) == std::string::npos ||
+           (!q.names.empty() && !q.names.contains(check.name));
   });
   return checks;
 }
@@ -160,6 +166,61 @@ conform_run run_checks(const conform_request& q) {
   return r;
 }
 
+/// Runs a sample of a record again.
+void verify_record(const conform_request& given, outcome& out) {
+  const auto record = read_record(given.verify);
+  conform_request q = given;
+  q.gpu = record.gpu;
+  q.level = record.effort.level;
+  q.seed = record.effort.seed;
+  q.names = sample_of(record, parse_percent(given.sample), given.seed);
+  if (q.names.empty()) {
+    throw input_error(
+        fmt::format("--verify {}: all its checks are skipped", given.verify));
+  }
+  const auto r = run_checks(q);
+  const auto checks = compare(record, r);
+  if (checks.size() != q.names.size()) {
+    throw input_error(fmt::format(
+        "--verify {}: this program has {} of the {} checks of the sample",
+        given.verify, checks.size(), q.names.size()));
+  }
+  const auto differing =
+      std::count_if(checks.begin(), checks.end(),
+                    [](const verified_check& c) { return !c.same(); });
+  out.status = differing == 0 ? 0 : 1;
+  const auto from = origins(record, r);
+  if (q.as_json) {
+    json list = json::array();
+    for (const auto& c : checks) {
+      list.push_back({{"check", c.name},
+                      {"recorded", c.recorded},
+                      {"now", c.now},
+                      {"same", c.same()}});
+    }
+    return print_json({{"record", given.verify},
+                       {"origins", from},
+                       {"checks", list},
+                       {"differing", differing}});
+  }
+  for (const auto& line : from) print(line + "\n");
+  table t{{"check", "cases", "verdict", "outputs", "again"}, {}};
+  for (const auto& c : checks) {
+    t.rows.push_back({c.name, c.recorded["cases"].dump(),
+                      c.recorded["verdict"].get<std::string>(),
+                      c.recorded.value("got", "-"),
+                      c.same() ? "same" : "DIFFERS"});
+  }
+  print(to_text(t));
+  for (const auto& c : checks) {
+    if (c.same()) continue;
+    print(fmt::format("{}: recorded {}; now {}\n", c.name, c.recorded.dump(),
+                      c.now.dump()));
+  }
+  print(fmt::format("{} of {} checks run again, {} differ\n", checks.size(),
+                    record.checks.size(), differing));
+}
+
 void run_conform(const conform_request& q, outcome& out) {
   if (!q.plugin.empty() && !is_plugin(q.plugin)) {
     throw input_error(
@@ -172,6 +233,7 @@ void run_conform(const conform_request& q, outcome& out) {
                     q.level));
   }
   if (q.list) return list_checks(q);
+  if (!q.verify.empty()) return verify_record(q, out);
   // Hours later would be late to find that nothing can be written there.
   std::optional<output_set> files;
   if (!q.out.empty()) {
@@ -243,6 +305,18 @@ void add_conform(CLI::App& app, outcome& out) {
   sub->add_option("--record", q->record,
                   "file for what conformance/records/ keeps of the run")
       ->excludes(plugin);
+  auto* verify = sub->add_option(
+      "--verify", q->verify,
+      "run a part of a record again, and compare; exit status 1 if it differs");
+  for (const char* other :
+       {"--gpu", "--plugin", "--level", "--only", "--out", "--record"}) {
+    verify->excludes(sub->get_option(other));
+  }
+  sub->add_option("--sample", q->sample,
+                  "with --verify: how many of the record's cases to run, at "
+                  "most; --seed draws them")
+      ->capture_default_str()
+      ->needs(verify);
   sub->add_flag("--list", q->list, "only say what the checks are");
   sub->add_flag("--json", q->as_json);
 #ifdef ZEROULP_HAVE_CONFORMANCE

@@ -61,6 +61,10 @@ json check_json(const checked& c) {
   json j{{"check", c.what.name},    {"clauses", c.what.clauses},
          {"oracle", c.what.oracle}, {"verdict", status_of(c)},
          {"cases", c.found.cases},  {"failures", c.found.failures}};
+  if (const auto sum = c.found.expected.sum(); sum != 0) {
+    j["got"] = fmt::format("{:016x}", c.found.got.sum());
+    j["expected"] = fmt::format("{:016x}", sum);
+  }
   if (c.skipped()) j["why"] = c.found.skipped;
   if (c.failed()) j["first_failure"] = c.found.first_failure;
   if (c.vacuous()) j["why"] = c.found.vacuous;
@@ -224,6 +228,10 @@ std::string to_html(const conform_run& r) {
   return page.str();
 }
 
+std::string digest_of_program() {
+  return sha256_hex(as_text(read_file(this_program)));
+}
+
 std::string to_record(const conform_run& r) {
   json sources = json::object();
   const char* const set = r.gpu ? "gpu" : "cpu";
@@ -235,8 +243,9 @@ std::string to_record(const conform_run& r) {
                     {"depends_on", set},
                     {"platform", platform_json(r)},
                     {"commit", commit_of_sources()},
-                    {"program", sha256_hex(as_text(read_file(this_program)))},
+                    {"program", digest_of_program()},
                     {"level", r.effort.level},
+                    {"seed", r.effort.seed},
                     {"checks", checks},
                     {"sources", sources}};
   // A check or a source a line.

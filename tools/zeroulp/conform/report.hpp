@@ -71,6 +71,9 @@ std::string to_html(const conform_run& r);
 /// took.
 std::string to_record(const conform_run& r);
 
+/// The SHA-256 of this program.
+std::string digest_of_program();
+
 /// The sources that results of `set` follow from, as they were when this was
 /// built: `hash path` lines. Made by conformance/records/check.sh.
 const char* sources_of(std::string_view set);
