@@ -123,6 +123,7 @@ int run(const std::vector<std::string>& arguments,
   app.require_subcommand(1);
   outcome out;
   add_measure(app, out);
+  add_study(app, out);
   add_conform(app, out);
   add_catalog(app, out);
   add_convert(app, out);
@@ -137,7 +138,8 @@ int run(const std::vector<std::string>& arguments,
   unprotect(app);
   if (adapt) adapt(app);
 
-  std::vector<std::string> words = protected_words(arguments);
+  std::vector<std::string> words =
+      protected_words(with_current_names(arguments));
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
     app.parse(std::move(words));

@@ -41,6 +41,7 @@ void add_tensor(CLI::App& app, outcome& out);
 void add_gemm(CLI::App& app, outcome& out);
 void add_compare(CLI::App& app, outcome& out);
 void add_measure(CLI::App& app, outcome& out);
+void add_study(CLI::App& app, outcome& out);
 void add_vectors(CLI::App& app, outcome& out);
 void add_conform(CLI::App& app, outcome& out);
 void add_fuzz(CLI::App& app, outcome& out);
@@ -66,6 +67,9 @@ void add_reference(CLI::App* command);
 /// Adds --seed: a number below 2^64.
 void add_seed(CLI::App* command, std::uint64_t& seed,
               const std::string& what = "of the random cases");
+
+/// The arguments of a command that has moved, as they are now: says so.
+std::vector<std::string> with_current_names(std::vector<std::string> arguments);
 
 /// JSON as text, and a newline. Bytes that are not UTF-8 are replaced.
 std::string to_text(const json& value);

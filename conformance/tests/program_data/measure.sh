@@ -54,7 +54,7 @@ echo kept >ordinary_file
 refuses measure_looks_at_its_directory_first 'cannot make the directory' \
   measure --m 1024 --n 1024 --k 65536 --out ordinary_file
 refuses questions_look_at_their_directory_first 'cannot make the directory' \
-  measure --question error_vs_k --preset full --out ordinary_file
+  study --question error_vs_k --preset full --out ordinary_file
 is refused_directories_stay_files kept "$(cat ordinary_file)"
 refuses measure_refuses_another_k 'K columns' \
   measure --a x.npy --b dy.npy --out bad
@@ -66,9 +66,9 @@ refuses measure_refuses_odd_intervals "'33'" measure --interval 33 --out bad
 refuses measure_refuses_text "'many'|many" measure --k many --out bad
 holds refused_measures_write_nothing test ! -e bad
 
-# measure --loss: what is ended by kill -9 goes on, with the same bits.
+# study --loss: what is ended by kill -9 goes on, with the same bits.
 
-small_loss="measure --loss --loss-size smoke"
+small_loss="study --loss --loss-size smoke"
 small_files="gap.csv gradients.csv forks.csv stress.csv loss.json"
 run 1 $small_loss --out whole
 verdict measure_loss_fails_where_a_verdict_does "$reason"
@@ -103,19 +103,27 @@ for file in $small_files; do
   holds "measure_loss_goes_on_to_the_same_$file" cmp "whole/$file" "torn/$file"
 done
 refuses measure_loss_refuses_unknown_sizes 'use one of smoke' \
-  measure --loss --loss-size huge --out bad
+  study --loss --loss-size huge --out bad
 refuses measure_loss_refuses_odd_widths 'use 128' \
-  measure --loss --loss-width 100 --out bad
-refuses measure_loss_refuses_matrices 'excludes' \
-  measure --loss --a x.npy --out bad
+  study --loss --loss-width 100 --out bad
+refuses measure_loss_refuses_matrices 'unknown argument --a' \
+  study --loss --a x.npy --out bad
 refuses measure_refuses_loss_options_alone 'requires' \
-  measure --loss-seed 2 --out bad
+  study --loss-seed 2 --out bad
 holds refused_loss_studies_write_nothing test ! -e bad
+
+refuses study_refuses_to_guess_what_is_asked 'say what' study --out bad
+# Earlier spellings.
+"$program" measure --question combinations --with m=32 n=32 k=128 --out old \
+  >.out 2>.err
+is measure_still_asks_questions '0 study.csv' "$? $(ls old | grep study.csv)"
+is measure_says_where_questions_are \
+  'zeroulp: measure --question is now `zeroulp study --question`' "$(cat .err)"
 
 # Its questions.
 small='--with m=32 n=32'
 shows measure_answers_a_question 'held: Without promotion' \
-  measure --question combinations $small k=512 --out q
+  study --question combinations $small k=512 --out q
 holds measure_csv_has_a_row_a_cell python3 - q/study.csv <<'EOF'
 import csv, sys
 rows = list(csv.DictReader(open(sys.argv[1])))
@@ -132,7 +140,7 @@ import json, sys
 study = json.load(open(sys.argv[1]))
 (q,) = study["questions"]
 assert q["verdict"]["held"] is True and q["verdict"]["text"]
-assert q["command"].startswith("zeroulp measure --preset quick --question comb")
+assert q["command"].startswith("zeroulp study --preset quick --question comb")
 assert study["throughput_tflops"] == study["loss"] == "absent"
 EOF
 holds measure_page_is_well_formed python3 - q/measure.html <<'EOF'
@@ -160,19 +168,19 @@ if command -v gnuplot >/dev/null; then
     'import xml.dom.minidom as x; x.parse("q/combinations.svg")'
 fi
 cp q/study.csv first.csv
-run 0 measure --question combinations $small k=512 --out q --reference
+run 0 study --question combinations $small k=512 --out q --reference
 holds measure_question_has_the_definitions_bits cmp first.csv q/study.csv
 shows measure_runs_cells_of_ones_own 'k=96 a.input=U\(0,1\) +[0-9.]+' \
-  measure --cells 'k=64,96' 'a.input=N(0,1),U(0,1)' m=8 n=8 --out c
+  study --cells 'k=64,96' 'a.input=N(0,1),U(0,1)' m=8 n=8 --out c
 is measure_cells_have_a_row_each 5 "$(wc -l <c/study.csv)"
 shows measure_marks_impossible_cells 'interval=none +impossible' \
-  measure --cells interval=128,none m=8 n=8 k=128 --out c
-run 1 measure --question same_sign_bias --with m=4 n=4 k=32 --out f
+  study --cells interval=128,none m=8 n=8 k=128 --out c
+run 1 study --question same_sign_bias --with m=4 n=4 k=32 --out f
 verdict measure_says_1_where_a_verdict_fails "$reason"
 holds measure_says_which_verdict_failed grep -q '"held": false' f/study.json
 refuses measure_of_impossible_cells \
   'cells: there is nothing to measure: an interval of 7 crosses groups' \
-  measure --cells interval=7 k=128 --out none
+  study --cells interval=7 k=128 --out none
 holds measure_of_impossible_cells_writes_nothing test ! -e none
 holds measure_cells_say_what_computed_them python3 - q/study.json <<'EOF'
 import json, re, sys
@@ -185,20 +193,20 @@ EOF
 # --preset gpu: both computed each cell; without a GPU a line says so.
 if [ -e /dev/nvidia0 ]; then
   shows measure_on_the_gpu_has_the_cpus_bits '^held: 18 cells were computed' \
-    measure --preset gpu --question combinations \
+    study --preset gpu --question combinations \
     --with m=200 n=130 k=512 --out g
   holds measure_on_the_gpu_names_it grep -q '"name": "NVIDIA' g/study.json
 else
   refuses measure_preset_gpu_says_why_not \
-    '^zeroulp: measure --preset gpu: (no NVIDIA GPU|this build)' \
-    measure --preset gpu --out bad
+    '^zeroulp: study --preset gpu: (no NVIDIA GPU|this build)' \
+    study --preset gpu --out bad
   refuses measure_cells_on_a_gpu_need_one \
-    '^zeroulp: measure --preset gpu: (no NVIDIA GPU|this build)' \
-    measure --cells k=64 --preset gpu --out bad
+    '^zeroulp: study --preset gpu: (no NVIDIA GPU|this build)' \
+    study --cells k=64 --preset gpu --out bad
 fi
 # One's own matrices: x.npy and w.npy are 130 x 256.
 sha() { sha256sum "$1" | cut -d ' ' -f 1; }
-run 0 measure --cells a.input=x.npy b.input=w.npy \
+run 0 study --cells a.input=x.npy b.input=w.npy \
   group=tensor interval=none,128 --out own
 verdict measure_takes_ones_own_matrices "$reason"
 holds measure_names_matrices_and_digests python3 - own "$(sha x.npy)" \
@@ -215,7 +223,7 @@ assert float(rows[0]["accumulation.frobenius"]) > 0
 EOF
 npy write x64.npy '<f8' 2x3 1 2 -4 0.5 1e-3 3
 npy write x16.npy '<u2' 2x3 0x3f80 0x4000 0xc080 0x3f00 0x3a83 0x4040
-run 0 measure --cells input=x64.npy,x16.npy:bf16 group=tensor --out own
+run 0 study --cells input=x64.npy,x16.npy:bf16 group=tensor --out own
 verdict measure_takes_fp64_and_bf16 "$reason"
 holds measure_rounds_matrices_to_bf16_first python3 - own/study.csv <<'EOF'
 import csv, sys
@@ -232,7 +240,7 @@ refused_matrix() {  # NAME PATTERN SETTING...
   local name=$1 pattern=$2
   shift 2
   refuses "measure_refuses_a_matrix_$name" "$pattern" \
-    measure --cells "$@" --out bad
+    study --cells "$@" --out bad
 }
 refused_matrix that_is_missing 'input=nowhere.npy: .*nowhere.npy' \
   a.input=nowhere.npy
@@ -249,10 +257,10 @@ refused_matrix of_another_k 'x.npy has 256 columns, x64.npy has 3' \
 refused_matrix of_another_m 'x.npy is 130 x 256' m=8 a.input=x.npy
 refused_matrix that_changed 'SHA-256' "a.input=x.npy@$(sha w.npy)"
 refused_matrix with_a_space 'no spaces' 'a.input=x y.npy'
-refuses measure_refuses_a_dtype_of_cells 'x.npy:bf16' \
-  measure --cells a.input=x.npy --dtype bf16 --out bad
+refuses measure_refuses_a_dtype_of_cells 'unknown argument --dtype' \
+  study --cells a.input=x.npy --dtype bf16 --out bad
 refuses measure_refuses_to_move_k_by_a_matrix 'k: question error_vs_k' \
-  measure --question error_vs_k --with b.input=w.npy --out bad
+  study --question error_vs_k --with b.input=w.npy --out bad
 # What `zeroulp bench gpu gemm.interval --json` writes: another benchmark, a
 # row that failed, the limit, and rates at two sizes.
 cat >rates.json <<'EOF'
@@ -274,7 +282,7 @@ cat >rates.json <<'EOF'
   {"name": "gemm.interval", "size": "8192x8192x8192", "failed": "no memory"}
 ]
 EOF
-run 0 measure --question interval --with m=32 n=32 --throughput rates.json \
+run 0 study --question interval --with m=32 n=32 --throughput rates.json \
   --out t
 verdict measure_reads_a_throughput "$reason"
 holds measure_shows_the_throughput grep -q \
@@ -292,16 +300,16 @@ holds measure_page_shows_the_throughput grep -q \
 if [ -e /dev/nvidia0 ]; then
   run 0 bench gpu gemm.interval --quick --json
   cp .out gpu_rates.json
-  run 0 measure --question interval --with m=32 n=32 \
+  run 0 study --question interval --with m=32 n=32 \
     --throughput gpu_rates.json --out t
   verdict measure_reads_the_throughput_of_this_gpu "$reason"
 fi
-echo '{"command": "zeroulp measure --loss --loss-size smoke --loss-seed 1",
+echo '{"command": "zeroulp study --loss --loss-size smoke --loss-seed 1",
   "options": {"width": 128, "fork_steps": 4, "stress_exponents": [0, 8]},
   "verdicts": [{"held": true, "text": "within"}],
   "forks": [{"arm": "full", "mean": 0.001, "low90": 0, "high90": 0.002}]}' \
   >t/loss.json
-run 0 measure --question combinations $small k=128 --out t
+run 0 study --question combinations $small k=128 --out t
 holds measure_takes_the_loss_in grep -q '"arm": "full"' t/study.json
 holds measure_page_says_what_made_the_loss grep -qF \
   'smoke --loss-seed 1, with width 128, fork steps 4, stress exponents [0,8].' \
@@ -311,48 +319,48 @@ holds measure_page_shows_its_intervals grep -q 'full</td>.*0.2</td>' \
   t/measure.html
 echo '{' >t/loss.json
 refuses measure_refuses_a_broken_loss 'loss.json' \
-  measure --question combinations $small k=128 --out t
+  study --question combinations $small k=128 --out t
 echo '{"verdicts": [3]}' >t/loss.json
 refuses measure_refuses_another_loss 'loss.json' \
-  measure --question combinations $small k=128 --out t
+  study --question combinations $small k=128 --out t
 refuses measure_refuses_an_unknown_question 'error_vs_k' \
-  measure --question why --out bad
+  study --question why --out bad
 refuses measure_refuses_an_unknown_preset 'quick full gpu' \
-  measure --preset slow --out bad
+  study --preset slow --out bad
 refuses measure_refuses_an_unknown_field 'no field' \
-  measure --cells kk=3 --out bad
+  study --cells kk=3 --out bad
 refuses measure_refuses_a_field_without_value 'FIELD=VALUE' \
-  measure --cells k --out bad
-refuses measure_refuses_a_bad_value 'k=0' measure --cells k=0 --out bad
+  study --cells k --out bad
+refuses measure_refuses_a_bad_value 'k=0' study --cells k=0 --out bad
 refuses measure_refuses_a_bad_with 'FIELD=VALUE' \
-  measure --question interval --with m --out bad
+  study --question interval --with m --out bad
 refuses measure_refuses_cells_and_questions 'without --question' \
-  measure --cells k=64 --question interval --out bad
-refuses measure_refuses_the_tables_options 'with k=4096' \
-  measure --preset quick --m 8 --out bad
+  study --cells k=64 --question interval --out bad
+refuses measure_refuses_the_tables_options 'unknown argument --m' \
+  study --preset quick --m 8 --out bad
 refuses measure_refuses_to_move_what_is_asked 'k: question error_vs_k' \
-  measure --question error_vs_k --with k=128 --out bad
+  study --question error_vs_k --with k=128 --out bad
 refuses measure_refuses_a_question_without_cells 'k up to' \
-  measure --question interval --with k=65536 --out bad
+  study --question interval --with k=65536 --out bad
 refuses measure_refuses_a_field_twice 'there twice' \
-  measure --cells k=64 k=128 --out bad
+  study --cells k=64 k=128 --out bad
 refuses measure_refuses_negative_seeds 'seed' measure --seed -1 --out bad
-refuses measure_refuses_with_alone 'goes with' measure --with m=8 --out bad
+refuses measure_refuses_with_alone 'say what' study --with m=8 --out bad
 refuses measure_refuses_with_of_what_cells_decide \
   'question cells decides it cell by cell; name it in --cells' \
-  measure --cells k=128 --with k=256 --out bad
+  study --cells k=128 --with k=256 --out bad
 for text in 'interval,tflops' '[]' '{}' '[{"name": "gemm.interval"}]' \
   '[{"name": "gemm.interval", "unit": "TFLOP/s", "who": 3, "value": 4}]'; do
   echo "$text" >bad.json
   refuses measure_refuses_a_bad_throughput 'bench gpu gemm.interval --json' \
-    measure --question interval --throughput bad.json --out bad
+    study --question interval --throughput bad.json --out bad
 done
 # bad_row FIELD JSON PATTERN: what the third row of rates.json has instead.
 bad_row() {
   sed "/promoted every 128/s|\"$1\": [^,]*|\"$1\": $2|" rates.json >bad.json
   refuses "measure_refuses_a_throughput_whose_$1_is_$2" \
     "^zeroulp: bad.json: row 3: its $1 is $3: make it by zeroulp bench gpu" \
-    measure --question interval --throughput bad.json --out bad
+    study --question interval --throughput bad.json --out bad
 }
 bad_row value '"fast"' '"fast", not a number above 0'
 bad_row value -3 '-3, not a number above 0'
@@ -361,7 +369,7 @@ bad_row who 128 '128, not a text'
 bad_row who '"promoted every other"' "'promoted every other', no interval"
 bad_row unit '"GFLOP/s"' "'GFLOP/s', not TFLOP/s"
 refuses measure_refuses_a_missing_throughput 'nowhere.json' \
-  measure --question interval --throughput nowhere.json --out bad
+  study --question interval --throughput nowhere.json --out bad
 refuses measure_refuses_cells_beyond_memory memory \
-  measure --cells m=16384 n=16384 k=1048576 --out bad
+  study --cells m=16384 n=16384 k=1048576 --out bad
 holds refused_questions_write_nothing test ! -e bad

@@ -132,9 +132,9 @@ for file in deep_lists.json deep.json; do
     dequantize deep --out bad.npy
   refuses "measure_refuses_${file}_as_loss" \
     "^zeroulp: deep/loss.json: $too_deep: remove it" \
-    measure --question interval --with m=32 n=32 --out deep
+    study --question interval --with m=32 n=32 --out deep
   refuses "measure_refuses_${file}_as_throughput" "^zeroulp: $file: $too_deep" \
-    measure --question interval --throughput $file --out bad
+    study --question interval --throughput $file --out bad
   refuses "fuzz_merge_refuses_$file" "^zeroulp: $file: line 1: $too_deep" \
     fuzz merge $file
   refuses "fuzz_goes_not_on_with_$file" "^zeroulp: $file: line 1: $too_deep" \
@@ -157,7 +157,7 @@ for odd in pipe folder; do
   refuses "identify_refuses_a_$odd" "$this_is" identify quantizer $odd \
     --codes qx/codes.npy --scales qx/scales.npy
   refuses "measure_refuses_a_${odd}_as_throughput" "$this_is" \
-    measure --question interval --throughput $odd --out bad
+    study --question interval --throughput $odd --out bad
   refuses "measure_refuses_a_${odd}_as_input" "$this_is" \
     measure --a $odd --b x.npy --out bad
   refuses "fuzz_refuses_a_${odd}_as_journal" "^zeroulp: $odd: .*(is no|Is a)" \
@@ -192,10 +192,10 @@ for name in codes.npy scales.npy meta.json; do
 done
 for name in measure.csv measure.json measure.html; do taken $name measure; done
 for name in study.csv study.json measure.html interval.svg loss.json; do
-  taken $name measure --question interval --with m=32 n=32
+  taken $name study --question interval --with m=32 n=32
 done
 for name in gap.csv gradients.csv forks.csv stress.csv loss.json; do
-  taken $name measure --loss
+  taken $name study --loss
 done
 for name in conform.json conform.csv conform.xml conform.html; do
   taken $name conform --level 3
@@ -308,15 +308,15 @@ else
     'quantize x.npy --out open/alone/qm' \
     'gemm many many --recipe deepgemm.1d1d --out open/alone/many.npy' \
     'measure --m 64 --n 64 --k 128 --out open/alone/table' \
-    'measure --question interval --with m=32 n=32 --out open/alone/study' \
+    'study --question interval --with m=32 n=32 --out open/alone/study' \
     'fuzz conventions --cases 100'; do
     # shellcheck disable=SC2086
     alone $command >.out 2>.err
     is "${command%% -*}_with_one_process" '0 ' "$? $(cat .err)"
   done
-  alone measure --loss --loss-size smoke --out open/alone/loss >.out 2>.err
+  alone study --loss --loss-size smoke --out open/alone/loss >.out 2>.err
   is measure_loss_with_one_process '1 ' "$? $(cat .err)"
-  alone measure --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
+  alone study --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
     --out open/alone/loss999 >.out 2>.err
   is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
   holds gemm_with_one_process_gives_the_same_bits \
@@ -334,7 +334,7 @@ if ! grep -q __asan_init "$program"; then
   for command in 'encode e4m3 1' 'fuzz gemm --cases 50' \
     'conform --level 0 --only RecordedSteps' \
     'gemm many many --recipe deepgemm.1d1d --out small.npy' \
-    'measure --question interval --with m=32 n=32 --out small'; do
+    'study --question interval --with m=32 n=32 --out small'; do
     answers=
     for ((size = least; size < least + 25000; size += 1900)); do
       # shellcheck disable=SC2086

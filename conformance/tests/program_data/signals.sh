@@ -70,7 +70,7 @@ run 0 quantize x.npy --out signals
 is a_run_after_that_removes_the_rest 0 "$(left signals)"
 
 # The same of a study that goes on, where nothing is left to be written.
-study="measure --loss --loss-size smoke --out study_state"
+study="study --loss --loss-size smoke --out study_state"
 run 1 $study
 verdict a_study_is_done "$reason"
 touch study_state/state/.zeroulp-1-0.tmp study_state/.zeroulp-1-0.tmp

@@ -1,4 +1,5 @@
-// measure: the error-regime study, as a table, CSV, JSON and one HTML page.
+// measure: the error of a GEMM against K and the promotion interval, as a
+// table, CSV, JSON and one HTML page.
 
 #include <fmt/format.h>
 
@@ -6,13 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <optional>
 
 #include "tools/study/error/questions.hpp"
 #include "tools/study/error/study.hpp"
-#include "tools/zeroulp/measure/loss.hpp"
 #include "tools/zeroulp/measure/matrices.hpp"
-#include "tools/zeroulp/measure/questions.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/tensor_dir.hpp"
@@ -29,7 +27,6 @@ struct measure_request {
   std::string scales = "groups";
   std::string out = "measure";
   bool as_json = false;
-  loss_request loss;
 };
 
 const study_cell* find(const std::vector<study_cell>& cells,
@@ -364,13 +361,12 @@ void run_measure(measure_request q) {
 
 }  // namespace
 
-void add_measure(CLI::App& app, outcome& out) {
+void add_measure(CLI::App& app, outcome& /*out*/) {
   auto* sub =
       add_command(app, "measure",
                   "What 14 bits do to a GEMM, and what promotion does about it",
                   "zeroulp measure --a x.npy --b w.npy --out report");
   auto q = std::make_shared<measure_request>();
-  auto questions = std::make_shared<questions_request>();
   q->intervals = {"none", "128", "256", "512", "1024"};
   sub->add_option("--a", q->matrices.a,
                   "your own matrix, m x k: float32, float16 .npy");
@@ -392,45 +388,21 @@ void add_measure(CLI::App& app, outcome& out) {
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);
-  add_questions(sub, *questions);
   add_reference(sub);
-  add_loss_options(*sub, q->loss);
-  sub->callback([q, questions, sub, &out] {
-    const auto refuse = [&](std::initializer_list<const char*> names,
-                            const char* why) {
-      for (const char* name : names) {
-        if (sub->count(name) > 0)
-          throw input_error(fmt::format(fmt::runtime(why), name));
-      }
-    };
-    if (questions->asks()) {
-      refuse({"--a", "--b", "--dtype", "--scales"},
-             "{} is of the table alone: your matrices are inputs of --cells, "
-             "a.input=x.npy b.input=w.npy, BF16 as x.npy:bf16");
-      refuse({"--m", "--n", "--k", "--interval", "--seed"},
-             "{} is of the table alone: with --preset, --question and --cells "
-             "use --with, such as --with k=4096 m=256");
-    } else {
-      refuse({"--with", "--throughput"},
-             "{} goes with --preset, --question or --cells");
-      if (!q->matrices.a.empty() || !q->matrices.b.empty()) {
-        refuse({"--m", "--n", "--k", "--seed"},
-               "{} is of inputs that are drawn: --a and --b are yours");
-      } else {
-        refuse({"--dtype", "--scales"}, "{} is of your matrices, --a and --b");
-      }
+  sub->callback([q, sub] {
+    const bool draws = q->matrices.a.empty() && q->matrices.b.empty();
+    const std::initializer_list<const char*> of_drawn = {"--m", "--n", "--k",
+                                                         "--seed"};
+    const std::initializer_list<const char*> of_yours = {"--dtype", "--scales"};
+    for (const char* name : draws ? of_yours : of_drawn) {
+      if (sub->count(name) == 0) continue;
+      throw input_error(fmt::format(
+          fmt::runtime(draws ? "{} is of your matrices, --a and --b"
+                             : "{} is of inputs that are drawn: --a and --b "
+                               "are yours"),
+          name));
     }
-    q->loss.as_json = questions->as_json = q->as_json;
-    questions->out = q->out;
-    std::optional<prepared_questions> prepared;
-    if (questions->asks()) prepared = prepare_questions(*questions);
-    if (q->loss.wanted) out.status = run_measure_loss(q->loss, q->out);
-    if (prepared) {
-      const int status = run_questions(*questions, std::move(*prepared));
-      out.status = std::max(out.status, status);
-    } else if (!q->loss.wanted) {
-      run_measure(*q);
-    }
+    run_measure(*q);
   });
 }
 

@@ -1,4 +1,4 @@
-#include "tools/zeroulp/measure/questions.hpp"
+#include "tools/zeroulp/study/questions.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,9 @@
 
 #include "tools/zeroulp/gemm_gpu.hpp"
 #include "tools/zeroulp/json_input.hpp"
-#include "tools/zeroulp/measure/report.hpp"
-#include "tools/zeroulp/measure/throughput.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/study/report.hpp"
+#include "tools/zeroulp/study/throughput.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -185,7 +185,7 @@ prepared_questions prepare_questions(const questions_request& q) {
     for (const auto& one : study::questions()) ask(one);
   }
   if (p.on_gpu) {
-    made.run.device = require_gpu("measure --preset gpu");
+    made.run.device = require_gpu("study --preset gpu");
     made.by = multiply_on_gpu;
   }
   return made;

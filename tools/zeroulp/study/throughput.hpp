@@ -1,8 +1,8 @@
-// Defines what `zeroulp measure --throughput` reads: how fast promotion at each
+// Defines what `zeroulp study --throughput` reads: how fast promotion at each
 // interval is, as `zeroulp bench gpu gemm.interval --json` writes it.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_MEASURE_THROUGHPUT_HPP_
-#define ZEROULP_TOOLS_ZEROULP_MEASURE_THROUGHPUT_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_STUDY_THROUGHPUT_HPP_
+#define ZEROULP_TOOLS_ZEROULP_STUDY_THROUGHPUT_HPP_
 
 #include "tools/study/error/questions.hpp"
 #include "tools/zeroulp/program.hpp"
@@ -20,4 +20,4 @@ json to_json(const std::vector<study::rate>& rates);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_MEASURE_THROUGHPUT_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_STUDY_THROUGHPUT_HPP_

@@ -1,9 +1,9 @@
-#include "tools/zeroulp/measure/report.hpp"
+#include "tools/zeroulp/study/report.hpp"
 
 #include <fmt/format.h>
 
 #include "tools/study/error/text.hpp"
-#include "tools/zeroulp/measure/throughput.hpp"
+#include "tools/zeroulp/study/throughput.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -31,7 +31,7 @@ json cells_json(const asked& one) {
 }  // namespace
 
 std::string command_of(const study_run& run, const asked& one) {
-  auto command = fmt::format("zeroulp measure --preset {} --question {}",
+  auto command = fmt::format("zeroulp study --preset {} --question {}",
                              run.preset, one.what.name);
   if (run.settings.empty()) return command;
   command += " --with";

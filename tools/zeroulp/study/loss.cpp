@@ -1,4 +1,4 @@
-#include "tools/zeroulp/measure/loss.hpp"
+#include "tools/zeroulp/study/loss.hpp"
 
 #include <fmt/format.h>
 
@@ -121,7 +121,7 @@ loss_options options_of(const loss_request& q) {
 
 /// What computes the same bits again.
 std::string command_of(const loss_request& q) {
-  auto command = fmt::format("zeroulp measure --loss --loss-size {}", q.size);
+  auto command = fmt::format("zeroulp study --loss --loss-size {}", q.size);
   if (q.width) command += fmt::format(" --loss-width {}", *q.width);
   return command + fmt::format(" --loss-seed {}", q.seed);
 }
@@ -179,13 +179,13 @@ void add_loss_files(const std::string& command, const loss_options& o,
   files.add("loss.json", to_text(to_json(command, o, r)));
 }
 
-void add_loss_options(CLI::App& measure, loss_request& q) {
-  auto* loss = measure.add_flag(
+void add_loss_options(CLI::App& command, loss_request& q) {
+  auto* loss = command.add_flag(
       "--loss", q.wanted,
       "the loss study instead: a small model trained beside BF16");
   const std::set<std::string> common{"--help", "--out", "--json",
                                      "--reference"};
-  for (auto* option : measure.get_options()) {
+  for (auto* option : command.get_options()) {
     if (option != loss && common.count(option->get_name()) == 0) {
       loss->excludes(option);
     }
@@ -195,25 +195,25 @@ void add_loss_options(CLI::App& measure, loss_request& q) {
     sizes +=
         fmt::format("{}{} ({})", sizes.empty() ? "" : ", ", s.name, s.what);
   }
-  measure.add_option("--loss-size", q.size, sizes)
+  command.add_option("--loss-size", q.size, sizes)
       ->capture_default_str()
       ->needs(loss);
-  measure
+  command
       .add_option("--loss-width", q.width,
                   "of its model, not the size's: 128, 256, 384 or 512")
       ->needs(loss);
-  measure.add_option("--loss-seed", q.seed, "of its weights and data")
+  command.add_option("--loss-seed", q.seed, "of its weights and data")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
       ->needs(loss);
-  measure
+  command
       .add_option("--loss-threads", q.threads,
                   "that it uses, 0 for all; the bits do not depend on it")
       ->capture_default_str()
       ->needs(loss);
 }
 
-int run_measure_loss(const loss_request& q, const std::filesystem::path& out) {
+int run_loss(const loss_request& q, const std::filesystem::path& out) {
   loss_options o = options_of(q);
   o.folder = out / "state";
   o.progress = [show = make_progress()](double done, double total) {

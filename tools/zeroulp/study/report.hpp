@@ -1,7 +1,7 @@
 // Defines how answers of the study are written: CSV, JSON, text and a page.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_MEASURE_REPORT_HPP_
-#define ZEROULP_TOOLS_ZEROULP_MEASURE_REPORT_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_STUDY_REPORT_HPP_
+#define ZEROULP_TOOLS_ZEROULP_STUDY_REPORT_HPP_
 
 #include <optional>
 #include <string>
@@ -46,4 +46,4 @@ std::string questions_page(const study_run& run, const std::vector<asked>& all);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_MEASURE_REPORT_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_STUDY_REPORT_HPP_

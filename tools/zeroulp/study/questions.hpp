@@ -1,14 +1,14 @@
-// Defines what `zeroulp measure` does when it is asked questions: it runs their
-// cells and writes study.csv, study.json and measure.html.
+// Defines the questions of `zeroulp study`: it runs their cells and writes
+// study.csv, study.json and measure.html.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_MEASURE_QUESTIONS_HPP_
-#define ZEROULP_TOOLS_ZEROULP_MEASURE_QUESTIONS_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_STUDY_QUESTIONS_HPP_
+#define ZEROULP_TOOLS_ZEROULP_STUDY_QUESTIONS_HPP_
 
 #include <string>
 #include <vector>
 
-#include "tools/zeroulp/measure/report.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/study/report.hpp"
 
 namespace zeroulp::program {
 
@@ -44,4 +44,4 @@ int run_questions(const questions_request& q, prepared_questions prepared);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_MEASURE_QUESTIONS_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_STUDY_QUESTIONS_HPP_

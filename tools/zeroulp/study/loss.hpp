@@ -1,7 +1,7 @@
-// Defines `zeroulp measure --loss`: the loss study as a table, CSV and JSON.
+// Defines `zeroulp study --loss`: the loss study as a table, CSV and JSON.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
-#define ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_STUDY_LOSS_HPP_
+#define ZEROULP_TOOLS_ZEROULP_STUDY_LOSS_HPP_
 
 #include <filesystem>
 #include <optional>
@@ -37,16 +37,15 @@ struct loss_request {
   int threads = 0;
   bool as_json = false;
 };
-/// Adds --loss and its options to `measure`; of those that are there already
-/// --loss goes with --out, --json and --reference. Where `wanted`, the command
-/// is run_measure_loss.
-void add_loss_options(CLI::App& measure, loss_request& request);
+/// Adds --loss and its options. Of the options that are there already, --loss
+/// goes with --out, --json and --reference. If `wanted`, run_loss is the
+/// command.
+void add_loss_options(CLI::App& command, loss_request& request);
 
 /// Runs the study, keeps its state in `out`/state, writes the files to `out`
 /// and prints tables and verdicts, or JSON. Returns the exit status.
-int run_measure_loss(const loss_request& request,
-                     const std::filesystem::path& out);
+int run_loss(const loss_request& request, const std::filesystem::path& out);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_MEASURE_LOSS_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_STUDY_LOSS_HPP_

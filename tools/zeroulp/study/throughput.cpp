@@ -1,4 +1,4 @@
-#include "tools/zeroulp/measure/throughput.hpp"
+#include "tools/zeroulp/study/throughput.hpp"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tools/zeroulp/measure/report.hpp"
-#include "tools/zeroulp/measure/throughput.hpp"
+#include "tools/zeroulp/study/report.hpp"
+#include "tools/zeroulp/study/throughput.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -52,7 +52,7 @@ void add_loss(const json& loss, html_page& page) {
   page.add_heading(loss_heading, "loss");
   if (loss.is_null()) {
     page.add_paragraph(
-        "Absent: zeroulp measure --loss --out DIR writes loss.json, and is "
+        "Absent: zeroulp study --loss --out DIR writes loss.json, and is "
         "shown here where it is the same directory.");
     return;
   }

@@ -1,0 +1,76 @@
+// study: questions about the error of a GEMM, with verdicts, and the loss of a
+// small model trained beside BF16.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/study/loss.hpp"
+#include "tools/zeroulp/study/questions.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+struct study_command {
+  questions_request questions;
+  loss_request loss;
+  std::string out = "study";
+  bool as_json = false;
+};
+
+int run_study_command(study_command q) {
+  q.questions.as_json = q.loss.as_json = q.as_json;
+  q.questions.out = q.out;
+  if (q.loss.wanted) return run_loss(q.loss, q.out);
+  if (!q.questions.asks()) {
+    throw input_error(
+        "study: say what: --preset quick (a minute), --question NAME, --cells "
+        "FIELD=VALUE,... or --loss");
+  }
+  return run_questions(q.questions, prepare_questions(q.questions));
+}
+
+}  // namespace
+
+void add_study(CLI::App& app, outcome& out) {
+  auto* sub = add_command(
+      app, "study",
+      "Questions about the error of a GEMM, with verdicts; or about the loss",
+      "zeroulp study --preset quick --out report");
+  auto q = std::make_shared<study_command>();
+  sub->add_option("--out", q->out, "directory to write")->capture_default_str();
+  sub->add_flag("--json", q->as_json);
+  add_questions(sub, q->questions);
+  add_reference(sub);
+  add_loss_options(*sub, q->loss);
+  sub->callback([q, &out] { out.status = run_study_command(*q); });
+}
+
+std::vector<std::string> with_current_names(
+    std::vector<std::string> arguments) {
+  if (arguments.empty() || arguments.front() != "measure") return arguments;
+  constexpr const char* moved[] = {
+      "--preset",       "--question",  "--cells",      "--with",
+      "--loss",         "--loss-size", "--loss-width", "--loss-seed",
+      "--loss-threads", "--throughput"};
+  const auto is = [](const std::string& word, const std::string& option) {
+    return word == option || word.rfind(option + "=", 0) == 0;
+  };
+  const auto find = [&arguments, &is](const char* option) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](const auto& word) { return is(word, option); });
+  };
+  const auto* const option =
+      std::find_if(std::begin(moved), std::end(moved), find);
+  if (option == std::end(moved)) return arguments;
+  print_error(fmt::format("zeroulp: measure {0} is now `zeroulp study {0}`\n",
+                          *option));
+  arguments.front() = "study";
+  if (!find("--out")) arguments.insert(arguments.end(), {"--out", "measure"});
+  return arguments;
+}
+
+}  // namespace zeroulp::program
