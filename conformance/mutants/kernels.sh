@@ -39,7 +39,7 @@ source_of() {
 # text_of TREE UNIT: the hash of what is compiled.
 text_of() {
   # shellcheck disable=SC2086,SC2046
-  "$nvcc" $(flag_of DEFINES) $(flag_of FLAGS) -w -E -I"$1" -I"$root" \
+  "$nvcc" $(flag_of DEFINES) $(flag_of FLAGS) -w -x cu -E -I"$1" -I"$root" \
     -I"$root/include" "$(source_of "$1" "$2")" | grep -v '^#' | sha256sum
 }
 
@@ -58,7 +58,7 @@ compile() {
   key="$key $flags"
   if [[ ! -f $object || $(cat "$object.key" 2>/dev/null) != "$key" ]]; then
     # shellcheck disable=SC2086
-    "$nvcc" ${flags//-Werror=all-warnings/} -w -I"$tree" -I"$root" \
+    "$nvcc" ${flags//-Werror=all-warnings/} -w -x cu -I"$tree" -I"$root" \
       -I"$root/include" -c "$source" -o "$object"
     echo "$key" >"$object.key"
   fi
@@ -128,8 +128,9 @@ build_all() {
   python3 "$root/conformance/mutants/generate_kernels.py" list \
     >"$out/mutants.txt"
 
-  for unit in "$root"/cuda/*/*.cu; do
+  for unit in "$root"/cuda/*/*.cu "$root"/cuda/*/*.cpp; do
     unit=${unit#"$root/cuda/"}
+    [[ $unit != c_abi/* ]] || continue
     link_library "$build/cuda/CMakeFiles/zeroulp_cuda.dir/$unit.o" \
       "$out/lib/lib_${unit//\//_}.so"
     text_of "$root" "$unit" >"$objects/${unit//\//_}.text"

@@ -31,7 +31,7 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
   request r{
       {name_of(q.from), name_of(q.to), std::string(name_of(q.scale)), c->as,
        whole(q.group.rows), whole(q.group.cols)},
-      {input(*c, x, m, n, bytes_of(q.from)), output(m, n, bytes_of(q.to), how),
+      {input(*c, x, m, n, storage_bytes(q.from)), output(m, n, storage_bytes(q.to), how),
        output(groups(m, q.group.rows), groups(n, q.group.cols), 4, how)}};
   if (!active().call(*c, r)) {
     return core().quantize(q, x, codes, scales);
@@ -54,7 +54,7 @@ void dequantize(format f, group_shape group, codes_in codes, codes_in scales,
   const auto m = up(codes.rows, c->multiple[0]);
   const auto n = up(codes.cols, c->multiple[1]);
   request r{{name_of(f), whole(group.rows), whole(group.cols)},
-            {input(*c, codes, m, n, bytes_of(f)),
+            {input(*c, codes, m, n, storage_bytes(f)),
              input(*c, scales, groups(m, group.rows), groups(n, group.cols), 4,
                    fp32_one),
              output(m, n, 4, place_of(*c, out))}};
@@ -78,9 +78,9 @@ void retile(const retiling& t, codes_in codes, codes_in scales, codes_out out,
   const placement how = place_of(*c, out);
   request r{{name_of(t.from), name_of(t.to), std::string(name_of(t.scale)),
              std::string(name_of(t.rule)), whole(t.tile)},
-            {input(*c, codes, m, n, bytes_of(t.from)),
+            {input(*c, codes, m, n, storage_bytes(t.from)),
              input(*c, scales, m, groups(n, t.tile), 4, fp32_one),
-             output(n, m, bytes_of(t.to), how),
+             output(n, m, storage_bytes(t.to), how),
              output(n, groups(m, t.tile), 4, how)}};
   if (!active().call(*c, r)) {
     return core().retile(t, codes, scales, out, out_scales);
@@ -112,10 +112,10 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
       {name_of(a.f), name_of(b.f), name_of(r.output), mine->as, whole(r.a.mn),
        whole(r.a.k), whole(r.b.mn), whole(r.b.k), whole(r.interval),
        whole(adds ? 1 : 0)},
-      {input(*mine, a.codes, m, depth, bytes_of(a.f)),
-       input(*mine, b.codes, n, depth, bytes_of(b.f)), scales(a.scales, r.a, m),
+      {input(*mine, a.codes, m, depth, storage_bytes(a.f)),
+       input(*mine, b.codes, n, depth, storage_bytes(b.f)), scales(a.scales, r.a, m),
        scales(b.scales, r.b, n), adds ? input(*mine, c, m, n, 4) : argument{},
-       output(m, n, bytes_of(r.output), place_of(*mine, d))}};
+       output(m, n, storage_bytes(r.output), place_of(*mine, d))}};
   if (!active().call(*mine, q)) return core().gemm(r, a, b, c, d);
   store(q.matrices[5], d);
 }

@@ -18,10 +18,10 @@ void swiglu_forward(const swiglu_layer& layer, codes_in g, codes_in u,
   if (c == nullptr || h.data == nullptr || g.rows == 0 || g.cols == 0) return;
   const auto m = up(g.rows, c->multiple[0]);
   const auto n = up(g.cols, c->multiple[1]);
-  const int bytes = bytes_of(s.from);
+  const int bytes = storage_bytes(s.from);
   request r{{name_of(s.from), name_of(s.value)},
             {input(*c, g, m, n, bytes), input(*c, u, m, n, bytes),
-             output(m, n, bytes_of(s.value), place_of(*c, h))}};
+             output(m, n, storage_bytes(s.value), place_of(*c, h))}};
   if (active().call(*c, r)) store(r.matrices[2], h);
 }
 
@@ -40,12 +40,12 @@ bool ask_adamw(const adamw_step& step, codes_in g, codes_out m, codes_out v,
   const auto word = [](std::uint64_t x) {
     return whole(static_cast<std::int64_t>(x));
   };
-  const int bytes = bytes_of(step.moment);
+  const int bytes = storage_bytes(step.moment);
   request r{{name_of(step.gradient), name_of(step.moment),
              std::string(name_of(step.mode)), word(f.one_minus_beta1),
              word(f.one_minus_beta2), word(f.inverse_sqrt_bias2), word(f.eps),
              word(f.decay), word(f.step), word(step.seed), word(step.first)},
-            {input(*c, g, rows, cols, bytes_of(step.gradient)),
+            {input(*c, g, rows, cols, storage_bytes(step.gradient)),
              input(*c, m, rows, cols, bytes), input(*c, v, rows, cols, bytes),
              input(*c, w, rows, cols, 4),
              copy.data == nullptr ? argument{}

@@ -22,10 +22,6 @@ const implementation& core();
 /// Puts the training operations into the table.
 void take_training(implementation& i);
 
-inline int bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
-}
-
 inline std::ptrdiff_t up(std::ptrdiff_t length, std::ptrdiff_t multiple) {
   return ceil_div(length, multiple) * multiple;
 }

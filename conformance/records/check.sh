@@ -38,7 +38,7 @@ sources_of() {
                fuzz/targets/*.?pp fuzz/targets/step/*' ;;
     gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*.* conformance/device/*/*.*
                conformance/device/*/*/*
-               conformance/peers/* cuda/*/*.cu* cuda/*/*.hpp
+               conformance/peers/* cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp
                conformance/cases/* conformance/contract/implementation.*
                conformance/contract/registry.hpp
                conformance/checks/training/*

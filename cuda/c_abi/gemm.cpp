@@ -10,9 +10,9 @@ constexpr bool is(int kind, cuda::gemm_groups groups) {
   return kind == static_cast<int>(groups);
 }
 static_assert(is(ZEROULP_CUDA_GEMM_ONE, cuda::gemm_groups::none) &&
-              is(ZEROULP_CUDA_GEMM_ROWS, cuda::gemm_groups::rows) &&
-              is(ZEROULP_CUDA_GEMM_FIRST_ROWS, cuda::gemm_groups::first_rows) &&
-              is(ZEROULP_CUDA_GEMM_K_RANGES, cuda::gemm_groups::k_ranges));
+              is(ZEROULP_CUDA_GEMM_ROWS, cuda::gemm_groups::m_contiguous) &&
+              is(ZEROULP_CUDA_GEMM_FIRST_ROWS, cuda::gemm_groups::m_masked) &&
+              is(ZEROULP_CUDA_GEMM_K_RANGES, cuda::gemm_groups::k_contiguous));
 
 cuda::operand gpu_operand_of(const zeroulp_cuda_operand* given,
                              const char* what) {

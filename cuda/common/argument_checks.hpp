@@ -10,11 +10,6 @@
 
 namespace zeroulp::cuda {
 
-/// Bytes of an element in memory.
-constexpr int bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
-}
-
 constexpr bool is_tensor(group_shape g) { return g.rows == 0 && g.cols == 0; }
 
 /// True for the group shapes that kernels serve, except the whole matrix.

@@ -7,6 +7,7 @@
 
 #include <cuda_bf16.h>
 
+#include "cuda/ptx/arithmetic.cuh"
 #include "zeroulp/core/training.hpp"
 
 namespace zeroulp::cuda {
@@ -33,7 +34,7 @@ struct device_fp32 {
   static ZEROULP_HD float negate(float a) { return -a; }
   static ZEROULP_HD float absolute(float a) { ZEROULP_DEVICE_RETURN(fabsf(a)); }
   static ZEROULP_HD float minimum(float a, float b) {
-    ZEROULP_DEVICE_RETURN(least_of(a, b));
+    ZEROULP_DEVICE_RETURN(ptx::min_nan(a, b));
   }
 
   static ZEROULP_HD float add(float a, float b) {
@@ -56,7 +57,7 @@ struct device_fp32 {
   }
   /// fl(1 / a) for 1/2 <= a < 4.
   static ZEROULP_HD float reciprocal(float a) {
-    ZEROULP_DEVICE_RETURN(refined(a, approximate_reciprocal(a)));
+    ZEROULP_DEVICE_RETURN(refined(a, ptx::rcp_approx(a)));
   }
   static ZEROULP_HD float round_to_bf16(float a) {
     ZEROULP_DEVICE_RETURN(isnan(a) ? __uint_as_float(fp32_nan)
@@ -64,16 +65,6 @@ struct device_fp32 {
   }
 
  private:
-  static __device__ float least_of(float a, float b) {
-    float least;
-    asm("min.NaN.f32 %0, %1, %2;" : "=f"(least) : "f"(a), "f"(b));
-    return least;
-  }
-  static __device__ float approximate_reciprocal(float a) {
-    float y;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
-    return y;
-  }
   /// One Newton step.
   static __device__ float refined(float a, float y) {
     return __fmaf_rn(__fmaf_rn(-a, y, 1), y, y);

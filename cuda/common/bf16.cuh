@@ -10,13 +10,6 @@
 
 namespace zeroulp::cuda {
 
-/// Returns two codes, the first in the low half.
-__device__ inline std::uint32_t to_bf16(float first, float second) {
-  std::uint32_t codes;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(second), "f"(first));
-  return codes;
-}
-
 /// Rounds stochastically: adds 16 random bits to the 16 that are discarded. A
 /// carry rounds away from zero, in subnormals too, and takes the largest number
 /// to Inf.

@@ -5,6 +5,7 @@
 #define ZEROULP_CUDA_COMMON_DECODE_CUH_
 
 #include "cuda/common/vec8.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 
 namespace zeroulp::cuda {
 
@@ -18,21 +19,9 @@ __device__ std::uint32_t two_halves(const std::uint32_t* words, int k) {
     return __byte_perm(words[k / 2], 0, k % 2 == 0 ? 0x1404 : 0x3424);
   } else {
     static_assert(In::as_format == e4m3);
-    // The instruction takes either half of a register, but not of a shifted
-    // one.
-    std::uint32_t halves;
-    if (k % 2 == 0) {
-      asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; "
-          "cvt.rn.f16x2.e4m3x2 %0, low; }"
-          : "=r"(halves)
-          : "r"(words[k / 2]));
-    } else {
-      asm("{ .reg .b16 low, high; mov.b32 {low, high}, %1; "
-          "cvt.rn.f16x2.e4m3x2 %0, high; }"
-          : "=r"(halves)
-          : "r"(words[k / 2]));
-    }
-    return halves;
+    const std::uint32_t word = words[k / 2];
+    return k % 2 == 0 ? ptx::cvt_f16x2_of_low_e4m3x2(word)
+                      : ptx::cvt_f16x2_of_high_e4m3x2(word);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "cuda/common/bf16.cuh"
 #include "cuda/common/tile.cuh"
 #include "cuda/common/vec8.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 
 namespace zeroulp::cuda {
 
@@ -48,7 +49,7 @@ struct number_matrix {
       return;
     }
     const std::uint32_t code = kind == number_kind::bf16
-                                   ? to_bf16(x, 0.0f)
+                                   ? ptx::cvt_bf16x2(x, 0.0f)
                                    : __half_as_ushort(__float2half_rn(x));
     reinterpret_cast<std::uint16_t*>(rows.row<2>(i))[j] =
         static_cast<std::uint16_t>(code);

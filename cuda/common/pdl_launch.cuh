@@ -13,7 +13,7 @@ namespace zeroulp::cuda {
 
 /// Launches `kernel`. Each of its threads must call
 /// ptx::wait_for_kernels_before() before it accesses any memory but its own.
-/// Only ptx::prefetch_line and ptx::prefetch_box may come before. Errors:
+/// Only ptx::prefetch_l2 and ptx::tma_prefetch may come before. Errors:
 /// cudaGetLastError.
 template <class Job>
 void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,

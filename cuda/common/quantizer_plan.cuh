@@ -26,6 +26,7 @@
 #ifndef ZEROULP_CUDA_COMMON_QUANTIZER_PLAN_CUH_
 #define ZEROULP_CUDA_COMMON_QUANTIZER_PLAN_CUH_
 
+#include "cuda/ptx/arithmetic.cuh"
 #include "zeroulp/core/quantize.hpp"
 
 namespace zeroulp::cuda {
@@ -90,12 +91,6 @@ __device__ inline bool is_ordinary_amax(std::uint32_t bits) {
   return bits - 0x1b800000u < 0x6c800000u - 0x1b800000u;
 }
 
-__device__ inline float rcp(float x) {
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
 /// x with the sign of y. Requires that x has that sign or is 0.
 __device__ inline float signed_as(float x, float y) {
   return __uint_as_float(__float_as_uint(x) |
@@ -105,7 +100,7 @@ __device__ inline float signed_as(float x, float y) {
 /// fl(a / b), as __fdiv_rn computes it without its checks. |a|, |b| and the
 /// quotient are in [2^-120, 2^120], or a = 0.
 __device__ inline float quotient(float a, float b) {
-  const float y0 = rcp(b);
+  const float y0 = ptx::rcp_approx(b);
   const float y = __fmaf_rn(y0, __fmaf_rn(-b, y0, 1), y0);
   const float q0 = __fmul_rn(a, y);
   const float q = __fmaf_rn(__fmaf_rn(-b, q0, a), y, q0);
@@ -178,7 +173,7 @@ struct reciprocal {
   float near;  ///< within 0.501 ulp; exact for powers of two
   float rest;  ///< 1 - scale * near
 
-  /// `first`: rcp(of)
+  /// `first`: ptx::rcp_approx(of)
   __device__ reciprocal(float of, float first) {
     scale = of;
     near = __fmaf_rn(first, __fmaf_rn(-of, first, 1), first);
@@ -226,7 +221,7 @@ __device__ inline bool find_factors(const quantizer_plan& p, std::uint32_t amax,
                                  __uint_as_float(p.reciprocal), p.correction));
     }
     const float scale = __uint_as_float(f.scale);
-    const detail::reciprocal r(scale, detail::rcp(scale));
+    const detail::reciprocal r(scale, ptx::rcp_approx(scale));
     detail::set_exact_factors(p, amax, r, f);
     return is_zero || detail::is_ordinary_amax(amax);
   }
@@ -237,7 +232,7 @@ __device__ inline bool find_factors(const quantizer_plan& p, std::uint32_t amax,
       !p.by_core && (is_zero ? p.finds_zero : detail::is_ordinary_amax(a));
   const float scale = __uint_as_float(s.scale);
   f.low = f.high =
-      p.multiplies ? __uint_as_float(s.inverse) : detail::rcp(scale);
+      p.multiplies ? __uint_as_float(s.inverse) : ptx::rcp_approx(scale);
   if (p.multiplies || p.approximate) return ordinary;
   const detail::reciprocal r(scale, f.low);
   if (!p.divides) {

@@ -17,7 +17,7 @@ quantized_target checked_target(const request& r, const quantizer& q,
                                 std::ptrdiff_t n, std::ptrdiff_t mn,
                                 std::ptrdiff_t k, grouping groups,
                                 const char* what) {
-  const int bytes = bytes_of(q.to);
+  const int bytes = storage_bytes(q.to);
   r.need_matrix(to.codes, bytes, what);
   r.need_shape(to.codes, m, n, what);
   r.need_scales(to.scales, mn, k, what);
@@ -44,7 +44,7 @@ device_rows number_target(const request& r, format f, const matrix& to,
                           std::ptrdiff_t m, std::ptrdiff_t n,
                           const char* what) {
   if (to.data == nullptr) return {};
-  const int bytes = bytes_of(f);
+  const int bytes = storage_bytes(f);
   r.need_matrix(to, bytes, what);
   r.need_shape(to, m, n, what);
   return rows_of(to, bytes);

@@ -4,8 +4,8 @@
 #ifndef ZEROULP_CUDA_COMMON_ROW_TARGET_HPP_
 #define ZEROULP_CUDA_COMMON_ROW_TARGET_HPP_
 
-#include "cuda/quantize/params.cuh"
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/quantize/params.cuh"
 
 namespace zeroulp::cuda {
 

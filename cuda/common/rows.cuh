@@ -6,6 +6,7 @@
 #define ZEROULP_CUDA_COMMON_ROWS_CUH_
 
 #include "cuda/common/tile.cuh"
+#include "cuda/ptx/memory.cuh"
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::cuda {
@@ -51,7 +52,7 @@ struct vec8_column {
   std::ptrdiff_t row0, col0;
 
   __device__ vec8_column(const device_rows& x, const tile_place& place,
-                          thread_place t)
+                         thread_place t)
       : row0(place.row0 + 8 * t.a), col0(place.col0 + 8 * t.c) {
     const std::ptrdiff_t rows = x.rows - row0;
     last = static_cast<int>(rows < 8 ? rows : 8) - 1;
@@ -71,17 +72,7 @@ struct vec8_column {
     static_assert(Bytes <= 2);
     for_each<Bytes>(from, [&](int i, const char* at) {
       auto& w = x[i].words;
-      if constexpr (Bytes == 1) {
-        asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
-                     : "=r"(w[0]), "=r"(w[1])
-                     : "l"(at)
-                     : "memory");
-      } else {
-        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
-                     : "l"(at)
-                     : "memory");
-      }
+      ptx::load_again(x[i].words, at);
     });
   }
 
@@ -107,7 +98,7 @@ class vec8_writer {
   /// Writes columns col0 to col0 + 7 from row0 on, if `wanted`. Elements beyond
   /// the matrix are left out.
   __device__ vec8_writer(const device_rows& to, std::ptrdiff_t row0,
-                          std::ptrdiff_t col0, bool wanted = true)
+                         std::ptrdiff_t col0, bool wanted = true)
       : at_(to.row<Bytes>(row0) + col0 * Bytes),
         stride_(to.stride * Bytes),
         left_(wanted && col0 < to.cols

@@ -3,7 +3,7 @@
 #ifndef ZEROULP_CUDA_COMMON_SCALES_CUH_
 #define ZEROULP_CUDA_COMMON_SCALES_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/cp_async.cuh"
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::cuda {
@@ -86,7 +86,7 @@ struct scale_source {
                        : *word;
   }
   __device__ void prefetch(std::ptrdiff_t i, std::ptrdiff_t g) const {
-    ptx::prefetch_line(word_of(i, g));
+    ptx::prefetch_l2(word_of(i, g));
   }
   __device__ std::uint32_t of(std::uint32_t stored) const {
     if (!is_packed()) return stored;

@@ -11,6 +11,9 @@
 
 #include <cuda.h>
 
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/tma.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/rows_1x128.cuh"
 
 namespace zeroulp::cuda {
@@ -83,9 +86,9 @@ struct staged_boxes {
 
   /// Called by the whole warp; reads no memory.
   __device__ void prepare() {
-    if (ptx::is_elected()) {
+    if (ptx::elect_one()) {
       for (ptx::barrier& part : parts) ptx::initialize(part, 1);
-      ptx::fence_barriers();
+      ptx::fence_barrier_init();
     }
     // The assembler may elect another lane later; racecheck wants the order.
     __syncwarp();
@@ -96,11 +99,11 @@ struct staged_boxes {
   __device__ void prefetch(const staged_place& place,
                            const with_boxes<Job, Inputs>& asked) {
     if (!begins_early()) return;
-    if (ptx::is_elected()) {
+    if (ptx::elect_one()) {
 #pragma unroll
       for (int row = 0; row < staged_rows; row += staged_box_rows) {
         for (const CUtensorMap& map : asked.maps) {
-          ptx::prefetch_box(map, static_cast<int>(place.column),
+          ptx::tma_prefetch(map, static_cast<int>(place.column),
                             static_cast<int>(place.row) + row, 0);
         }
       }
@@ -111,14 +114,14 @@ struct staged_boxes {
   __device__ void bring(const staged_place& place,
                         const with_boxes<Job, sizeof...(Bytes)>& asked,
                         staged_vec8s<Threads, Bytes>&... to) {
-    if (ptx::is_elected()) {
+    if (ptx::elect_one()) {
 #pragma unroll
       for (int row = 0; row < staged_rows; row += staged_box_rows) {
         ptx::barrier& part = parts[row / staged_box_rows];
-        ptx::arrive_expecting(part,
+        ptx::arrive_expect_tx(part,
                               2 * tile_edge * staged_box_rows * (Bytes + ...));
         const CUtensorMap* map = asked.maps;
-        (ptx::copy_box(&to.at(place.warp * 32 * staged_rows, row), *map++, part,
+        (ptx::tma_load(&to.at(place.warp * 32 * staged_rows, row), *map++, part,
                        static_cast<int>(place.column),
                        static_cast<int>(place.row) + row, 0),
          ...);

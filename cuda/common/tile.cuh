@@ -11,7 +11,7 @@
 #define ZEROULP_CUDA_COMMON_TILE_CUH_
 
 #include "cuda/common/vec8.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/cp_async.cuh"
 
 namespace zeroulp::cuda {
 
@@ -91,7 +91,7 @@ __device__ void prefetch_piece(const device_rows& x, std::ptrdiff_t row0,
   const std::ptrdiff_t row = row0 + piece / Bytes;
   const std::ptrdiff_t col = col0 + piece % Bytes * (tile_edge / Bytes);
   if (begins_early() && row < x.rows && col < x.cols) {
-    ptx::prefetch_line(x.row<Bytes>(row) + col * Bytes);
+    ptx::prefetch_l2(x.row<Bytes>(row) + col * Bytes);
   }
 }
 

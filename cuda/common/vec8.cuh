@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "cuda/common/alignment.hpp"
+#include "cuda/ptx/arithmetic.cuh"
 #include "zeroulp/core/format.hpp"
 
 namespace zeroulp::cuda {
@@ -65,27 +67,11 @@ struct alignas(Bytes == 1 ? 8 : 16) vec8 {
   }
 };
 
-/// Returns true iff all rows start on multiples of `bytes`, a power of two.
-__host__ __device__ inline bool starts_on(int bytes, const void* data,
-                                          std::ptrdiff_t stride_in_bytes) {
-  return (reinterpret_cast<std::uintptr_t>(data) |
-          static_cast<std::uintptr_t>(stride_in_bytes)) %
-             static_cast<std::uintptr_t>(bytes) ==
-         0;
-}
-
-/// Returns true iff eight elements from the start of any row can be accessed at
-/// once.
-template <int Bytes>
-bool is_vectorized(const void* data, std::ptrdiff_t stride) {
-  return starts_on(Bytes == 4 ? 16 : 8 * Bytes, data, stride * Bytes);
-}
-
 /// Reads elements [at, at + 8) of a row; zeros from `end` on. `whole`: the row
 /// satisfies is_vectorized.
 template <int Bytes>
 __device__ vec8<Bytes> load(const void* row, std::ptrdiff_t at,
-                             std::ptrdiff_t end, bool whole) {
+                            std::ptrdiff_t end, bool whole) {
   vec8<Bytes> x{};
   const auto* from = static_cast<const char*>(row) + at * Bytes;
   if (whole && at + 8 <= end) {
@@ -159,9 +145,7 @@ namespace detail {
 /// Rounds two numbers to FP16 toward zero, at most to the largest. E5M6 is FP16
 /// without its last four fraction bits, also for subnormals.
 __device__ inline std::uint32_t two_toward_zero(float first, float second) {
-  std::uint32_t halves;
-  asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(halves) : "f"(second), "f"(first));
-  return halves;
+  return ptx::cvt_rz_f16x2(first, second);
 }
 
 /// FP16 -> E5M6, twice: adds `half`, half a unit of the four bits, then drops
@@ -181,10 +165,7 @@ __device__ inline std::uint32_t two_e5m6(float first, float second) {
   // Where the rounding to FP16 lost bits, there is no tie.
   const std::uint32_t lost =
       (number(0) != first ? 1u : 0u) | (number(1) != second ? 1u << 16 : 0u);
-  std::uint32_t kept;
-  asm("min.xorsign.abs.f16x2 %0, %1, %2;"
-      : "=r"(kept)
-      : "r"(halves), "r"(0x7bf07bf0));
+  const std::uint32_t kept = ptx::min_xorsign_abs_f16x2(halves, 0x7bf07bf0);
   return without_four_bits(kept,
                            0x00070007 + ((kept >> 4 & 0x00010001) | lost));
 }
@@ -198,17 +179,8 @@ __device__ std::uint32_t encode_two(float first, float second) {
   if constexpr (Out::as_format == e5m6) {
     return detail::two_e5m6(first, second);
   } else {
-    std::uint16_t codes;
-    if constexpr (Out::as_format == e4m3) {
-      asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
-          : "=h"(codes)
-          : "f"(second), "f"(first));
-    } else {
-      asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
-          : "=h"(codes)
-          : "f"(second), "f"(first));
-    }
-    return codes;
+    return Out::as_format == e4m3 ? ptx::cvt_e4m3x2(first, second)
+                                  : ptx::cvt_e5m2x2(first, second);
   }
 }
 

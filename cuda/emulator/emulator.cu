@@ -5,6 +5,7 @@
 
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/emulator/emulator.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::cuda {
@@ -130,9 +131,7 @@ __device__ std::uint32_t to_output(const recipe& r, std::uint32_t acc,
                                    std::uint32_t c) {
   if (r.end == epilogue::accumulate) acc = add(acc, c);
   if (r.output == fp32) return acc;
-  std::uint16_t d;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(d) : "f"(__uint_as_float(acc)));
-  return d;
+  return cuda::ptx::cvt_bf16(__uint_as_float(acc));
 }
 
 template <class Unit>
@@ -242,7 +241,7 @@ void check(const request& q, const recipe& r, const operand& a,
   q.need(is_valid(r), "the recipe is not valid: see is_valid()");
   const auto check_operand = [&](const operand& x, granularity g,
                                  const char* name) {
-    q.need_matrix({x.codes, x.rows, x.cols, x.stride}, bytes_of(x.element),
+    q.need_matrix({x.codes, x.rows, x.cols, x.stride}, storage_bytes(x.element),
                   name);
     const auto groups = [](std::ptrdiff_t length, std::int32_t by) {
       return by == 0 ? 1 : ceil_div(length, by);
@@ -257,7 +256,7 @@ void check(const request& q, const recipe& r, const operand& a,
   check_operand(b, r.b, "B");
   q.need(a.cols == b.cols, "A and B must have the same K");
   q.need_shape(d, a.rows, b.rows, "D");
-  q.need_matrix(d, bytes_of(r.output), "D");
+  q.need_matrix(d, storage_bytes(r.output), "D");
   const bool reads_c = r.end == epilogue::accumulate;
   q.need(!reads_c || c.data != nullptr, "this recipe adds to C: give one");
   if (c.data != nullptr) {

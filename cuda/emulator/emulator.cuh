@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cuda/ptx/arithmetic.cuh"
 #include "zeroulp/core/path.hpp"
 
 namespace zeroulp::emulator {
@@ -297,8 +298,7 @@ __device__ std::uint32_t convert(std::int64_t sum, int unit) {
       }
       return cut == 0 ? 0 : __float_as_uint(cut);
     } else {
-      std::uint16_t half;
-      asm("cvt.rn.f16.f64 %0, %1;" : "=h"(half) : "d"(exact));
+      const std::uint16_t half = cuda::ptx::cvt_f16(exact);
       return half == 0x8000 ? 0 : half;
     }
   }

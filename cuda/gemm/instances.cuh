@@ -1,10 +1,11 @@
-// Defines `make_instance`: a kernel of gemm_tile.cuh as a value.
+// Defines `make_instance`: a kernel of kernel.cuh as a value.
 
 #ifndef ZEROULP_CUDA_GEMM_INSTANCES_CUH_
 #define ZEROULP_CUDA_GEMM_INSTANCES_CUH_
 
 #include "cuda/gemm/instances.hpp"
 #include "cuda/gemm/kernel.cuh"
+#include "cuda/ptx/wgmma.cuh"
 
 namespace zeroulp::cuda {
 
@@ -12,13 +13,13 @@ template <class Shape, class Scaling, ptx::fp8_types Types,
           bool Grouped = false>
 constexpr gemm_instance make_instance(int clocks, int clocks_once,
                                       int clocks_last = 0) {
-  return {gemm_tiles<Shape, Scaling, Types, Grouped>,
+  return {gemm_kernel<Shape, Scaling, Types, Grouped>,
           Shape::m,
           Shape::n,
           Shape::threads,
           Shape::shared_bytes,
-          Shape::sends,
-          Shape::flows,
+          Shape::has_store_thread,
+          Shape::overlaps_epilogue,
           clocks,
           clocks_once,
           clocks_last};

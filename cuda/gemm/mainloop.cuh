@@ -8,8 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "cuda/gemm/epilogue.cuh"
-#include "cuda/gemm/tile_config.cuh"
+#include "cuda/gemm/scaling.cuh"
+#include "cuda/gemm/shared_storage.cuh"
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/tma.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/ptx/wgmma.cuh"
 
 namespace zeroulp::cuda::detail {
@@ -17,18 +20,18 @@ namespace zeroulp::cuda::detail {
 /// Waits for the products of p. `Later`: wgmma groups committed after p that
 /// may still be in flight.
 template <int Later = 0, int Count>
-__device__ __forceinline__ void finish_products(float (&p)[Count]) {
+__device__ __forceinline__ void wait_for_products(float (&p)[Count]) {
   ptx::wait_for_wgmma<Later>();
   ptx::fence_registers(p);
 }
 
 /// A thread's accumulators, for each 64 rows of its warp group.
 template <class Shape>
-using tile_acc = float[Shape::rows][Shape::n / 2];
+using accumulators = float[Shape::m_waves][Shape::n / 2];
 
-/// Sets empty sums: +0.
+/// Sets the accumulators to +0, the sum of no products.
 template <class Shape>
-__device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
+__device__ __forceinline__ void clear(accumulators<Shape>& acc) {
 #pragma unroll
   for (auto& of_unit : acc) {
 #pragma unroll
@@ -40,28 +43,27 @@ __device__ __forceinline__ void begin_sums(tile_acc<Shape>& acc) {
 /// once. They come from lane 0, so that the compiler keeps them in uniform
 /// registers. Otherwise it recomputes them before the first products of each K
 /// block.
-struct gemm_operands {
+struct operand_descriptors {
   unsigned a, b;
 
   template <class Shape>
-  __device__ gemm_operands(const gemm_shared<Shape>& in, int warp)
-      : a(ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(
-            in.a(0) + warp / 4 * Shape::rows * 64 * Shape::k)))),
-        b(ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(in.b(0))))) {}
+  __device__ operand_descriptors(const gemm_shared_storage<Shape>& in, int warp)
+      : a(ptx::make_warp_uniform(ptx::descriptor_word(ptx::address_of(
+            in.a(0) + warp / 4 * Shape::m_waves * 64 * Shape::k)))),
+        b(ptx::make_warp_uniform(
+            ptx::descriptor_word(ptx::address_of(in.b(0))))) {}
 };
 
 /// Issues a warp group's wgmma: one unit, 64 rows of a stage, at a time.
 template <class Shape, ptx::fp8_types Types>
-struct tile_products {
-  const gemm_shared<Shape>& shared;
+struct wgmma_issuer {
+  const gemm_shared_storage<Shape>& shared;
   int warp;
-  gemm_operands first;
-  ring_place<Shape::stages>& at;
+  operand_descriptors first;
+  pipeline_state<Shape::stages>& at;
 
-  __device__ __forceinline__ void wait() const {
-    ptx::wait(shared.full()[at.stage], at.parity);
-  }
-  /// Starts the products of a unit of stage `in`: `steps` times 32 elements of
+  __device__ __forceinline__ void wait() const { shared.pipe().wait_full(at); }
+  /// Issues wgmma for a unit of stage `in`: `steps` times 32 elements of
   /// K from `step`. They overwrite p, or are added to it.
   template <int Unit>
   __device__ __forceinline__ void start(float (&p)[Shape::n / 2], int in,
@@ -87,7 +89,7 @@ struct tile_products {
   template <class Scaling>
   __device__ __forceinline__ void find_rows(Scaling& scale, int unit,
                                             int in) const {
-    const int row = (warp / 4 * Shape::rows + unit) * 64 + warp % 4 * 16 +
+    const int row = (warp / 4 * Shape::m_waves + unit) * 64 + warp % 4 * 16 +
                     static_cast<int>(threadIdx.x % 32 / 4);
     scale.find_rows(shared.a_scales(in) + row);
   }
@@ -95,29 +97,30 @@ struct tile_products {
 
 /// The main loop of a tile, promoted every 128 elements of K.
 template <class Shape, ptx::fp8_types Types, class Scaling>
-struct tile_sums : tile_products<Shape, Types> {
-  using tile_products<Shape, Types>::shared;
-  using tile_products<Shape, Types>::at;
-  static constexpr int rows = Shape::rows;
+struct mainloop : wgmma_issuer<Shape, Types> {
+  using wgmma_issuer<Shape, Types>::shared;
+  using wgmma_issuer<Shape, Types>::at;
+  static constexpr int rows = Shape::m_waves;
   /// Read a unit's scales while the unit before it is promoted.
-  static constexpr bool ahead = Shape::partials > 1 && Scaling::b_rows > 1;
+  static constexpr bool ahead =
+      Shape::accumulators_in_flight > 1 && Scaling::b_rows > 1;
   /// The loop waits for a stage while it holds those of all sums in flight.
-  static_assert(Shape::stages > (Shape::partials - 1) / rows + 1);
-  tile_acc<Shape>& acc;
-  int column;    ///< the tile's first column
-  int held = 0;  ///< the previous stage, from the second on
+  static_assert(Shape::stages > (Shape::accumulators_in_flight - 1) / rows + 1);
+  accumulators<Shape>& acc;
+  int column;        ///< the tile's first column
+  int previous = 0;  ///< the previous stage, from the second on
 
-  /// Frees the previous stage, with Scaling::reads_late. New products have been
-  /// started in the registers of its last ones. So its products have been
+  /// Releases the previous stage, with Scaling::reads_late. New products have
+  /// been started in the registers of its last ones. So its products have been
   /// summed, and their scales read. The registers are the same, as one piece of
   /// code in the loop starts all products.
-  __device__ __forceinline__ void free_held() const {
-    free_stage(shared.free()[held]);
+  __device__ __forceinline__ void release_previous() const {
+    shared.pipe().release(previous);
   }
-  /// Frees the last stage: no products follow it.
-  __device__ __forceinline__ void free_last() const {
-    ptx::fence_shared();  // also waits for the loads of scales
-    free_held();
+  /// Releases the last stage: no products follow it.
+  __device__ __forceinline__ void release_last() const {
+    ptx::fence_proxy_async();  // also waits for the loads of scales
+    release_previous();
   }
 
   /// Adds the next `Blocks` blocks of K in straight-line code. The first
@@ -129,8 +132,10 @@ struct tile_sums : tile_products<Shape, Types> {
   template <int Blocks>
   __device__ __forceinline__ void add(bool is_first, bool more) {
     constexpr int units = Blocks * rows;
-    constexpr int partials = Shape::partials < units ? Shape::partials : units;
-    float p[partials][Shape::n / 2];
+    constexpr int accumulators_in_flight = Shape::accumulators_in_flight < units
+                                               ? Shape::accumulators_in_flight
+                                               : units;
+    float p[accumulators_in_flight][Shape::n / 2];
     int stage[Blocks];
     Scaling scale[ahead ? 2 : 1];
     const auto prepare = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
@@ -144,7 +149,8 @@ struct tile_sums : tile_products<Shape, Types> {
     };
     const auto start = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       if constexpr (U < units) {
-        this->template start<U % rows>(p[U % partials], stage[U / rows]);
+        this->template start<U % rows>(p[U % accumulators_in_flight],
+                                       stage[U / rows]);
       }
     };
     const auto find = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
@@ -163,15 +169,18 @@ struct tile_sums : tile_products<Shape, Types> {
         __syncwarp();  // without it, the loads delay the last wgmma
         find(std::integral_constant<int, U>());
       }
-      prepare(std::integral_constant<int, U + partials>());
-      finish_products<(left < partials - 1 ? left : partials - 1)>(
-          p[U % partials]);
+      prepare(std::integral_constant<int, U + accumulators_in_flight>());
+      wait_for_products<(left < accumulators_in_flight - 1
+                             ? left
+                             : accumulators_in_flight - 1)>(
+          p[U % accumulators_in_flight]);
       if constexpr (!Scaling::reads_late && U % rows == rows - 1) {
-        free_stage(shared.free()[stage[U / rows]]);
+        shared.pipe().release(stage[U / rows]);
       }
       if constexpr (ahead) find(std::integral_constant<int, U + 1>());
-      scale[ahead ? U % 2 : 0].promote(acc[U % rows], p[U % partials]);
-      start(std::integral_constant<int, U + partials>());
+      scale[ahead ? U % 2 : 0].promote(acc[U % rows],
+                                       p[U % accumulators_in_flight]);
+      start(std::integral_constant<int, U + accumulators_in_flight>());
     };
     const auto start_all = [&]<int... U>(std::integer_sequence<int, U...>) {
       ((prepare(std::integral_constant<int, U>()),
@@ -181,11 +190,12 @@ struct tile_sums : tile_products<Shape, Types> {
     const auto finish_all = [&]<int... U>(std::integer_sequence<int, U...>) {
       (finish(std::integral_constant<int, U>()), ...);
     };
-    start_all(std::make_integer_sequence<int, partials>());
+    start_all(std::make_integer_sequence<int, accumulators_in_flight>());
     if constexpr (Scaling::reads_late) {
-      static_assert(Blocks == 1 && Shape::line == 1 && partials == 1);
-      if (!is_first) free_held();
-      held = stage[0];
+      static_assert(Blocks == 1 && Shape::k_unroll == 1 &&
+                    accumulators_in_flight == 1);
+      if (!is_first) release_previous();
+      previous = stage[0];
     }
     if constexpr (ahead) {
       __syncwarp();
@@ -196,39 +206,38 @@ struct tile_sums : tile_products<Shape, Types> {
 };
 
 template <class Shape, ptx::fp8_types Types, class Scaling>
-__device__ __forceinline__ void sum_tile(
-    const gemm_job& /*job*/, int column, int blocks,
-    const gemm_shared<Shape>& shared, int warp, gemm_operands first,
-    ring_place<Shape::stages>& at, tile_acc<Shape>& acc, Scaling* /*which*/) {
-  tile_sums<Shape, Types, Scaling> sums{{shared, warp, first, at}, acc, column};
+__device__ __forceinline__ void run_mainloop(
+    const gemm_params& /*params*/, int column, int blocks,
+    const gemm_shared_storage<Shape>& shared, int warp,
+    operand_descriptors first, pipeline_state<Shape::stages>& at,
+    accumulators<Shape>& acc, Scaling* /*which*/) {
+  mainloop<Shape, Types, Scaling> sums{{shared, warp, first, at}, acc, column};
   if (blocks > 0) sums.wait();
   int k = 0;
-  for (; k + Shape::line <= blocks; k += Shape::line) {
-    sums.template add<Shape::line>(k == 0, k + Shape::line < blocks);
+  for (; k + Shape::k_unroll <= blocks; k += Shape::k_unroll) {
+    sums.template add<Shape::k_unroll>(k == 0, k + Shape::k_unroll < blocks);
   }
-  if constexpr (Shape::line > 1) {
+  if constexpr (Shape::k_unroll > 1) {
     for (; k < blocks; ++k) sums.template add<1>(k == 0, k + 1 < blocks);
   }
   if constexpr (Scaling::reads_late) {
-    if (blocks > 0) sums.free_last();
+    if (blocks > 0) sums.release_last();
   }
 }
 
-/// The main loop of a tile, promoted every job.interval elements of K, with one
-/// scale at the end.
+/// The main loop of a tile, promoted every params.interval elements of K, with
+/// one scale at the end.
 template <class Shape, ptx::fp8_types Types>
-__device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
-                                         int blocks,
-                                         const gemm_shared<Shape>& shared,
-                                         int warp, gemm_operands first,
-                                         ring_place<Shape::stages>& at,
-                                         tile_acc<Shape>& sums,
-                                         matrix_scaling* /*which*/) {
-  static_assert(Shape::rows == 1);
-  const tile_products<Shape, Types> products{shared, warp, first, at};
+__device__ __forceinline__ void run_mainloop(
+    const gemm_params& params, int /*column*/, int blocks,
+    const gemm_shared_storage<Shape>& shared, int warp,
+    operand_descriptors first, pipeline_state<Shape::stages>& at,
+    accumulators<Shape>& sums, matrix_scaling* /*which*/) {
+  static_assert(Shape::m_waves == 1);
+  const wgmma_issuer<Shape, Types> products{shared, warp, first, at};
   auto& acc = sums[0];
   float p[Shape::n / 2] = {};
-  const int interval = job.interval;
+  const int interval = params.interval;
   int pending = 0;  // elements of K in p
   const auto promote = [&] {
 #pragma unroll
@@ -241,25 +250,26 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
     products.wait();
     if (interval == 0 || interval >= Shape::k) {
       products.template start<0>(p, at.stage, 0, 4, pending > 0);
-      finish_products(p);
+      wait_for_products(p);
       pending += Shape::k;
     } else {
 #pragma unroll
       for (int step = 0; step < 4; ++step) {
         products.template start<0>(p, at.stage, step, 1, pending > 0);
-        finish_products(p);
+        wait_for_products(p);
         pending += 32;
         if (step < 3 && pending == interval) promote();
       }
     }
-    free_stage(shared.free()[at.stage]);
+    shared.pipe().release(at.stage);
     if (pending == interval) promote();
   }
   if (pending > 0) promote();
   if (blocks == 0) return;  // +0, whatever the scales
-  if (job.a_scales.data == nullptr && job.b_scales.data == nullptr) return;
-  const float sa = job.a_scales.data == nullptr ? 1 : *job.a_scales.data;
-  const float sb = job.b_scales.data == nullptr ? 1 : *job.b_scales.data;
+  if (params.a_scales.data == nullptr && params.b_scales.data == nullptr)
+    return;
+  const float sa = params.a_scales.data == nullptr ? 1 : *params.a_scales.data;
+  const float sb = params.b_scales.data == nullptr ? 1 : *params.b_scales.data;
   const float both = __fmul_rn(sa, sb);
 #pragma unroll
   for (int i = 0; i < Shape::n / 2; ++i) {
@@ -267,19 +277,19 @@ __device__ __forceinline__ void sum_tile(const gemm_job& job, int /*column*/,
   }
 }
 
-/// As tile_sums, with an overlapped epilogue (Shape::flows): a tile's first
-/// products are started before D of the previous tile is stored.
+/// As mainloop, with an overlapped epilogue (Shape::overlaps_epilogue): a
+/// tile's first products are started before D of the previous tile is stored.
 template <class Shape, ptx::fp8_types Types, class Scaling>
-struct tile_flow : tile_products<Shape, Types> {
-  using tile_products<Shape, Types>::shared;
-  using tile_products<Shape, Types>::at;
-  static_assert(Shape::partials == 1 && !Scaling::reads_late);
+struct overlapped_mainloop : wgmma_issuer<Shape, Types> {
+  using wgmma_issuer<Shape, Types>::shared;
+  using wgmma_issuer<Shape, Types>::at;
+  static_assert(Shape::accumulators_in_flight == 1 && !Scaling::reads_late);
   float p[Shape::n / 2];
-  Scaling scale[Shape::rows];  ///< of the K block in flight
+  Scaling scale[Shape::m_waves];  ///< of the K block in flight
 
   __device__ __forceinline__ void find_scales(int column) {
 #pragma unroll
-    for (int i = 0; i < Shape::rows; ++i) {
+    for (int i = 0; i < Shape::m_waves; ++i) {
       scale[i].find_columns(shared.b_scales(at.stage), column);
       this->find_rows(scale[i], i, at.stage);
     }
@@ -299,8 +309,8 @@ struct tile_flow : tile_products<Shape, Types> {
   /// Adds a K block whose first products are in flight and advances to the next
   /// stage. `go_on` is called once the last products have been started.
   template <class GoOn>
-  __device__ __forceinline__ void add(tile_acc<Shape>& acc, GoOn go_on) {
-    constexpr int last = Shape::rows - 1;
+  __device__ __forceinline__ void add(accumulators<Shape>& acc, GoOn go_on) {
+    constexpr int last = Shape::m_waves - 1;
     const int in = at.stage;
     const auto unit = [&]<int U>(std::integral_constant<int, U> /*unit*/) {
       const Scaling of = scale[U];
@@ -308,15 +318,15 @@ struct tile_flow : tile_products<Shape, Types> {
         at.advance();
         go_on();
       }
-      finish_products(p);
-      if constexpr (U == last) free_stage(shared.free()[in]);
+      wait_for_products(p);
+      if constexpr (U == last) shared.pipe().release(in);
       of.promote(acc[U], p);
       if constexpr (U < last) this->template start<U + 1>(p, in);
     };
     const auto all = [&]<int... U>(std::integer_sequence<int, U...>) {
       (unit(std::integral_constant<int, U>()), ...);
     };
-    all(std::make_integer_sequence<int, Shape::rows>());
+    all(std::make_integer_sequence<int, Shape::m_waves>());
   }
 };
 

@@ -5,12 +5,13 @@
 
 namespace zeroulp::cuda {
 
-gemm_instances gemm_by_matrix(const gemm_kind& kind) {
+gemm_instances gemm_tensorwise(const gemm_kind& kind) {
   return with_types(kind, [&](auto types) -> gemm_instances {
+    using middle = tile_shape<tile_config{
+        .math_warpgroups = 2, .m_waves = 1, .block_n = 128}>;
     static constexpr gemm_instance dense[] = {
-        make_instance<gemm_shape<2, 1, 128>, matrix_scaling, types.value>(
-            750, 2000)};
-    return {dense, 1};
+        make_instance<middle, matrix_scaling, types.value>(750, 2000)};
+    return all_of(dense);
   });
 }
 

@@ -10,7 +10,7 @@
 #include "cuda/common/pack12.hpp"
 #include "cuda/common/tile.cuh"
 #include "cuda/common/vec8.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 
 namespace zeroulp::cuda {
 

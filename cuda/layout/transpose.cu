@@ -14,7 +14,7 @@ void transpose(format element, const const_matrix& codes,
                CUstream_st* stream) {
   const request r("cuda::transpose");
   r.need(element.bits() <= 16, "codes must be of at most 16 bits");
-  const int bytes = bytes_of(element);
+  const int bytes = storage_bytes(element);
   const std::ptrdiff_t m = codes.rows, n = codes.cols;
   const std::ptrdiff_t down = ceil_div(m, tile_edge);
   const std::ptrdiff_t across = ceil_div(n, tile_edge);

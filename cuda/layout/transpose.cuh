@@ -6,7 +6,7 @@
 
 #include "cuda/common/rows.cuh"
 #include "cuda/common/scales.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 
 namespace zeroulp::cuda {
 

@@ -13,7 +13,7 @@
 #ifndef ZEROULP_CUDA_PTX_WGMMA_CUH_
 #define ZEROULP_CUDA_PTX_WGMMA_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/barrier.cuh"
 
 namespace zeroulp::cuda::ptx {
 
@@ -52,9 +52,15 @@ __device__ inline std::uint64_t descriptor(shared_address tile) {
   return descriptor_of(descriptor_word(tile));
 }
 
-/// Broadcasts x of lane 0, which makes it warp-uniform for the compiler.
-__device__ inline unsigned of_lane_0(unsigned x) {
-  return __shfl_sync(0xffffffff, x, 0);
+/// Stores four 8 x 8 matrices of 16-bit elements in the layout of wgmma's
+/// results (stmatrix). Lane 8 i + r passes the address of row r of matrix i.
+__device__ inline void stmatrix_x4(shared_address to,
+                                   const std::uint32_t (&word)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+          to),
+      "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3])
+      : "memory");
 }
 
 enum class fp8_types : std::uint8_t {
@@ -103,8 +109,8 @@ struct wgmma;
 #define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
 #define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
 
-// asm operands 0 to REGS - 1 are the result; P0 to P5 number the others.
-#define ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, TYPES, SUFFIX)          \
+// asm operands 0 to REGS - 1 are the result; P0 to P2 number the others.
+#define ZEROULP_WGMMA(N, REGS, P0, P1, P2, TYPES, SUFFIX)                      \
   template <>                                                                  \
   struct wgmma<fp8_types::TYPES, N> {                                          \
     __device__ static void run(float (&d)[REGS], std::uint64_t a,              \
@@ -117,30 +123,18 @@ struct wgmma;
                    : "l"(a), "l"(b), "r"(add)                                  \
                    : "memory");                                                \
     }                                                                          \
-    __device__ static void run(float (&d)[REGS], const std::uint32_t (&a)[4],  \
-                               std::uint64_t b, int add) {                     \
-      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #P5                \
-                   ", 0;\n"                                                    \
-                   "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32" SUFFIX     \
-                   " {" ZEROULP_D##REGS "}, {%" #P0 ", %" #P1 ", %" #P2        \
-                                        ", %" #P3 "}, %" #P4 ", add, 1, 1;\n}" \
-                   : ZEROULP_F##REGS(0)                                        \
-                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),       \
-                     "r"(add)                                                  \
-                   : "memory");                                                \
-    }                                                                          \
   };
-#define ZEROULP_WGMMA_TYPES(N, REGS, P0, P1, P2, P3, P4, P5)              \
-  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e4m3_e4m3, ".e4m3.e4m3") \
-  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e4m3_e5m2, ".e4m3.e5m2") \
-  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e4m3, ".e5m2.e4m3") \
-  ZEROULP_WGMMA(N, REGS, P0, P1, P2, P3, P4, P5, e5m2_e5m2, ".e5m2.e5m2")
+#define ZEROULP_WGMMA_TYPES(N, REGS, P0, P1, P2)              \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, e4m3_e4m3, ".e4m3.e4m3") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, e4m3_e5m2, ".e4m3.e5m2") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, e5m2_e4m3, ".e5m2.e4m3") \
+  ZEROULP_WGMMA(N, REGS, P0, P1, P2, e5m2_e5m2, ".e5m2.e5m2")
 
-ZEROULP_WGMMA_TYPES(32, 16, 16, 17, 18, 19, 20, 21)
-ZEROULP_WGMMA_TYPES(56, 28, 28, 29, 30, 31, 32, 33)
-ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34, 35, 36, 37)
-ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66, 67, 68, 69)
-ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130, 131, 132, 133)
+ZEROULP_WGMMA_TYPES(32, 16, 16, 17, 18)
+ZEROULP_WGMMA_TYPES(56, 28, 28, 29, 30)
+ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34)
+ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66)
+ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130)
 
 #undef ZEROULP_WGMMA_TYPES
 #undef ZEROULP_WGMMA

@@ -11,7 +11,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_BLOCK_128X128_CUH_
 #define ZEROULP_CUDA_QUANTIZE_BLOCK_128X128_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/groups.cuh"
 #include "cuda/quantize/two_factors.cuh"
 

@@ -52,18 +52,18 @@ void dequantize(format from, group_shape group, const const_matrix& codes,
   r.need(is_tile(group) || is_tensor(group),
          "groups must be 1x128, 128x1, 128x128 or the whole matrix");
   const std::ptrdiff_t m = codes.rows, n = codes.cols;
-  r.need_matrix(codes, bytes_of(from), "codes");
+  r.need_matrix(codes, storage_bytes(from), "codes");
   r.need_scales(scales, ceil_div(m, group.height(m)),
                 ceil_div(n, group.width(n)), "codes");
-  r.need_matrix(out, bytes_of(to), "out");
+  r.need_matrix(out, storage_bytes(to), "out");
   r.need_shape(out, m, n, "out");
   if (m == 0 || n == 0) return;
-  const dequantize_job job{rows_of(codes, bytes_of(from)),
+  const dequantize_job job{rows_of(codes, storage_bytes(from)),
                            {scales},
                            group.rows == 1,
                            group.cols == 1,
                            is_tile(group),
-                           rows_of(out, bytes_of(to))};
+                           rows_of(out, storage_bytes(to))};
   (from == e4m3   ? launch<e4m3_elements>
    : from == e5m2 ? launch<e5m2_elements>
                   : launch<e5m6_elements>)(r, job, to, stream);

@@ -16,7 +16,8 @@
 #include "cuda/common/decode.cuh"
 #include "cuda/common/scales.cuh"
 #include "cuda/common/tile.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 
 namespace zeroulp::cuda {
 
@@ -62,13 +63,6 @@ struct four_codes {
   }
 };
 
-/// Rounds to two BF16 codes, nearest-even, the first in the low half.
-__device__ inline std::uint32_t two_bf16(float first, float second) {
-  std::uint32_t codes;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(codes) : "f"(second), "f"(first));
-  return codes;
-}
-
 /// Writes four numbers as elements [at, at + 4) of a row, except those from
 /// `end` on.
 template <int Bytes>
@@ -80,8 +74,8 @@ __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
 #pragma unroll
     for (int i = 0; i < 4; ++i) words[i] = __float_as_uint(y[i]);
   } else {
-    words[0] = two_bf16(y[0], y[1]);
-    words[1] = two_bf16(y[2], y[3]);
+    words[0] = ptx::cvt_bf16x2(y[0], y[1]);
+    words[1] = ptx::cvt_bf16x2(y[2], y[3]);
   }
   if (whole && at + 4 <= end) {
     if constexpr (Bytes == 4) {
@@ -189,8 +183,8 @@ __global__ void __launch_bounds__(dequantize_threads)
         *reinterpret_cast<float4*>(to) = {y[0], y[1], y[2], y[3]};
       } else {
         *reinterpret_cast<uint4*>(to) = {
-            detail::two_bf16(y[0], y[1]), detail::two_bf16(y[2], y[3]),
-            detail::two_bf16(y[4], y[5]), detail::two_bf16(y[6], y[7])};
+            ptx::cvt_bf16x2(y[0], y[1]), ptx::cvt_bf16x2(y[2], y[3]),
+            ptx::cvt_bf16x2(y[4], y[5]), ptx::cvt_bf16x2(y[6], y[7])};
       }
     }
   };

@@ -9,6 +9,8 @@
 #include "cuda/common/quantizer_plan.cuh"
 #include "cuda/common/rows.cuh"
 #include "cuda/common/scales.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/memory.cuh"
 
 namespace zeroulp::cuda {
 
@@ -54,13 +56,7 @@ __device__ inline void put_kept(const scale_target& scales, std::ptrdiff_t i,
     scales.put(i, g, bits);
     return;
   }
-  asm volatile(
-      "{ .reg .b64 policy; "
-      "createpolicy.fractional.L2::evict_last.b64 policy, 1.0; "
-      "st.global.L2::cache_hint.u32 [%0], %1, policy; }" ::"l"(
-          scales.to.data + i * scales.to.stride + g),
-      "r"(bits)
-      : "memory");
+  ptx::store_evict_last(scales.to.data + i * scales.to.stride + g, bits);
 }
 
 /// Returns where the scales of one of two targets of the same shape go.
@@ -87,9 +83,7 @@ __device__ inline std::uint32_t largest_pair_of(const vec8<2>& x) {
 __device__ inline std::uint32_t two_largest(const vec8<2>& a,
                                             const vec8<2>& b) {
   const auto larger = [](std::uint32_t v, std::uint32_t w) {
-    std::uint32_t most;  // of any sign
-    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(v), "r"(w));
-    return most;
+    return ptx::max_nan_xorsign_abs_bf16x2(v, w);
   };
   const auto of = [&](const vec8<2>& x) {
     return larger(larger(x.words[0], x.words[1]),
@@ -162,8 +156,8 @@ __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
 /// `one`: each low = high.
 template <class Out, class Value, class Low, class High>
 __device__ vec8<Out::bytes> quantize_eight(Value value, Low low, High high,
-                                            bool one, bool quotients,
-                                            unsigned bit, unsigned& open) {
+                                           bool one, bool quotients,
+                                           unsigned bit, unsigned& open) {
   if (one) {
     return encode_eight<Out>(
         [&](int k) { return __fmul_rn(value(k), low(k)); });

@@ -66,7 +66,7 @@ void check_input(const request& r, const quantizer& q, const const_matrix& x) {
          "x must be of fp32, bf16 or fp16");
   r.need_codes(q.to, "codes");
   need_quantizer(r, q);
-  r.need_matrix(x, bytes_of(q.from), "x");
+  r.need_matrix(x, storage_bytes(q.from), "x");
 }
 
 /// Returns where the codes and scales of an m x n matrix go; nothing without
@@ -98,7 +98,7 @@ void run(const request& r, const quantizer& q, const const_matrix& x,
   if (given.data != nullptr) of_yt.group = {q.group.cols, q.group.rows};
   quantize_job job{};
   job.plan = plan_of(q);
-  job.x = rows_of(x, bytes_of(q.from));
+  job.x = rows_of(x, storage_bytes(q.from));
   job.y = target_of(r, q, y, x.rows, x.cols, false);
   job.yt = target_of(r, of_yt, yt, x.cols, x.rows, true);
   job.given = given;
@@ -143,7 +143,7 @@ void group_amaxes(const quantizer& q, const const_matrix& x,
   r.need(amax.cols <= 1 || amax.col_stride > 0, "the columns of amax overlap");
   quantize_job job{};
   job.plan = plan_of(q);
-  job.x = rows_of(x, bytes_of(q.from));
+  job.x = rows_of(x, storage_bytes(q.from));
   job.amaxes = {amax.data, amax.row_stride, amax.col_stride};
   job.amax_groups = grouping_of(q.group, false);
   if (x.rows == 0 || x.cols == 0) return;

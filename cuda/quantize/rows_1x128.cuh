@@ -18,7 +18,7 @@
 #ifndef ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
 #define ZEROULP_CUDA_QUANTIZE_ROWS_1X128_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/params.cuh"
 #include "cuda/quantize/two_factors.cuh"
 
@@ -113,8 +113,8 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
   const bool is_core = (is_inside && !ordinary) || largest >= plan.special;
   if (__any_sync(all_lanes, is_core)) return false;
   if (lane < Vec8s::count && is_inside) {
-    put_kept(vec8s.scales(my_group), vec8s.row(my_group),
-             vec8s.group(my_group), mine.scale);
+    put_kept(vec8s.scales(my_group), vec8s.row(my_group), vec8s.group(my_group),
+             mine.scale);
   }
   return true;
 }
@@ -208,7 +208,7 @@ __device__ vec8_writer<Out::bytes> writer_of(const Vec8s& vec8s, int first) {
 template <class Out, class Vec8s, int Bytes>
 __device__ __forceinline__ unfinished_vec8s
 quantize_vec8s(const quantizer_plan& plan, const amax_matrix& given,
-                const Vec8s& vec8s, const vec8<Bytes> (&x)[Vec8s::count]) {
+               const Vec8s& vec8s, const vec8<Bytes> (&x)[Vec8s::count]) {
   using In = typename Vec8s::elements;
   constexpr int count = Vec8s::count;
   // Lane i holds the amax, scale and factors of group i % count.
@@ -234,8 +234,8 @@ quantize_vec8s(const quantizer_plan& plan, const amax_matrix& given,
       store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, at + 8, true,
                         codes);
     } else if (vec8s.is_inside(i)) {
-      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, to.cols,
-                        to.whole, codes);
+      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, to.cols, to.whole,
+                        codes);
     }
   }
   return {false, open, mine.scale};
@@ -244,9 +244,9 @@ quantize_vec8s(const quantizer_plan& plan, const amax_matrix& given,
 /// Does what quantize_vec8s left. Called by the whole warp.
 template <class Out, class Vec8s>
 __device__ __forceinline__ void finish_vec8s(const quantizer_plan& plan,
-                                              const amax_matrix& given,
-                                              const Vec8s& vec8s,
-                                              unfinished_vec8s left) {
+                                             const amax_matrix& given,
+                                             const Vec8s& vec8s,
+                                             unfinished_vec8s left) {
   using In = typename Vec8s::elements;
   if (left.by_core) {
     detail::quantize_by_core<Out>(plan.q, given, vec8s);
@@ -326,14 +326,13 @@ template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
     quantize_rows(const __grid_constant__ quantize_job job) {
   const matrix_vec8s<In> vec8s{job,
-                                 half_warp_place(rows_of_half_warp<In>, job.x)};
+                               half_warp_place(rows_of_half_warp<In>, job.x)};
   static_assert(rows_of_half_warp<In> * In::bytes == 16);  // pieces
   prefetch_piece<In::bytes>(job.x, vec8s.at.row0, vec8s.at.group * tile_edge,
                             threadIdx.x % 16);
   ptx::wait_for_kernels_before();
   vec8<In::bytes> x[rows_of_half_warp<In>];
-  load_rows<In::bytes>(job.x, vec8s.at.row0, column_of_vec8(vec8s.at.group),
-                       x);
+  load_rows<In::bytes>(job.x, vec8s.at.row0, column_of_vec8(vec8s.at.group), x);
   const auto left = quantize_vec8s<Out>(job.plan, job.given, vec8s, x);
   finish_vec8s<Out>(job.plan, job.given, vec8s, left);
 }

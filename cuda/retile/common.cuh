@@ -7,6 +7,7 @@
 #include "cuda/common/decode.cuh"
 #include "cuda/common/rows.cuh"
 #include "cuda/common/scales.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/quantize/params.cuh"
 #include "zeroulp/core/retile.hpp"
 
@@ -33,9 +34,7 @@ __device__ inline void read_eight(float (&to)[8], const float* from) {
 
 /// The larger of |a| and |b|; NaN if either is NaN.
 __device__ inline float larger_magnitude(float a, float b) {
-  float most;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(fabsf(a)), "f"(fabsf(b)));
-  return most;
+  return ptx::max_nan(fabsf(a), fabsf(b));
 }
 
 /// Returns the factor by which codes under this scale become values. NaN: the
@@ -55,10 +54,7 @@ __device__ inline std::uint32_t encode_two_short(float first, float second) {
   const auto rounded = [](float x) {
     return __fadd_rn(__fadd_rn(fminf(fabsf(x), most), 8.0f), -8.0f);
   };
-  std::uint32_t halves;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;"
-      : "=r"(halves)
-      : "f"(rounded(second)), "f"(rounded(first)));
+  const std::uint32_t halves = ptx::cvt_f16x2(rounded(first), rounded(second));
   const std::uint32_t signs =
       __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x7632);
   return (halves | (signs & 0x80008000)) >> 4;
@@ -236,8 +232,8 @@ struct retiled_columns {
   __device__ void set_scale(const quantizer_plan& p, int column,
                             std::uint32_t t) {
     const bool is_easy = is_ordinary(t) && (!Powers || (t & 0x007fffff) == 0);
-    const float inverse =
-        Powers ? __uint_as_float(0x7f000000 - t) : rcp(__uint_as_float(t));
+    const float inverse = Powers ? __uint_as_float(0x7f000000 - t)
+                                 : ptx::rcp_approx(__uint_as_float(t));
     scale[column] = t;
     column_factors& f = factors_of(column);
     f.low = !is_easy ? -1 : Powers ? inverse : __fmul_rn(inverse, p.low);

@@ -11,6 +11,7 @@
 #ifndef ZEROULP_CUDA_RETILE_FP16X2_CUH_
 #define ZEROULP_CUDA_RETILE_FP16X2_CUH_
 
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/retile/common.cuh"
 
 namespace zeroulp::cuda::detail {
@@ -23,23 +24,6 @@ __device__ inline bool is_narrow(const retiled_rows& rows) {
   return top < fp32_infinity && top - rows.bottom() <= halves_range << 23;
 }
 
-__device__ inline std::uint32_t multiply_halves(std::uint32_t a,
-                                                std::uint32_t b) {
-  std::uint32_t product;
-  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product) : "r"(a), "r"(b));
-  return product;
-}
-/// The larger of |a| and |b| in each half; NaN if either is NaN.
-__device__ inline std::uint32_t larger_halves(std::uint32_t a,
-                                              std::uint32_t b) {
-  std::uint32_t most;
-  asm("{ .reg .b32 m, n; abs.f16x2 m, %1; abs.f16x2 n, %2; "
-      "max.NaN.f16x2 %0, m, n; }"
-      : "=r"(most)
-      : "r"(a), "r"(b));
-  return most;
-}
-
 /// FP16 bits of 2^e in both halves.
 __device__ inline std::uint32_t two_powers(int e) {
   return static_cast<std::uint32_t>(e + 15) << 10 |
@@ -49,13 +33,7 @@ __device__ inline std::uint32_t two_powers(int e) {
 /// The codes of two FP16 numbers, saturated, nearest-even.
 template <class Out>
 __device__ std::uint32_t encode_halves(std::uint32_t two) {
-  std::uint16_t codes;
-  if constexpr (Out::as_format == e4m3) {
-    asm("cvt.rn.satfinite.e4m3x2.f16x2 %0, %1;" : "=h"(codes) : "r"(two));
-  } else {
-    asm("cvt.rn.satfinite.e5m2x2.f16x2 %0, %1;" : "=h"(codes) : "r"(two));
-  }
-  return codes;
+  return Out::as_format == e4m3 ? ptx::cvt_e4m3x2(two) : ptx::cvt_e5m2x2(two);
 }
 
 /// A thread's 8 x 8 codes as FP16: v of rows 2 i and 2 i + 1 in one word.
@@ -76,7 +54,7 @@ class retiled_halves {
         const std::uint32_t codes =
             __byte_perm(x[2 * i].words[j / 4], x[2 * i + 1].words[j / 4], from);
         v_[i][j] =
-            multiply_halves(two_halves<e4m3_elements>(&codes, 0), by_rows);
+            ptx::mul_f16x2(two_halves<e4m3_elements>(&codes, 0), by_rows);
       }
     }
   }
@@ -143,7 +121,7 @@ class retiled_halves {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         codes.words[i / 2] |=
-            encode_halves<To>(multiply_halves(v_[i][j], factor)) << i % 2 * 16;
+            encode_halves<To>(ptx::mul_f16x2(v_[i][j], factor)) << i % 2 * 16;
       }
       out.put(t, j, codes);
     }
@@ -153,8 +131,8 @@ class retiled_halves {
  private:
   /// The largest |v| of column j, in each half.
   __device__ std::uint32_t largest(int j) const {
-    return larger_halves(larger_halves(v_[0][j], v_[1][j]),
-                         larger_halves(v_[2][j], v_[3][j]));
+    return ptx::max_nan_abs_f16x2(ptx::max_nan_abs_f16x2(v_[0][j], v_[1][j]),
+                                  ptx::max_nan_abs_f16x2(v_[2][j], v_[3][j]));
   }
 
   std::uint32_t v_[4][8];

@@ -20,7 +20,10 @@
 #ifndef ZEROULP_CUDA_RETILE_PIPELINED_CUH_
 #define ZEROULP_CUDA_RETILE_PIPELINED_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/cp_async.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/retile/core_fallback.cuh"
 
 namespace zeroulp::cuda {
@@ -152,8 +155,8 @@ __device__ inline void prefetch_quarter(const strip_job& job,
     const strip_place place = place_of_tile(job, i);
     const unsigned first = place.row0 + tile_edge / 4 * quarter;
     const unsigned row = min(first + threadIdx.x % 32, job.rows - 1);
-    ptx::prefetch_line(job.any.codes.row<1>(0) +
-                       std::uint64_t{row} * job.stride + place.col0);
+    ptx::prefetch_l2(job.any.codes.row<1>(0) + std::uint64_t{row} * job.stride +
+                     place.col0);
     job.any.scales.prefetch(row, place.col0 / tile_edge);
   }
 }
@@ -169,7 +172,7 @@ __device__ inline void copy_half(const strip_job& job, strip_place place,
   const char* const codes =
       job.any.codes.row<1>(0) + place.col0 + strip_width * strip;
   const auto copy = [&](unsigned i, const char* from) {
-    ptx::copy_sixteen(&to.places[first + 4 * i][(strip ^ i / 2) % 8], from);
+    ptx::cp_async_16(&to.places[first + 4 * i][(strip ^ i / 2) % 8], from);
   };
   if (place.row0 + tile_edge <= job.rows) {
     const char* from = codes + std::uint64_t{row0} * job.stride;
@@ -197,7 +200,7 @@ __device__ inline void copy_codes(const strip_job& job, unsigned half,
       ptx::wait(ring.full[0], 0);
     }
     copy_half(job, place, half, ring.stages[turn.stage].tile);
-    ptx::arrive_after_copies(ring.full[turn.stage]);
+    ptx::arrive_after_cp_async(ring.full[turn.stage]);
   }
 }
 
@@ -265,7 +268,7 @@ __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
   // Two lanes share the column: they take vec8s in turn.
   for (int i = l.is_first() ? 0 : 8; i < height; i += i % 8 == 7 ? 9 : 1) {
     vec8_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
-                                            stage.rows.scales[i], t));
+                                           stage.rows.scales[i], t));
   }
   return t;
 }
@@ -337,7 +340,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
       is_ordinary(t);
   // See set_scale of retiled_columns. 0 iff the column needs the core: codes
   // are then never `open`.
-  const float inverse = is_quick ? rcp(__uint_as_float(t)) : 0;
+  const float inverse = is_quick ? ptx::rcp_approx(__uint_as_float(t)) : 0;
   if (l.is_first()) {
     columns.factors[l.column()] = {__fmul_rn(inverse, any.plan.low),
                                    __fmul_rn(inverse, any.plan.high)};

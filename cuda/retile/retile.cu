@@ -86,9 +86,9 @@ void check(const request& r, const retiling& how, const const_matrix& codes,
              how.scale != scale_kind::float32,
          "the layout ue8m0 needs powers of two as scales");
   const std::ptrdiff_t m = codes.rows, n = codes.cols;
-  r.need_matrix(codes, bytes_of(how.from), "codes");
+  r.need_matrix(codes, storage_bytes(how.from), "codes");
   r.need_scales(scales, m, ceil_div(n, tile_edge), "codes");
-  r.need_matrix(out.codes, bytes_of(how.to), "out");
+  r.need_matrix(out.codes, storage_bytes(how.to), "out");
   r.need_shape(out.codes, n, m, "out");
   r.need_scales(out.scales, n, ceil_div(m, tile_edge), "out");
 }
@@ -110,9 +110,9 @@ void retile(const retiling& r, const const_matrix& codes,
                 integer_log2(decode(r.from, r.from.max_code()),
                              decode(r.to, r.to.max_code()), scale_kind::pow2),
                 kind::finite, false});
-  job.codes = rows_of(codes, bytes_of(r.from));
+  job.codes = rows_of(codes, storage_bytes(r.from));
   job.scales = {scales};
-  job.to = rows_of(out.codes, bytes_of(r.to));
+  job.to = rows_of(out.codes, storage_bytes(r.to));
   job.to_scales = {out.scales, n, ceil_div(m, tile_edge)};
   const unsigned tiles = asked.blocks(tiles_of(m, n));
   asked.need_gpu();

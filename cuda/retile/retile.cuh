@@ -22,7 +22,7 @@
 #ifndef ZEROULP_CUDA_RETILE_RETILE_CUH_
 #define ZEROULP_CUDA_RETILE_RETILE_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/retile/core_fallback.cuh"
 #include "cuda/retile/fp16x2.cuh"
 
@@ -194,9 +194,9 @@ inline constexpr bool is_retiled_as_halves =
 /// Resident blocks per multiprocessor.
 template <class From, class To, bool Powers, bool Vec8s>
 inline constexpr int retile_blocks =
-    From::bytes + To::bytes > 2                      ? 3
+    From::bytes + To::bytes > 2                     ? 3
     : is_retiled_as_halves<From, To, Powers, Vec8s> ? 5
-                                                     : 4;
+                                                    : 4;
 
 }  // namespace detail
 

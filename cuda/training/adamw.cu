@@ -48,8 +48,8 @@ void adamw(const adamw_step& step, const const_matrix& g, const matrix& m,
   r.need(
       step.mode == rounding::nearest_even || step.mode == rounding::stochastic,
       "m and v are rounded nearest_even or stochastic");
-  const int moment = bytes_of(step.moment);
-  r.need_matrix(g, bytes_of(step.gradient), "g");
+  const int moment = storage_bytes(step.moment);
+  r.need_matrix(g, storage_bytes(step.gradient), "g");
   need_elements(r, m, moment, g, "m");
   need_elements(r, v, moment, g, "v");
   need_elements(r, w, 4, g, "w");
@@ -79,7 +79,7 @@ void adamw(const adamw_step& step, const const_matrix& g, const matrix& m,
     job.whole = job.whole && start % static_cast<unsigned>(4 * bytes) == 0;
     return state_matrix{const_cast<void*>(x.data), stride};
   };
-  job.g = place(g, bytes_of(step.gradient));
+  job.g = place(g, storage_bytes(step.gradient));
   job.m = place(m, moment);
   job.v = place(v, moment);
   job.w = place(w, 4);

@@ -13,7 +13,8 @@
 #include "cuda/common/bf16.cuh"
 #include "cuda/common/quantizer_plan.cuh"
 #include "cuda/common/tile.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 
 namespace zeroulp::cuda {
 
@@ -57,8 +58,7 @@ struct quick_fp32 {
   /// to 2^64 a, which is at least 2^-85 or 0.
   static __device__ number square_root(number a) {
     const float x = __fmul_rn(a.value, 0x1p64f);
-    float y;
-    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(fmaxf(x, 0x1p-100f)));
+    const float y = ptx::rsqrt_approx(fmaxf(x, 0x1p-100f));
     const float r = __fmul_rn(x, y);
     const float half = __fmul_rn(y, 0.5f);
     const float root = __fmaf_rn(__fmaf_rn(-r, r, x), half, r);
@@ -156,7 +156,7 @@ template <class Moment, bool Stochastic>
 __device__ std::uint32_t moment_of(float x, std::uint32_t random) {
   if constexpr (Moment::bytes == 4) return __float_as_uint(x);
   if constexpr (Stochastic) return to_bf16_stochastic(x, random);
-  return to_bf16(x, 0.0f) & 0xffff;
+  return ptx::cvt_bf16x2(x, 0.0f) & 0xffff;
 }
 
 __device__ inline std::uint64_t random_of(const adamw_job& job,
@@ -189,7 +189,7 @@ __device__ __noinline__ void update_elements(const adamw_job& job,
     store_element<fp32_elements>(w, __float_as_uint(next.w));
     if (job.copy.data != nullptr) {
       store_element<bf16_elements>(job.copy.at<2>(i, j),
-                                   to_bf16(next.w, 0.0f) & 0xffff);
+                                   ptx::cvt_bf16x2(next.w, 0.0f) & 0xffff);
     }
   }
 }
@@ -246,8 +246,8 @@ struct adamw_quad {
     } else {
 #pragma unroll
       for (int k = 0; k < 4; k += 2) {
-        m.words[k / 2] = to_bf16(next_m[k], next_m[k + 1]);
-        v.words[k / 2] = to_bf16(next_v[k], next_v[k + 1]);
+        m.words[k / 2] = ptx::cvt_bf16x2(next_m[k], next_m[k + 1]);
+        v.words[k / 2] = ptx::cvt_bf16x2(next_v[k], next_v[k + 1]);
       }
     }
     return sure;
@@ -260,8 +260,8 @@ struct adamw_quad {
     store_quad<4>(job.w.at<4>(i, j), w);
     if (job.copy.data == nullptr) return;
     const auto two = [this](int k) {
-      return to_bf16(__uint_as_float(w.words[k]),
-                     __uint_as_float(w.words[k + 1]));
+      return ptx::cvt_bf16x2(__uint_as_float(w.words[k]),
+                             __uint_as_float(w.words[k + 1]));
     };
     store_quad<2>(job.copy.at<2>(i, j), {{two(0), two(2)}});
   }

@@ -11,7 +11,8 @@
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/bf16.cuh"
 #include "cuda/common/rows.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "zeroulp/cuda_training.hpp"
 
 namespace zeroulp::cuda {
@@ -96,7 +97,8 @@ __global__ void __launch_bounds__(combine_threads, 5)
   vec8<2> codes;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
-    codes.words[k / 2] = wrong ? 0x7fff7fff : to_bf16(sum[k], sum[k + 1]);
+    codes.words[k / 2] =
+        wrong ? 0x7fff7fff : ptx::cvt_bf16x2(sum[k], sum[k + 1]);
   }
   store<2>(job.out.row<2>(token), col, job.out.cols, job.out.whole, codes);
 }

@@ -7,7 +7,7 @@
 #ifndef ZEROULP_CUDA_TRAINING_DISPATCH_CUH_
 #define ZEROULP_CUDA_TRAINING_DISPATCH_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/rows_1x128.cuh"
 #include "zeroulp/cuda_training.hpp"
 

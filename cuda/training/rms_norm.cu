@@ -59,12 +59,12 @@ void launch_rows(const request& r, const rms_job& job, CUstream_st* stream) {
   if (is_whole(job)) {
     return (vec8s <= 1   ? launch_whole<Out, 4, 1, 2>
             : vec8s <= 2 ? launch_whole<Out, 2, 3, 4>
-                          : launch_whole<Out, 1, 5, 6, 7, 8>)(r, job, stream);
+                         : launch_whole<Out, 1, 5, 6, 7, 8>)(r, job, stream);
   }
-  (vec8s <= 1            ? launch<Out, 4, false>
-   : vec8s <= 2          ? launch<Out, 2, false>
+  (vec8s <= 1           ? launch<Out, 4, false>
+   : vec8s <= 2         ? launch<Out, 2, false>
    : vec8s <= rms_vec8s ? launch<Out, 1, false>
-                          : launch<Out, 1, true>)(r, job, stream);
+                        : launch<Out, 1, true>)(r, job, stream);
 }
 
 void check_rstd(const request& r, matrix_view<std::uint32_t> rstd,
@@ -85,13 +85,14 @@ void rms_norm(const rms_layer& layer, const const_matrix& x,
   const format to = layer.out.from;
   r.need(is_number(layer.from) && is_number(layer.weight) && is_number(to),
          "numbers must be of fp32, bf16 or fp16");
-  r.need_matrix(x, bytes_of(layer.from), "x");
-  r.need_matrix(w, bytes_of(layer.weight), "w");
+  r.need_matrix(x, storage_bytes(layer.from), "x");
+  r.need_matrix(w, storage_bytes(layer.weight), "w");
   r.need_shape(w, 1, x.cols, "w");
   check_rstd(r, rstd, x.rows);
   rms_job job{};
-  job.x = {rows_of(x, bytes_of(layer.from)), number_kind_of(layer.from)};
-  job.w = {rows_of(w, bytes_of(layer.weight)), number_kind_of(layer.weight)};
+  job.x = {rows_of(x, storage_bytes(layer.from)), number_kind_of(layer.from)};
+  job.w = {rows_of(w, storage_bytes(layer.weight)),
+           number_kind_of(layer.weight)};
   job.y = {number_target(r, to, y, x.rows, x.cols, "y"), number_kind_of(to)};
   job.rstd = rstd;
   job.count = count_as_fp32(x.cols);

@@ -12,7 +12,8 @@
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/bf16.cuh"
 #include "cuda/common/numbers.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/rows_1x128.cuh"
 
 namespace zeroulp::cuda {
@@ -103,7 +104,7 @@ struct rms_weights {
 };
 
 __device__ inline rms_vec8 rms_value_vec8(const rms_vec8& x, float rstd,
-                                            const rms_weights& w) {
+                                          const rms_weights& w) {
   const auto value = [&](int k) {
     return rms_value<device_fp32>(value_of<bf16_elements>(x.element(k)), rstd,
                                   w.number[k]);
@@ -111,7 +112,7 @@ __device__ inline rms_vec8 rms_value_vec8(const rms_vec8& x, float rstd,
   rms_vec8 y;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
-    y.words[k / 2] = to_bf16(value(k), value(k + 1));
+    y.words[k / 2] = ptx::cvt_bf16x2(value(k), value(k + 1));
   }
   return y;
 }
@@ -172,15 +173,14 @@ __device__ __noinline__ void finish_rms(const rms_job& job, const float* rstd,
 
 template <int Rows>
 __device__ void read_vec8s(const normalized_vec8s<Rows>& vec8s,
-                            rms_vec8 (&x)[rms_vec8s]) {
+                           rms_vec8 (&x)[rms_vec8s]) {
 #pragma unroll
   for (int i = 0; i < rms_vec8s; ++i) x[i] = vec8s.input(i);
 }
 
 /// Adds the squares to the partial sums.
 template <int Rows>
-__device__ void add_squares(const rms_vec8 (&x)[rms_vec8s],
-                            float (&p)[Rows]) {
+__device__ void add_squares(const rms_vec8 (&x)[rms_vec8s], float (&p)[Rows]) {
 #pragma unroll
   for (int k = 0; k < 8 * rms_vec8s; ++k) {
     const float value = value_of<bf16_elements>(x[k / 8].element(k % 8));
@@ -192,7 +192,7 @@ __device__ void add_squares(const rms_vec8 (&x)[rms_vec8s],
 /// Turns x into y and writes the outputs that are wanted.
 template <class Out, int Rows>
 __device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
-                             rms_vec8 (&x)[rms_vec8s]) {
+                            rms_vec8 (&x)[rms_vec8s]) {
   constexpr int of_row = rms_vec8s / Rows;
   const rms_job& job = vec8s.job;
   const device_rows& y = job.y.rows;
@@ -203,8 +203,7 @@ __device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
     for (int i = c; i < rms_vec8s; i += of_row) {
       x[i] = rms_value_vec8(x[i], vec8s.rstd[i / of_row], w);
       if (y.data == nullptr || vec8s.row(i) >= y.rows) continue;
-      store<2>(y.row<2>(vec8s.row(i)), vec8s.column(i), y.cols, y.whole,
-               x[i]);
+      store<2>(y.row<2>(vec8s.row(i)), vec8s.column(i), y.cols, y.whole, x[i]);
     }
   }
   if (job.out.groups == grouping::none) return;
@@ -225,7 +224,7 @@ __global__ void __launch_bounds__(rms_threads, 4)
   ptx::wait_for_kernels_before();
   __shared__ float rstd[Rows];
   detail::normalized_vec8s<Rows> vec8s{job, rstd,
-                                         std::ptrdiff_t{blockIdx.x} * Rows, 0};
+                                       std::ptrdiff_t{blockIdx.x} * Rows, 0};
   const bool is_written =
       job.y.rows.data != nullptr || job.out.groups != grouping::none;
   [[maybe_unused]] const auto chunks = static_cast<int>(

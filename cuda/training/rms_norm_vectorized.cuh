@@ -8,7 +8,10 @@
 #ifndef ZEROULP_CUDA_TRAINING_RMS_NORM_VECTORIZED_CUH_
 #define ZEROULP_CUDA_TRAINING_RMS_NORM_VECTORIZED_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/cp_async.cuh"
+#include "cuda/ptx/memory.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/training/rms_norm.cuh"
 
 namespace zeroulp::cuda {
@@ -46,20 +49,14 @@ struct whole_vec8s {
     const device_rows& x = job.x.rows;
     const std::ptrdiff_t col = column_of_vec8(group(i));
     return rms_value_vec8(load<2>(x.row<2>(row(i)), col, x.cols, true),
-                           rstd[i / of_row], {job.w, col});
+                          rstd[i / of_row], {job.w, col});
   }
 };
 
 /// Loads 16 bytes at `from` if `inside`, else returns zeros.
 __device__ inline rms_vec8 load_if(bool inside, const char* from) {
   rms_vec8 x;
-  asm volatile(
-      "{\n.reg .pred inside;\n"
-      "setp.ne.u32 inside, %5, 0;\n"
-      "mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
-      "@inside ld.global.v4.u32 {%0, %1, %2, %3}, [%4];\n}"
-      : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3])
-      : "l"(from), "r"(inside ? 1 : 0));
+  ptx::load_if(x.words, inside, from);
   return x;
 }
 
@@ -112,7 +109,7 @@ __global__ void __launch_bounds__(row_threads, 8)
     for (int i = 0; i < count; ++i) {
       const int c = i % of_row;
       if ((Steps == 0 || c < Steps) && has(c)) {
-        ptx::prefetch_line(first[i / of_row] + c * rms_whole_stride * 2);
+        ptx::prefetch_l2(first[i / of_row] + c * rms_whole_stride * 2);
       }
     }
   }
@@ -186,7 +183,7 @@ __global__ void __launch_bounds__(row_threads, 8)
       };
 #pragma unroll
       for (int k = 0; k < 8; k += 2) {
-        v.words[k / 2] = to_bf16(value(k), value(k + 1));
+        v.words[k / 2] = ptx::cvt_bf16x2(value(k), value(k + 1));
       }
     }
   }

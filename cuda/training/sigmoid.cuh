@@ -15,6 +15,7 @@
 #define ZEROULP_CUDA_TRAINING_SIGMOID_CUH_
 
 #include "cuda/common/quantizer_plan.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 
 namespace zeroulp::cuda {
 
@@ -58,11 +59,8 @@ inline constexpr float flat_reach = 0x1.8p-15f;
 
 /// Returns sigmoid(g) within sigmoid_bound.
 __device__ inline float quick_sigmoid(float g) {
-  float e;
-  asm("ex2.approx.ftz.f32 %0, %1;"
-      : "=f"(e)
-      : "f"(__fmul_rn(g, -0x1.715476p+0f)));
-  return detail::rcp(__fadd_rn(1, e));
+  const float e = ptx::ex2_approx(__fmul_rn(g, -0x1.715476p+0f));
+  return ptx::rcp_approx(__fadd_rn(1, e));
 }
 
 /// Detects numbers near a BF16 midpoint. If none is, every number within

@@ -9,6 +9,7 @@
 #ifndef ZEROULP_CUDA_TRAINING_SIGMOID_LUT_CUH_
 #define ZEROULP_CUDA_TRAINING_SIGMOID_LUT_CUH_
 
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/training/swiglu_fast_math.cuh"
 
 namespace zeroulp::cuda::detail {
@@ -89,8 +90,8 @@ struct tabled_gradient {
             value_of<bf16_elements>(dh.element(2 * k + i)));
       };
       const auto first = gradient(0), second = gradient(1);
-      dg.words[k] = to_bf16(first.dg, second.dg);
-      du.words[k] = to_bf16(first.du, second.du);
+      dg.words[k] = ptx::cvt_bf16x2(first.dg, second.dg);
+      du.words[k] = ptx::cvt_bf16x2(first.du, second.du);
     }
   }
 };

@@ -73,9 +73,9 @@ void check_numbers(const request& r, format f) {
 
 device_rows checked_rows(const request& r, format f, const const_matrix& x,
                          const const_matrix& like, const char* what) {
-  r.need_matrix(x, bytes_of(f), what);
+  r.need_matrix(x, storage_bytes(f), what);
   r.need_shape(x, like.rows, like.cols, what);
-  return rows_of(x, bytes_of(f));
+  return rows_of(x, storage_bytes(f));
 }
 
 struct staged_input {

@@ -9,7 +9,8 @@
 #ifndef ZEROULP_CUDA_TRAINING_SWIGLU_CUH_
 #define ZEROULP_CUDA_TRAINING_SWIGLU_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/training/swiglu_fast_math.cuh"
 
 namespace zeroulp::cuda {
@@ -17,7 +18,7 @@ namespace detail {
 
 /// h of a vec8 by the core's arithmetic.
 __device__ inline bf16_vec8 swiglu_vec8(const bf16_vec8& g,
-                                          const bf16_vec8& u) {
+                                        const bf16_vec8& u) {
   const auto value = [&](int k) {
     return swiglu_value<device_fp32>(value_of<bf16_elements>(g.element(k)),
                                      value_of<bf16_elements>(u.element(k)));
@@ -25,22 +26,21 @@ __device__ inline bf16_vec8 swiglu_vec8(const bf16_vec8& g,
   bf16_vec8 h;
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
-    h.words[k / 2] = to_bf16(value(k), value(k + 1));
+    h.words[k / 2] = ptx::cvt_bf16x2(value(k), value(k + 1));
   }
   return h;
 }
 
 /// Writes a vec8 of a row of `to`, if it is wanted.
 __device__ inline void store_vec8(const device_rows& to, std::ptrdiff_t row,
-                                   std::ptrdiff_t col0, const bf16_vec8& x) {
+                                  std::ptrdiff_t col0, const bf16_vec8& x) {
   if (to.data == nullptr || row >= to.rows) return;
   store<2>(to.row<2>(row), col0, to.cols, to.whole, x);
 }
 
 template <class In>
 __device__ vec8<In::bytes> load_vec8(const device_rows& from,
-                                       std::ptrdiff_t row,
-                                       std::ptrdiff_t col0) {
+                                     std::ptrdiff_t row, std::ptrdiff_t col0) {
   return load<In::bytes>(from.row<In::bytes>(row), col0, from.cols, from.whole);
 }
 
@@ -72,7 +72,7 @@ struct hidden_vec8s {
   __device__ bf16_vec8 again(int i) const {
     const std::ptrdiff_t col0 = column_of_vec8(at.group);
     return swiglu_vec8(load_vec8<bf16_elements>(job.g, row(i), col0),
-                        load_vec8<bf16_elements>(job.u, row(i), col0));
+                       load_vec8<bf16_elements>(job.u, row(i), col0));
   }
 };
 
@@ -104,7 +104,7 @@ struct input_vec8s {
   }
   __device__ bf16_vec8 again(int i) const {
     return load_vec8<bf16_elements>(i < Rows ? job.g : job.u, row(i),
-                                     column_of_vec8(at.group));
+                                    column_of_vec8(at.group));
   }
 };
 
@@ -141,8 +141,8 @@ __global__ void __launch_bounds__(row_threads, 6)
   unfinished_vec8s inputs_left{}, hidden_left{};
   if (job.g_cache.groups != grouping::none ||
       job.u_cache.groups != grouping::none) {
-    inputs_left = quantize_vec8s<Cache>(
-        job.cache, {}, detail::input_vec8s<rows>{job, at}, x);
+    inputs_left = quantize_vec8s<Cache>(job.cache, {},
+                                        detail::input_vec8s<rows>{job, at}, x);
   }
   if (job.h.data == nullptr && job.h_out.groups == grouping::none) {
     if (__any_sync(all_lanes, inputs_left.by_core || inputs_left.open != 0)) {
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(row_threads, 6)
   }
   if (job.h_out.groups != grouping::none) {
     hidden_left = quantize_vec8s<Out>(job.out, {},
-                                       detail::hidden_vec8s<rows>{job, at}, h);
+                                      detail::hidden_vec8s<rows>{job, at}, h);
   }
   const bool by_core = hidden_left.by_core || inputs_left.by_core;
   if (__any_sync(all_lanes,

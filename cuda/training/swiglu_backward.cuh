@@ -9,7 +9,8 @@
 #ifndef ZEROULP_CUDA_TRAINING_SWIGLU_BACKWARD_CUH_
 #define ZEROULP_CUDA_TRAINING_SWIGLU_BACKWARD_CUH_
 
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/training/swiglu.cuh"
 
 namespace zeroulp::cuda {
@@ -23,10 +24,10 @@ struct gradient_vec8s {
 /// their scales.
 template <class Cache>
 __device__ gradient_vec8s swiglu_gradient_vec8(const bf16_vec8& dh,
-                                                 const vec8<Cache::bytes>& g,
-                                                 float g_scale,
-                                                 const vec8<Cache::bytes>& u,
-                                                 float u_scale) {
+                                               const vec8<Cache::bytes>& g,
+                                               float g_scale,
+                                               const vec8<Cache::bytes>& u,
+                                               float u_scale) {
   const auto gradient = [&](int k) {
     return swiglu_gradient<device_fp32>(
         __fmul_rn(decoded<Cache>(g.words, k), g_scale),
@@ -37,9 +38,9 @@ __device__ gradient_vec8s swiglu_gradient_vec8(const bf16_vec8& dh,
 #pragma unroll
   for (int k = 0; k < 8; k += 2) {
     const auto first = gradient(k), second = gradient(k + 1);
-    x.h.words[k / 2] = to_bf16(first.h, second.h);
-    x.dg.words[k / 2] = to_bf16(first.dg, second.dg);
-    x.du.words[k / 2] = to_bf16(first.du, second.du);
+    x.h.words[k / 2] = ptx::cvt_bf16x2(first.h, second.h);
+    x.dg.words[k / 2] = ptx::cvt_bf16x2(first.dg, second.dg);
+    x.du.words[k / 2] = ptx::cvt_bf16x2(first.du, second.du);
   }
   return x;
 }

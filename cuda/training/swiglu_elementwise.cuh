@@ -7,7 +7,7 @@
 
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/numbers.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/quantize/rows_1x128.cuh"
 #include "cuda/training/swiglu.cuh"
 

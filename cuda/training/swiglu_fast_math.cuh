@@ -12,6 +12,7 @@
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/bf16.cuh"
 #include "cuda/common/decode.cuh"
+#include "cuda/ptx/arithmetic.cuh"
 #include "cuda/quantize/rows_1x128.cuh"
 #include "cuda/training/sigmoid.cuh"
 
@@ -55,7 +56,7 @@ struct quick_hidden {
         return __fmul_rn(__fmul_rn(gate, quick_sigmoid(gate)), u(i));
       };
       const float first = value(k), second = value(k + 1);
-      h.words[k / 2] = to_bf16(first, second);
+      h.words[k / 2] = ptx::cvt_bf16x2(first, second);
       near.add(first, second);
     }
     decided = near.any() == 0;
@@ -93,7 +94,7 @@ __device__ bool is_quick_scale(float scale) {
 template <class Cache>
 __device__ bool has_flat_gate(float scale) {
   const std::uint32_t nearest =
-      encode_two<Cache>(__fmul_rn(flat_gate, rcp(scale)), 0);
+      encode_two<Cache>(__fmul_rn(flat_gate, ptx::rcp_approx(scale)), 0);
   const float gate = __fmul_rn(decoded<Cache>(&nearest, 0), scale);
   return fabsf(__fsub_rn(gate, flat_gate)) <= flat_reach;
 }
@@ -131,8 +132,7 @@ struct quick_gradient {
   bool decided;
 
   __device__ quick_gradient(const bf16_vec8& dh, const vec8<Cache::bytes>& g,
-                            const vec8<Cache::bytes>& u,
-                            const gate_group& of) {
+                            const vec8<Cache::bytes>& u, const gate_group& of) {
     slope_bound bound_of = of.bound;
     if (ByVec8s && bound_of.of_group < 0) {
       const float limit = limit_of(g, of.g_scale);
@@ -164,9 +164,9 @@ struct quick_gradient {
         high[i] = __fmaf_rn(by_up, width, low[i]);
         by_gate[i] = __fmul_rn(by_s, gate);
       }
-      dg.words[k] = to_bf16(low[0], low[1]);
-      differ_ |= dg.words[k] ^ to_bf16(high[0], high[1]);
-      du.words[k] = to_bf16(by_gate[0], by_gate[1]);
+      dg.words[k] = ptx::cvt_bf16x2(low[0], low[1]);
+      differ_ |= dg.words[k] ^ ptx::cvt_bf16x2(high[0], high[1]);
+      du.words[k] = ptx::cvt_bf16x2(by_gate[0], by_gate[1]);
       near.add(by_gate[0], by_gate[1]);
     }
     // Ignore signs: both ends have the same one, except that a sum of zeros has
@@ -209,16 +209,11 @@ struct quick_gradient {
 
   /// The least finite code; NaN is ignored.
   __device__ static float least_of(const vec8<Cache::bytes>& g) {
-    const auto smaller = [](std::uint32_t a, std::uint32_t b) {
-      std::uint32_t least;
-      asm("min.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
-      return least;
-    };
     std::uint32_t two[4];
 #pragma unroll
     for (int k = 0; k < 4; ++k) two[k] = two_halves<Cache>(g.words, k);
-    const std::uint32_t least =
-        smaller(smaller(two[0], two[1]), smaller(two[2], two[3]));
+    const std::uint32_t least = ptx::min_f16x2(ptx::min_f16x2(two[0], two[1]),
+                                               ptx::min_f16x2(two[2], two[3]));
     const float code = fminf(half_value(least, 0), half_value(least, 1));
     // -Inf itself gives NaN; the other elements are computed as if it were
     // absent.
@@ -243,7 +238,7 @@ __device__ inline float read_element(const bf16_vec8& x, int k) {
 }
 template <int Bytes>
 __device__ void put_element(vec8<Bytes>& x, int k, float number) {
-  const auto element = static_cast<std::uint16_t>(to_bf16(number, 0));
+  const auto element = static_cast<std::uint16_t>(ptx::cvt_bf16x2(number, 0));
   std::memcpy(reinterpret_cast<char*>(&x) + 2 * k, &element, 2);
 }
 
@@ -333,7 +328,7 @@ __device__ __noinline__ void settle_gradients(const swiglu_gradient_job& job,
         number(job.g, job.g_scales), number(job.u, job.u_scales),
         value_of<bf16_elements>(element_at<2>(job.dh, row, col)));
     if (job.h.data != nullptr) {
-      set_element<2>(job.h, row, col, to_bf16(x.h, 0));
+      set_element<2>(job.h, row, col, ptx::cvt_bf16x2(x.h, 0));
     }
     return x;
   };

@@ -12,7 +12,7 @@
 #define ZEROULP_CUDA_TRAINING_SWIGLU_SMEM_CUH_
 
 #include "cuda/common/smem_rows.cuh"
-#include "cuda/ptx/ptx.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/training/sigmoid_lut.cuh"
 #include "cuda/training/swiglu_backward.cuh"
 
@@ -231,8 +231,8 @@ __global__ void __launch_bounds__(staged_gradient_threads<Powers>,
 #pragma unroll 2
         for (int i = first; i < first + staged_box_rows; ++i) {
           const vec8<2> dh = dg(i);
-          const detail::quick_gradient<e4m3_elements, ByVec8s> x(
-              dh, g(i), u(i), groups[i]);
+          const detail::quick_gradient<e4m3_elements, ByVec8s> x(dh, g(i), u(i),
+                                                                 groups[i]);
           // Make the branch warp-uniform: diverged lanes reconverge at a price.
           bool decided = x.decided;
           if (__any_sync(all_lanes, x.has_far_ones(dh))) {

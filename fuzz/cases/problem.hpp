@@ -59,7 +59,7 @@ struct settings {
   operation op = operation::add;
   bool approximate = false;  ///< FP32 divide as PTX div.full
   path unit = hopper_wgmma_e4m3;
-  named_convention how = named_conventions[0];
+  named_convention how = row_named(named_conventions, "zeroulp");
   scale_kind scale = scale_kind::float32;
   group_shape group{1, 128};
   scale_layout layout = scale_layout::row_major;
@@ -69,7 +69,7 @@ struct settings {
   retile_rule rule = retile_rule::amax;
   std::int32_t tile = 128;
   /// The accumulator of `unit` replaces its own: see recipe_of.
-  recipe gemm = named_recipes[4].value;
+  recipe gemm = deepgemm_1d2d_recipe;
   format value = bf16;     ///< of computed values, before quantization
   format weight = bf16;    ///< of rms_norm's w
   format gradient = bf16;  ///< of dh

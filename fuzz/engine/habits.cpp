@@ -63,14 +63,10 @@ bool is_zeros(const codes& x) {
   return std::all_of(x.begin(), x.end(), [](auto word) { return word == 0; });
 }
 
-std::size_t bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : f.bits() <= 32 ? 4 : 8;
-}
-
 codes bytes_in(const matrix& x) {
   codes bytes;
   for (const auto word : x.words) {
-    for (std::size_t i = 0; i < bytes_of(x.type); ++i) {
+    for (int i = 0; i < storage_bytes(x.type); ++i) {
       bytes.push_back(word >> 8 * i & 0xff);
     }
   }

@@ -15,7 +15,8 @@ void draw(settings& s, counter_rng& rng) {
   s.from = draw_number_format(rng);
   s.to = draw_code_format(rng);
   // Only our own convention keeps Inf.
-  s.how = rng.one_in(4) ? named_conventions[0] : one_of(named_conventions, rng);
+  s.how = rng.one_in(4) ? row_named(named_conventions, "zeroulp")
+                        : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
   s.group = {1, one_of(widths, rng)};
   s.place = draw_placement(rng);

@@ -17,7 +17,8 @@ void draw(settings& s, counter_rng& rng) {
   s.from = one_of(sources, rng);
   s.to = draw_code_format(rng);
   // Only our own convention keeps Inf and NaN and rounds an exact quotient.
-  s.how = rng.one_in(6) ? named_conventions[0] : one_of(named_conventions, rng);
+  s.how = rng.one_in(6) ? row_named(named_conventions, "zeroulp")
+                        : one_of(named_conventions, rng);
   s.scale = rng.one_in(3) ? scale_kind::float32
                           : one_of(named_scale_kinds, rng).value;
   s.group = one_of(groups, rng);

@@ -24,7 +24,8 @@ void draw(settings& s, counter_rng& rng) {
   s.gradient = draw_number_format(rng);
   s.to = draw_code_format(rng);
   s.out_to = draw_code_format(rng);
-  s.how = rng.one_in(6) ? named_conventions[0] : one_of(named_conventions, rng);
+  s.how = rng.one_in(6) ? row_named(named_conventions, "zeroulp")
+                        : one_of(named_conventions, rng);
   s.scale = one_of(named_scale_kinds, rng).value;
   s.out_scale = one_of(named_scale_kinds, rng).value;
   s.group = draw_group(rng);

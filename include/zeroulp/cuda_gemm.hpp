@@ -25,22 +25,26 @@ enum class gemm_groups : std::uint8_t {
   /// [table[g], table[g + 1]) of A and D use rows [g n, (g + 1) n) of B. Rows
   /// in no range are not written. A range that is invalid, or not within A, is
   /// empty. Where ranges overlap, a row of D has the result of either.
-  rows,
+  m_contiguous,
   /// Experts, padded (masked). A is count m x k, B count n x k, D count m x n.
   /// Rows [g m, g m + table[g]) of A and D use rows [g n, (g + 1) n) of B.
   /// Other rows are not written.
-  first_rows,
+  m_masked,
   /// Experts' Wgrad (K-grouped). A is m x k, B n x k, D count m x n. Rows [g m,
   /// (g + 1) m) of D are the product over elements [table[g], table[g + 1]) of
   /// K. The table's entries are multiples of 128, or k; otherwise D is NaN. An
   /// empty range gives +0, or C.
-  k_ranges,
+  k_contiguous,
+  // Earlier names.
+  rows = m_contiguous,
+  first_rows = m_masked,
+  k_ranges = k_contiguous,
 };
 
 struct gemm_partition {
   gemm_groups kind = gemm_groups::none;
   std::ptrdiff_t count = 1;             ///< up to 65535
-  const std::int32_t* table = nullptr;  ///< count + 1 (first_rows: count)
+  const std::int32_t* table = nullptr;  ///< count + 1 (m_masked: count)
 };
 
 /// D = A B^T by `r`, with the accumulator hopper_fp8_f32 and one split:

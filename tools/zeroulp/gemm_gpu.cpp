@@ -92,9 +92,7 @@ struct device_operand {
 
   explicit device_operand(const gemm_operand<std::uint32_t>& x)
       : element(x.f),
-        codes(x.codes, x.f.bits() <= 8    ? 1
-                       : x.f.bits() <= 16 ? 2
-                                          : 4),
+        codes(x.codes, storage_bytes(x.f)),
         scales(x.scales, 4),
         is_scaled(x.scales.data != nullptr) {}
   cuda::operand view() const {

@@ -164,7 +164,8 @@ verdict elements_of_bf16(const implementation& i, const effort& e) {
   for (const named_format& to :
        {format_named("e4m3"), format_named("e5m6"), format_named("e5m2")}) {
     for (const named_convention& how : named_conventions) {
-      for (const auto& kind : {named_scale_kinds[0], named_scale_kinds[1]}) {
+      for (const auto& kind : {row_named(named_scale_kinds, "fp32"),
+                               row_named(named_scale_kinds, "pow2")}) {
         const quantizer_case q{from, to, how, kind, {0, 0}};
         // All elements of some amaxes, at level 3 of all.
         const std::uint32_t stride = e.level >= 3   ? 1

@@ -112,8 +112,8 @@ verdict every_shift(const implementation& i, const effort& e, const char* from,
   v.exhaustive = code_step == 1 && shift_step == 1;
   const int near = shift_step == 1 ? 0 : 12;
   for (const named_retile_rule& rule : named_retile_rules) {
-    retile_case r{format_named(from), format_named(to), named_scale_kinds[1], 2,
-                  rule};
+    retile_case r{format_named(from), format_named(to),
+                  row_named(named_scale_kinds, "pow2"), 2, rule};
     const auto max =
         static_cast<std::uint32_t>(oracle::largest_code(r.from.value));
     const int end = 127;
@@ -216,7 +216,8 @@ verdict retiled_midpoints(const implementation& i, const effort& e) {
     counter_rng rng(e.seed, n);
     const auto& pair = pairs[n % std::size(pairs)];
     const retile_case r{format_named(pair[0]), format_named(pair[1]),
-                        named_scale_kinds[0], 2, named_retile_rules[0]};
+                        row_named(named_scale_kinds, "fp32"), 2,
+                        row_named(named_retile_rules, "amax")};
     const format from = r.from.value;
     const auto max = static_cast<std::uint32_t>(oracle::largest_code(from));
     const auto one = static_cast<std::uint32_t>(from.bias) << from.man_bits;
@@ -273,7 +274,7 @@ verdict transposed_weights(const implementation& i, const effort& e) {
     check_quantized(i,
                     {format_named("fp32"),
                      format_named("e4m3"),
-                     named_conventions[0],
+                     row_named(named_conventions, "zeroulp"),
                      named_scale_kinds[n % 2],
                      {128, 128}},
                     again, placement::transposed, placement::transposed, v);

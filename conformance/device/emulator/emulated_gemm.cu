@@ -14,13 +14,9 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-std::size_t bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
-}
-
 /// Packs codes into bytes as the GPU reads them.
 std::vector<unsigned char> packed(const fuzz::matrix& x) {
-  const std::size_t bytes = bytes_of(x.type);
+  const std::size_t bytes = storage_bytes(x.type);
   std::vector<unsigned char> out(x.words.size() * bytes);
   for (std::size_t i = 0; i < x.words.size(); ++i) {
     for (std::size_t b = 0; b < bytes; ++b) {
@@ -44,7 +40,7 @@ class uploaded {
   bool copy_to(fuzz::matrix& x) const {
     std::vector<unsigned char> bytes(x.words.size() * 4 + 4);
     data_.copy_to(bytes.data(), bytes.size());
-    const std::size_t each = bytes_of(x.type);
+    const std::size_t each = storage_bytes(x.type);
     for (std::size_t i = 0; i < x.words.size(); ++i) {
       x.words[i] = 0;
       std::memcpy(&x.words[i], &bytes[i * each], each);
@@ -93,7 +89,7 @@ void hold(const fuzz::problem& p, const implementation& right, verdict& v) {
   const auto [got, kept_to_d] = emulated(p);
   v.count(kept_to_d, [&] { return "writes behind D: " + fuzz::to_token(p); });
   for (std::size_t i = 0; i < want.words.size(); ++i) {
-    v.count(got.words[i] == want.words[i], [&] {
+    v.compare(got.words[i], want.words[i], [&] {
       char text[96];
       std::snprintf(text, sizeof text, "D[%zu] is %llx, not %llx: ", i,
                     static_cast<unsigned long long>(got.words[i]),

@@ -86,7 +86,7 @@ void quantize_on_gpu(const quantizer& q, codes_in x, codes_out codes,
   const codes_in in =
       is_transposed ? codes_in(turned.words.data(), turned.rows, turned.cols)
                     : x;
-  guarded_matrix source(in.rows, in.cols, bytes_of(q.from),
+  guarded_matrix source(in.rows, in.cols, storage_bytes(q.from),
                         draw_margins(in.cols, rng));
   source.upload(in);
   quantized_memory y(q, in.rows, in.cols,

@@ -42,7 +42,7 @@ void quantize_values(const quantizer& q, codes_in values, quantized_out to,
     engine::quantize(q, values, y.codes, y.scales);
   };
   if (q.group == group_shape{1, 32}) return with_engine(to);
-  const placed_matrix x(values, bytes_of(q.from), rng);
+  const placed_matrix x(values, storage_bytes(q.from), rng);
   quantized_memory out(q, values.rows, values.cols, true, rng);
   if (q.group == group_shape{0, 0}) {
     guarded_matrix amax(to.scales.rows, to.scales.cols, 4);
@@ -99,8 +99,8 @@ void swiglu_forward_on_gpu(const swiglu_layer& layer, codes_in g, codes_in u,
   if (m == 0 || n == 0) return;
   placing rng(ways_of(g));
   const format from = layer.cache.from, to = layer.out.from;
-  const placed_matrix in_g(g, bytes_of(from), rng);
-  const placed_matrix in_u(u, bytes_of(from), rng);
+  const placed_matrix in_g(g, storage_bytes(from), rng);
+  const placed_matrix in_u(u, storage_bytes(from), rng);
   const bool all_bf16 = from == bf16 && to == bf16;
   const bool makes_h = all_bf16 && is_fused(layer.out);
   const bool makes_caches = all_bf16 && is_fused(layer.cache);
@@ -140,7 +140,7 @@ void swiglu_backward_on_gpu(const swiglu_layer& layer, format from, codes_in dh,
   if (m == 0 || n == 0) return;
   placing rng(ways_of(dh));
   const format to = layer.out.from;
-  const placed_matrix in(dh, bytes_of(from), rng);
+  const placed_matrix in(dh, storage_bytes(from), rng);
   const quantized_memory g(layer.cache.to, g_cache, rng);
   const quantized_memory u(layer.cache.to, u_cache, rng);
   const bool fused = from == bf16 && is_fused(layer.out) &&
@@ -185,8 +185,8 @@ void rms_norm_on_gpu(const rms_layer& layer, codes_in x, codes_in w,
   const std::ptrdiff_t m = x.rows, n = x.cols;
   if (m == 0) return;
   placing rng(ways_of(x));
-  const placed_matrix in(x, bytes_of(layer.from), rng);
-  const placed_matrix weights(w, bytes_of(layer.weight), rng);
+  const placed_matrix in(x, storage_bytes(layer.from), rng);
+  const placed_matrix weights(w, storage_bytes(layer.weight), rng);
   const bool fused =
       layer.from == bf16 && layer.weight != fp16 && is_fused(layer.out);
   constexpr unsigned values = 1, factors = 2, codes = 4;

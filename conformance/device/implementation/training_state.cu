@@ -14,8 +14,8 @@ void adamw_on_gpu(const adamw_step& step, codes_in g, codes_out m, codes_out v,
   if (step.moment.bits() < 16) return engine::adamw(step, g, m, v, w, copy);
   if (g.rows == 0 || g.cols == 0) return;
   placing rng(counter_rng(step.seed, step.first));
-  const int moment = bytes_of(step.moment);
-  const placed_matrix at_g(g, bytes_of(step.gradient), rng);
+  const int moment = storage_bytes(step.moment);
+  const placed_matrix at_g(g, storage_bytes(step.gradient), rng);
   placed_matrix at_m(m, moment, rng);
   placed_matrix at_v(v, moment, rng);
   placed_matrix at_w(w, 4, rng);

@@ -121,7 +121,7 @@ void for_each_chain(Use use) {
 void compare_images(const std::vector<chain::content>& got,
                     const std::vector<chain::content>& right,
                     const std::string& what, verdict& v) {
-  v.count(got == right, [&] {
+  v.compare(got, right, [&] {
     std::size_t i = 0;
     while (got[i] == right[i]) ++i;
     const auto at = std::mismatch(got[i].begin(), got[i].end(),

@@ -64,7 +64,7 @@ class number_output {
   number_output(format f, std::ptrdiff_t m, std::ptrdiff_t n, bool is_wanted,
                 placing& rng)
       : is_wanted_(is_wanted),
-        memory_(m, n, bytes_of(f), draw_margins(n, rng)) {}
+        memory_(m, n, storage_bytes(f), draw_margins(n, rng)) {}
 
   cuda::matrix view() const {
     return is_wanted_ ? memory_.view() : cuda::matrix{};
@@ -100,7 +100,7 @@ class quantized_memory {
                    bool is_wanted, placing& rng)
       : is_wanted_(is_wanted),
         layout_(draw_layout(q.scale, rng)),
-        codes_(m, n, bytes_of(q.to), draw_margins(n, rng)),
+        codes_(m, n, storage_bytes(q.to), draw_margins(n, rng)),
         scales_(layout_, ceil_div(m, q.group.height(m)),
                 ceil_div(n, q.group.width(n)),
                 {rng.between(0, 3), rng.between(0, 3)}) {}
@@ -108,7 +108,7 @@ class quantized_memory {
   quantized_memory(format f, const quantized_in& x, placing& rng)
       : is_wanted_(true),
         layout_(draw_layout(x.scales, rng)),
-        codes_(x.codes.rows, x.codes.cols, bytes_of(f),
+        codes_(x.codes.rows, x.codes.cols, storage_bytes(f),
                draw_margins(x.codes.cols, rng)),
         scales_(layout_, x.scales.rows, x.scales.cols,
                 {rng.between(0, 3), rng.between(0, 3)}) {

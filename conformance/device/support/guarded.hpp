@@ -1,6 +1,5 @@
 // Defines `guarded_matrix`: a matrix in device memory at any alignment. No
 // kernel may change the gaps between its rows and the guard bytes around it.
-// Also defines `bytes_of`: the size of an element there.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_SUPPORT_GUARDED_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_SUPPORT_GUARDED_HPP_
@@ -13,10 +12,6 @@
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::conformance::device {
-
-constexpr int bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
-}
 
 /// Where a matrix lies: elements before the first one, and between rows.
 struct margins {

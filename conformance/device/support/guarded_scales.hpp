@@ -84,7 +84,7 @@ inline void compare_codes(const std::string& what, codes_in got, codes_in right,
                           verdict& v) {
   for (std::ptrdiff_t i = 0; i < right.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < right.cols; ++j) {
-      v.count(got(i, j) == right(i, j), [&] {
+      v.compare(got(i, j), right(i, j), [&] {
         char text[80];
         std::snprintf(text, sizeof text, ": (%td, %td) is %x, not %x", i, j,
                       got(i, j), right(i, j));

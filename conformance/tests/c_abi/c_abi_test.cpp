@@ -237,7 +237,7 @@ TEST(CAbi, GemmTakesNoScalesAndNoK) {
   const auto codes = any_codes<std::uint8_t>(e5m2, 3, 40, 1);
   table<std::uint32_t> expected(3, 3), d(3, 3, 1);
   const gemm_operand<std::uint8_t> x{e5m2, codes.view()};
-  gemm(named_recipes[0].value, x, x, {}, expected.view());
+  gemm(unpromoted_recipe, x, x, {}, expected.view());
   zeroulp_operand a{c_format(e5m2), codes.in(), {}};
   const auto md = d.out();
   ZEROULP_CALLS(zeroulp_gemm(&r, &a, &a, nullptr, &md));

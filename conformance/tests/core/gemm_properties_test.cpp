@@ -138,7 +138,7 @@ constexpr std::uint32_t one_by_one() {
   const std::uint8_t a[] = {0x38, 0x40};
   const std::uint8_t b[] = {0x40, 0x38};
   std::uint32_t d[1] = {};
-  gemm(named_recipes[0].value, gemm_operand<std::uint8_t>{e4m3, {a, 1, 2}},
+  gemm(unpromoted_recipe, gemm_operand<std::uint8_t>{e4m3, {a, 1, 2}},
        gemm_operand<std::uint8_t>{e4m3, {b, 1, 2}}, {},
        matrix_view<std::uint32_t>{d, 1, 1});
   return d[0];

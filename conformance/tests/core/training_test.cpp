@@ -53,7 +53,7 @@ struct both_quantized {
 
   both_quantized(storage how, const quantizer& q, std::ptrdiff_t m,
                  std::ptrdiff_t n)
-      : codes(how, bytes_of(q.to), m, n),
+      : codes(how, storage_bytes(q.to), m, n),
         scales(how, 4, ceil_div(m, q.group.height(m)),
                ceil_div(n, q.group.width(n))) {}
 
@@ -133,9 +133,9 @@ TEST(Training, SwigluEqualsTheCores) {
     const format between = seed % 3 == 0 ? fp32 : bf16;
     const swiglu_layer layer{quantizer_from(from, seed),
                              quantizer_from(between, seed + 1)};
-    both g(how, bytes_of(from), m, n, any_numbers(from, seed, m * n));
-    both u(how, bytes_of(from), m, n, any_numbers(from, seed + 1, m * n));
-    both h(how, bytes_of(between), m, n);
+    both g(how, storage_bytes(from), m, n, any_numbers(from, seed, m * n));
+    both u(how, storage_bytes(from), m, n, any_numbers(from, seed + 1, m * n));
+    both h(how, storage_bytes(between), m, n);
     both_quantized h_out(how, layer.out, m, n);
     both_quantized g_cache(how, layer.cache, m, n);
     both_quantized u_cache(how, layer.cache, m, n);
@@ -151,9 +151,9 @@ TEST(Training, SwigluEqualsTheCores) {
     EXPECT_EQ(h_out.codes.engine.content(), whole);
 
     both dh(how, 2, m, n, any_numbers(bf16, seed + 2, m * n));
-    both h2(how, bytes_of(between), m, n);
-    both dg(how, bytes_of(between), m, n);
-    both du(how, bytes_of(between), m, n);
+    both h2(how, storage_bytes(between), m, n);
+    both dg(how, storage_bytes(between), m, n);
+    both du(how, storage_bytes(between), m, n);
     both_quantized dg_out(how, layer.out, m, n);
     both_quantized du_out(how, layer.out, m, n);
     swiglu_backward(layer, bf16, dh.in(), g_cache.in(), u_cache.in(), h2.out(),
@@ -185,9 +185,9 @@ TEST(Training, RmsNormEqualsTheCores) {
     const format between = seed % 3 == 0 ? fp32 : bf16;
     const rms_layer layer{from, bf16, 0x358637bd,
                           quantizer_from(between, seed)};
-    both x(how, bytes_of(from), m, n, any_numbers(from, seed, m * n));
+    both x(how, storage_bytes(from), m, n, any_numbers(from, seed, m * n));
     both w(how, 2, 1, n, any_numbers(bf16, 5 * seed, n));
-    both y(how, bytes_of(between), m, n);
+    both y(how, storage_bytes(between), m, n);
     both rstd(how, 4, m, 1);
     both_quantized out(how, layer.out, m, n);
     rms_norm(layer, x.in(), w.in(), y.out(), rstd.out(), out.out());
@@ -211,14 +211,15 @@ TEST(Training, AdamwEqualsTheCores) {
                             mode,
                             seed,
                             ~std::uint64_t{0} - 100};
-      both g(how, bytes_of(gradient), m, n, any_numbers(gradient, seed, m * n));
-      both moment_m(how, bytes_of(moment), m, n,
+      both g(how, storage_bytes(gradient), m, n,
+             any_numbers(gradient, seed, m * n));
+      both moment_m(how, storage_bytes(moment), m, n,
                     any_numbers(moment, seed, m * n));
       auto squares = any_numbers(moment, seed + 1, m * n);
       for (auto& x : squares) {
         x &= static_cast<std::uint32_t>(moment.magnitude_mask());
       }
-      both moment_v(how, bytes_of(moment), m, n, squares);
+      both moment_v(how, storage_bytes(moment), m, n, squares);
       both w(how, 4, m, n, any_numbers(fp32, seed, m * n));
       both copy(how, 2, m, n);
       adamw(step, g.in(), moment_m.out(), moment_v.out(), w.out(), copy.out());

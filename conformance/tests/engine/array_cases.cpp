@@ -27,7 +27,7 @@ struct conversions {
 
 std::string difference_of(const conversions& list, const engine_calls& e) {
   for (const auto& c : list.all) {
-    auto in = make_stored(c.in, bytes_of(c.from), c.m, c.n, list.codes);
+    auto in = make_stored(c.in, storage_bytes(c.from), c.m, c.n, list.codes);
     auto random = make_stored(c.bits, 4, c.m, c.n, c.random);
     stored out(c.out, c.width, c.m, c.n);
     e.recode(c.from, in.view(), c.to, out.view(), c.mode, c.how,
@@ -68,7 +68,7 @@ conversion in_one_line(format from, format to, rounding mode, policy how,
           storage::dense,
           storage::dense,
           storage::dense,
-          bytes_of(to),
+          storage_bytes(to),
           random,
           {}};
 }
@@ -202,7 +202,7 @@ void add_storages(engine_case_list& all) {
                                 in,
                                 out,
                                 storages[next / 3 % 4],
-                                std::max(width, bytes_of(to)),
+                                std::max(width, storage_bytes(to)),
                                 random,
                                 {}});
           }
@@ -267,8 +267,8 @@ std::string wrong_repetition(const engine_calls& e) {
   };
   for (const auto& [from, to] :
        {std::pair{fp32, e4m3}, {e4m3, fp32}, {e4m3, bf16}}) {
-    stored out(storage::dense, bytes_of(to), m, n);
-    e.recode(from, {x.data(), m, n, 0, 0, bytes_of(from)}, to, out.view(),
+    stored out(storage::dense, storage_bytes(to), m, n);
+    e.recode(from, {x.data(), m, n, 0, 0, storage_bytes(from)}, to, out.view(),
              rounding::stochastic, keep_specials, {random.data(), m, n, 0, 0});
     const auto right = recode(from, x[0] & low_bits(from.bits()), to,
                               {rounding::stochastic, random[0]}, keep_specials);

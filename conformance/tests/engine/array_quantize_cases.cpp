@@ -49,8 +49,8 @@ quantization solved(const quantizer& q, words x, std::ptrdiff_t m,
 
 std::string difference_of(const quantization& s, const engine_calls& e) {
   const auto count = groups_of(s.q.group, s.m, s.n);
-  auto in = make_stored(s.how, bytes_of(s.q.from), s.m, s.n, s.x);
-  stored codes(s.how, bytes_of(s.q.to), s.m, s.n);
+  auto in = make_stored(s.how, storage_bytes(s.q.from), s.m, s.n, s.x);
+  stored codes(s.how, storage_bytes(s.q.to), s.m, s.n);
   stored scales(s.how, 4, count.m, count.n);
   stored amaxes(s.how, 4, count.m, count.n);
   if (s.given) {
@@ -124,9 +124,9 @@ void add_inputs(engine_case_list& all) {
   }
   auto codes = random_words(13, 1100);
   for (auto& c : codes) c &= 0xff;
-  few.push_back(solved(
-      {ue8m0, e4m3, named_conventions[3].value, scale_kind::float32, {1, 64}},
-      std::move(codes), 1, 1100, storage::dense));
+  few.push_back(
+      solved({ue8m0, e4m3, vllm_convention, scale_kind::float32, {1, 64}},
+             std::move(codes), 1, 1100, storage::dense));
   all.push_back(case_of("quantize inputs of any kind", std::move(few)));
 }
 
@@ -285,7 +285,7 @@ void add_shapes(engine_case_list& all) {
         shape{(1 << 20) + 6, 1, {(1 << 20) + 1, 1}, storage::padded}}) {
     const auto x =
         make_numbers(family::ordinary, 31, static_cast<std::size_t>(s.m * s.n));
-    const auto how = named_conventions[3].value;  // its quotient is quick
+    const auto how = vllm_convention;  // its quotient is quick
     all.push_back(case_of<quantization>(
         fmt::format("quantize {} x {}", s.m, s.n),
         {solved({fp32, e4m3, how, scale_kind::float32, s.group}, x, s.m, s.n,

@@ -15,7 +15,7 @@ struct dequantization {
 
 std::string difference_of(const dequantization& d, const engine_calls& e) {
   const auto count = groups_of(d.g, d.m, d.n);
-  auto in = make_stored(d.in, bytes_of(d.from), d.m, d.n, d.codes);
+  auto in = make_stored(d.in, storage_bytes(d.from), d.m, d.n, d.codes);
   auto scales = make_stored(d.in, 4, count.m, count.n, d.scales);
   stored out(d.out, 4, d.m, d.n);
   e.dequantize(d.from, d.g, in.view(), scales.as<const std::uint32_t>(),
@@ -72,9 +72,9 @@ struct retile_problem {
 std::string difference_of(const retile_problem& p, const engine_calls& e) {
   const auto across = ceil_div(p.n, group_shape{1, p.r.tile}.width(p.n));
   const auto down = ceil_div(p.m, group_shape{p.r.tile, 1}.height(p.m));
-  auto in = make_stored(p.in, bytes_of(p.r.from), p.m, p.n, p.codes);
+  auto in = make_stored(p.in, storage_bytes(p.r.from), p.m, p.n, p.codes);
   auto in_scales = make_stored(p.in, 4, p.m, across, p.scales);
-  stored codes(p.out, bytes_of(p.r.to), p.n, p.m);
+  stored codes(p.out, storage_bytes(p.r.to), p.n, p.m);
   stored scales(p.out, 4, p.n, down);
   e.retile(p.r, in.view(), in_scales.as<const std::uint32_t>(), codes.view(),
            scales.as<std::uint32_t>());

@@ -131,10 +131,6 @@ class stored {
   bounded_bytes memory_;
 };
 
-inline int bytes_of(format f) {
-  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : 4;
-}
-
 inline stored make_stored(storage how, int bytes, std::ptrdiff_t m,
                           std::ptrdiff_t n, const words& codes) {
   stored s(how, bytes, m, n);

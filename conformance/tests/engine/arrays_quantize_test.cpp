@@ -54,8 +54,8 @@ quantized engine_quantize(const quantizer& q, const words& x, std::ptrdiff_t m,
                           std::ptrdiff_t n, storage how,
                           const words& given = {}) {
   const auto count = groups_of(q.group, m, n);
-  auto in = make_stored(how, bytes_of(q.from), m, n, x);
-  stored codes(how, bytes_of(q.to), m, n);
+  auto in = make_stored(how, storage_bytes(q.from), m, n, x);
+  stored codes(how, storage_bytes(q.to), m, n);
   stored scales(how, 4, count.m, count.n);
   stored amaxes(how, 4, count.m, count.n);
   if (given.empty()) {
@@ -187,7 +187,7 @@ TEST(Arrays, LargeGroupsAndLongLinesEqualTheCore) {
         shape{1, (1 << 20) + 9, {1, 0}}, shape{130, 300, {128, 128}}}) {
     const auto x =
         make_numbers(family::ordinary, 31, static_cast<std::size_t>(s.m * s.n));
-    const auto how = named_conventions[3].value;  // its quotient is quick
+    const auto how = vllm_convention;  // its quotient is quick
     expect_equal_quantization({fp32, e4m3, how, scale_kind::float32, s.group},
                               x, s.m, s.n, storage::dense);
   }
@@ -209,7 +209,7 @@ TEST(Arrays, DequantizationEqualsTheCore) {
                    matrix_view<const std::uint32_t>(codes.data(), m, n),
                    {scales.data(), count.m, count.n}, {expected.data(), m, n});
         const storage how = storages[seed % 4];
-        auto in = make_stored(how, bytes_of(from), m, n, codes);
+        auto in = make_stored(how, storage_bytes(from), m, n, codes);
         with_every_simd([&](const char* name) {
           stored out(storages[seed / 4 % 4], 4, m, n);
           engine::dequantize(from, g, in.view(),
@@ -258,10 +258,10 @@ TEST(Arrays, RetilingEqualsTheCore) {
                    {scales.data(), m, across},
                    matrix_view<std::uint32_t>(out.data(), n, m),
                    {out_scales.data(), n, down});
-            auto in =
-                make_stored(storages[seed % 4], bytes_of(from), m, n, codes);
+            auto in = make_stored(storages[seed % 4], storage_bytes(from), m, n,
+                                  codes);
             with_every_simd([&](const char* name) {
-              stored codes_out(storages[seed / 4 % 4], bytes_of(to), n, m);
+              stored codes_out(storages[seed / 4 % 4], storage_bytes(to), n, m);
               stored scales_out(storages[seed / 4 % 4], 4, n, down);
               engine::retile(r, in.view(), {scales.data(), m, across},
                              codes_out.view(), scales_out.as<std::uint32_t>());

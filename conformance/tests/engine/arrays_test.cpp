@@ -45,9 +45,9 @@ void expect_equal_conversion(const conversion& c, const words& codes,
     expected[i] = static_cast<std::uint32_t>(
         recode(c.from, codes[i], c.to, {c.mode, random[i]}, c.how));
   }
-  auto in = make_stored(storage::dense, bytes_of(c.from), 1, n, codes);
+  auto in = make_stored(storage::dense, storage_bytes(c.from), 1, n, codes);
   with_every_simd([&](const char* name) {
-    stored out(storage::dense, bytes_of(c.to), 1, n);
+    stored out(storage::dense, storage_bytes(c.to), 1, n);
     engine::recode(c.from, in.view(), c.to, out.view(), c.mode, c.how,
                    {random.data(), 1, n});
     const words found = out.content();

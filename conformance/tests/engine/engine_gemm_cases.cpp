@@ -237,7 +237,7 @@ engine_case_list gemm_cases() {
                                                      131, 66, 160, 77)}));
   }
   for (const std::int32_t splits : {2, 3, 7}) {
-    recipe r = named_recipes[0].value;
+    recipe r = unpromoted_recipe;
     r.splits = splits;
     recipe accumulating = r;
     accumulating.end = epilogue::accumulate;
@@ -265,7 +265,7 @@ engine_case_list gemm_cases() {
       for (const std::int32_t interval : {0, 1, 5, 40}) {
         for (const auto update :
              {promotion::add, promotion::product_of_scales}) {
-          recipe r = named_recipes[0].value;
+          recipe r = unpromoted_recipe;
           r.acc = acc;
           if (interval > 0 && acc.length > 1) r.acc.length = 1;
           r.splits = splits;
@@ -283,7 +283,7 @@ engine_case_list gemm_cases() {
   // Negative sums so small that they are -0, also where a range ends with K.
   few.clear();
   for (const std::int32_t splits : {1, 2}) {
-    recipe r = named_recipes[3].value;
+    recipe r = cublaslt_1x128_1x128_recipe;
     r.output = fp32;
     r.splits = splits;
     few.push_back(make_problem(r, e4m3, e4m3, 3, 4, 256, 12, true, false, false,

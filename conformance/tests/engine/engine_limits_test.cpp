@@ -47,7 +47,7 @@ quantized run_all() {
   engine::dequantize(e4m3, how.group, in(q.codes.data(), rows, cols),
                      {q.scales.data(), rows, 2}, {q.values.data(), rows, cols});
   const prepared_operand a(e4m3, in(q.codes.data(), rows, cols));
-  engine::gemm(named_recipes[3].value, a, {q.scales.data(), rows, 2}, a,
+  engine::gemm(cublaslt_1x128_1x128_recipe, a, {q.scales.data(), rows, 2}, a,
                {q.scales.data(), rows, 2}, {}, {q.sums.data(), rows, rows});
   return q;
 }
@@ -147,7 +147,7 @@ TEST(EngineLimits, RefusesWhatDoesNotFit) {
   const prepared_operand x(e4m3, in(codes.data(), 2, 2));
   std::vector<std::uint32_t> d(4);
   const in small(codes.data(), 1, 1);
-  recipe r = named_recipes[0].value;
+  recipe r = unpromoted_recipe;
   r.output = fp64;
   EXPECT_THROW(engine::gemm(r, x, {}, x, {}, {}, {d.data(), 2, 2}),
                input_error);

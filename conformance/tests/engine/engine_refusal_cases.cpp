@@ -8,7 +8,7 @@ namespace {
 std::string wrong_gemm_refusal(const engine_calls& e) {
   const words x(4096, 0x38);
   words d(4096);
-  const recipe& r = named_recipes[2].value;
+  const recipe& r = cublaslt_1x128_128x128_recipe;
   const auto in = [&x](std::ptrdiff_t m, std::ptrdiff_t n) {
     return codes_in(x.data(), m, n);
   };
@@ -92,13 +92,13 @@ std::string wrong_gemm_refusal(const engine_calls& e) {
          e.exact_products(e4m3, in(2, 4), e4m3, in(1, 4), {exact, 2, 2});
        }),
        "same K"},
-      {error_of([&] { e.for_operands(named_recipes[0].value, e5m6, e5m6); }),
+      {error_of([&] { e.for_operands(unpromoted_recipe, e5m6, e5m6); }),
        "operands are e5m6 and e5m6"},
-      {error_of([&] { e.for_operands(named_recipes[0].value, bf16, fp16); }),
+      {error_of([&] { e.for_operands(unpromoted_recipe, bf16, fp16); }),
        "operands are bf16 and fp16"},
-      {error_of([&] { e.for_operands(named_recipes[0].value, e4m3, bf16); }),
+      {error_of([&] { e.for_operands(unpromoted_recipe, e4m3, bf16); }),
        "operands are e4m3 and bf16"},
-      {error_of([&] { e.for_operands(named_recipes[0].value, bf16, e5m2); }),
+      {error_of([&] { e.for_operands(unpromoted_recipe, bf16, e5m2); }),
        "operands are bf16 and e5m2"},
   };
   for (const auto& row : rows) {
@@ -107,7 +107,7 @@ std::string wrong_gemm_refusal(const engine_calls& e) {
     }
   }
   // G12
-  const recipe& h = named_recipes[0].value;
+  const recipe& h = unpromoted_recipe;
   recipe other = h;
   other.acc = fp32_sequential;
   const bool right = e.for_operands(h, e4m3, e5m2).acc == hopper_fp8_f32 &&

@@ -310,7 +310,7 @@ TEST(Engine, ThreadsChangeNoBit) {
   const auto run = [&](int threads) {
     set_threads(threads);
     std::vector<std::uint32_t> d(300 * 270);
-    engine::gemm(named_recipes[1].value, x, {}, y, {}, {},
+    engine::gemm(cublaslt_tensorwise_recipe, x, {}, y, {}, {},
                  {d.data(), 300, 270});
     return d;
   };
@@ -362,15 +362,15 @@ TEST(Engine, RefusesCodesNarrowerThanTheirFormat) {
 TEST(Engine, FormatsWhoseResultsLeaveTheNormalRangeTakeTheCore) {
   for (const int bias : {-100, -60, -1, 15, 60, 140}) {
     const format f{5, 2, static_cast<std::int16_t>(bias), specials::ieee};
-    const auto out = run_both(named_recipes[0].value, f, f, family::any_code, 4,
-                              4, 64, static_cast<std::uint64_t>(bias + 999));
+    const auto out = run_both(unpromoted_recipe, f, f, family::any_code, 4, 4,
+                              64, static_cast<std::uint64_t>(bias + 999));
     ASSERT_EQ(out.engine, out.core) << "bias " << bias;
   }
 }
 
 // G12
 TEST(Engine, RecipesTakeHoppersAccumulatorOfTheOperands) {
-  const auto& r = named_recipes[0].value;
+  const auto& r = unpromoted_recipe;
   EXPECT_EQ(engine::for_operands(r, e4m3, e5m2).acc, hopper_fp8_f32);
   EXPECT_EQ(engine::for_operands(r, bf16, bf16).acc, hopper_half_f32);
   EXPECT_EQ(engine::for_operands(r, fp16, fp16).acc, hopper_half_f32);
@@ -415,7 +415,7 @@ TEST(Engine, RefusesScalesOfAnotherShape) {
       e4m3, matrix_view<const std::uint8_t>(codes.data(), 1, 256));
   const std::vector<std::uint32_t> scales(3, fp32_one);
   std::uint32_t d = 0;
-  const auto& r = named_recipes[2].value;
+  const auto& r = cublaslt_1x128_128x128_recipe;
   EXPECT_THROW(engine::gemm(r, x, {scales.data(), 1, 3}, x,
                             {scales.data(), 1, 2}, {}, {&d, 1, 1}),
                input_error);
@@ -437,7 +437,7 @@ TEST(Eigen, QuantizedGemmIsTheCoreOnAnyStorageOrder) {
   const auto qw = eigen::quantize(w, e4m3, {128, 128});
   const eigen::row_major<float> row_major_x = x;
   EXPECT_EQ(qx.codes, eigen::quantize(row_major_x, e4m3, {1, 128}).codes);
-  const auto& r = named_recipes[4];
+  const auto& r = row_named(named_recipes, "deepgemm.1d2d");
   ASSERT_STREQ(r.name, "deepgemm.1d2d");
   const auto d = eigen::gemm(qx, qw, r.value);
   eigen::row_major<std::uint32_t> expected(5, 130);

@@ -169,7 +169,7 @@ TEST(IdentifyForeignGemm, NothingIsFoundAndFp32IsSaid) {
 // The sums of E4M3 codes without scales are often exact in FP32, and BF16 hides
 // the rest: most accurate recipes fit, and so do sums that are none.
 TEST(IdentifyForeignGemm, AnFp32SumWithBf16OutputIsToldInTime) {
-  const auto& named = named_recipes[0].value;
+  const auto& named = unpromoted_recipe;
   recipe r = named;
   r.output = bf16;
   const conformance::gemm_shape shape{effort() > 0 ? 384 : 32, 256, 1024};
@@ -200,14 +200,14 @@ TEST(IdentifyForeignGemm, TensorCoresUsedOtherwiseAreNotNamed) {
   }
   {
     SCOPED_TRACE("B transposed");
-    recipe r = named_recipes[1].value;
+    recipe r = cublaslt_tensorwise_recipe;
     auto e = multiplied(r, e4m3, e4m3, {64, 256, 256}, false, 42);
     e.b.codes = oracle::flipped(e.b.codes);
     expect_nothing(identify_gemm(e));
   }
   {
     SCOPED_TRACE("promoted every 160");
-    recipe r = named_recipes[1].value;
+    recipe r = cublaslt_tensorwise_recipe;
     r.interval = 160;
     for (const format output : {bf16, fp32}) {
       r.output = output;

@@ -46,7 +46,7 @@ TEST(IdentifyGemm, EveryNamedRecipeIsFound) {
 }
 
 TEST(IdentifyGemm, EveryAccumulatorIsFound) {
-  recipe r = named_recipes[1].value;
+  recipe r = cublaslt_tensorwise_recipe;
   const auto found = [&r](format f) {
     const auto a = identify_gemm(multiplied(r, f, f, {24, 24, 512}, false, 6));
     EXPECT_TRUE(a.exact);
@@ -70,7 +70,7 @@ TEST(IdentifyGemm, EveryAccumulatorIsFound) {
 }
 
 TEST(IdentifyGemm, SplitsAndTheOrderOfScalesAreFound) {
-  recipe r = named_recipes[3].value;  // one_then_other, 1x128 both
+  recipe r = cublaslt_1x128_1x128_recipe;  // one_then_other, 1x128 both
   r.splits = 3;
   r.interval = 64;
   r.output = fp32;
@@ -85,7 +85,7 @@ TEST(IdentifyGemm, SplitsAndTheOrderOfScalesAreFound) {
             std::vector<std::string>{"1x128, transposed"});
 
   // Of four intervals where scales are shared by rows.
-  recipe by_blocks = named_recipes[2].value;
+  recipe by_blocks = cublaslt_1x128_128x128_recipe;
   by_blocks.splits = 2;
   by_blocks.output = fp32;
   a = identify_gemm(multiplied(by_blocks, e4m3, e4m3, {4, 130, 1032}, true, 9));
@@ -125,8 +125,7 @@ TEST(IdentifyGemm, AWrongOutputIsTheFirstDifferenceOfTheNearest) {
 }
 
 TEST(IdentifyGemm, WhatNothingGivesIsNotFound) {
-  auto e =
-      multiplied(named_recipes[0].value, e4m3, e4m3, {30, 30, 256}, false, 10);
+  auto e = multiplied(unpromoted_recipe, e4m3, e4m3, {30, 30, 256}, false, 10);
   for (auto& word : e.d.words) word = 0x40490fdb;
   const auto a = identify_gemm(e);
   EXPECT_FALSE(a.exact);
@@ -257,7 +256,7 @@ TEST(IdentifyGemm, OneProductTellsLittle) {
 
 TEST(IdentifyGemm, WhatDoesNotFitIsRefused) {
   const auto right =
-      multiplied(named_recipes[5].value, e4m3, e4m3, {4, 4, 256}, true, 1);
+      multiplied(deepgemm_1d1d_recipe, e4m3, e4m3, {4, 4, 256}, true, 1);
   auto e = right;
   e.b.codes = grid(4, 255);
   EXPECT_THROW(identify_gemm(e), input_error);

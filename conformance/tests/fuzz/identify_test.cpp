@@ -113,8 +113,8 @@ TEST(IdentifyQuantizer, GroupsAreFoundByTheirShapes) {
       {{0, 0}, "tensor"}};
   for (const auto& [shape, text] : shapes) {
     for (const bool transposed : {false, true}) {
-      auto e = quantized(x, {fp32, e4m3, named_conventions[3].value,
-                             scale_kind::float32, shape});
+      auto e = quantized(
+          x, {fp32, e4m3, vllm_convention, scale_kind::float32, shape});
       if (transposed) e.scales = oracle::flipped(e.scales);
       const auto a = identify_quantizer(e);
       EXPECT_TRUE(a.exact) << text;
@@ -130,7 +130,7 @@ TEST(IdentifyQuantizer, FormatsAreFoundByTheirCodes) {
     if (!is_quantizable(named.value) || named.value.bits() > 16) continue;
     const auto e = quantized(x, {fp32,
                                  named.value,
-                                 named_conventions[1].value,
+                                 deepseek_v3_convention,
                                  scale_kind::float32,
                                  {1, 128}});
     const auto a = identify_quantizer(e);
@@ -142,7 +142,7 @@ TEST(IdentifyQuantizer, FormatsAreFoundByTheirCodes) {
 TEST(IdentifyQuantizer, StoredInversesAndExponentsAreRead) {
   const grid x = directed_matrix(fp32);
   const quantizer tile{
-      fp32, e4m3, named_conventions[6].value, scale_kind::float32, {1, 128}};
+      fp32, e4m3, tile_kernels_convention, scale_kind::float32, {1, 128}};
   auto e = quantized(x, tile);
   for (auto& s : e.scales.words) s = detail::fl_divide(fp32_one, s);
   auto a = identify_quantizer(e);
@@ -165,7 +165,7 @@ TEST(IdentifyQuantizer, StoredInversesAndExponentsAreRead) {
       conformance::matrix_family::normal, fp32, 16, 384, {3, 0});
   e = quantized(
       finite,
-      {fp32, e4m3, named_conventions[8].value, scale_kind::pow2, {1, 128}});
+      {fp32, e4m3, transformer_engine_convention, scale_kind::pow2, {1, 128}});
   for (auto& s : e.scales.words) s = s >> 23;
   e.words = scale_words::exponents;
   a = identify_quantizer(e);
@@ -233,8 +233,7 @@ TEST(IdentifyQuantizer, AWrongScaleOfBf16IsShownWithItsAmax) {
 TEST(IdentifyQuantizer, ZerosDoNotTellTheElementRule) {
   const grid x(2, 256);
   const auto e = quantized(
-      x,
-      {fp32, e4m3, named_conventions[3].value, scale_kind::float32, {1, 128}});
+      x, {fp32, e4m3, vllm_convention, scale_kind::float32, {1, 128}});
   const auto a = identify_quantizer(e);
   EXPECT_TRUE(a.exact);
   EXPECT_TRUE(has(a.found.names, "vllm"));

@@ -10,6 +10,9 @@
 #ifndef ZEROULP_CORE_FORMAT_HPP_
 #define ZEROULP_CORE_FORMAT_HPP_
 
+#include <cstddef>
+#include <string_view>
+
 #include "zeroulp/core/config.hpp"
 
 namespace zeroulp {
@@ -72,6 +75,11 @@ struct format {
   friend constexpr bool operator==(format, format) = default;
 };
 
+/// Bytes of an element in memory: 1, 2, 4 or 8.
+ZEROULP_HD constexpr int storage_bytes(format f) {
+  return f.bits() <= 8 ? 1 : f.bits() <= 16 ? 2 : f.bits() <= 32 ? 4 : 8;
+}
+
 inline constexpr format e4m3{4, 3, 7, specials::fn};
 inline constexpr format e5m2{5, 2, 15, specials::ieee};
 inline constexpr format e5m6{5, 6, 15, specials::ieee};
@@ -102,6 +110,16 @@ inline constexpr named_format named_formats[] = {
     {"e8m13", e8m13}, {"e2m1", e2m1},         {"e2m3", e2m3},
     {"e3m2", e3m2},   {"e4m3fnuz", e4m3fnuz}, {"e5m2fnuz", e5m2fnuz},
 };
+
+/// The row of a table, found by its name when it is compiled.
+template <class Row, std::size_t Rows>
+consteval const Row& row_named(const Row (&table)[Rows],
+                               std::string_view name) {
+  for (const Row& row : table) {
+    if (row.name == name) return row;
+  }
+  throw "there is no row of this name";
+}
 
 static_assert(e4m3.bits() == 8 && e5m2.bits() == 8 && e5m6.bits() == 12);
 static_assert(ue8m0.bits() == 8 && tf32.bits() == 19 && e8m13.bits() == 22);

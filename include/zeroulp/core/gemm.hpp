@@ -196,10 +196,10 @@ ZEROULP_HD constexpr void gemm(const recipe& r, const gemm_operand<CodeA>& a,
   }
 }
 
-static_assert(split_grain(named_recipes[0].value, 7168) == 128);
-static_assert(split_grain(named_recipes[1].value, 7168) == 128);
-static_assert(split_grain(named_recipes[2].value, 7168) == 512);
-static_assert(split_grain(named_recipes[3].value, 7168) == 128);
+static_assert(split_grain(unpromoted_recipe, 7168) == 128);
+static_assert(split_grain(cublaslt_tensorwise_recipe, 7168) == 128);
+static_assert(split_grain(cublaslt_1x128_128x128_recipe, 7168) == 512);
+static_assert(split_grain(cublaslt_1x128_1x128_recipe, 7168) == 128);
 static_assert(split_grain({hopper_half_f32, 0, promotion::add, per_tensor,
                            per_tensor, 2, epilogue::store, fp32},
                           7168) == 64);

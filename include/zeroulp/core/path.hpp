@@ -14,28 +14,70 @@
 namespace zeroulp {
 
 /// FP8 wgmma with FP32 result: 13 fraction bits, truncated to e8m13.
-inline constexpr accumulator hopper_fp8_f32{
-    32, 13, no_floor, e8m13, rounding::toward_zero, fp32};
+inline constexpr accumulator hopper_fp8_f32{.length = 32,
+                                            .fraction_bits = 13,
+                                            .exponent_floor = no_floor,
+                                            .output = e8m13,
+                                            .conversion = rounding::toward_zero,
+                                            .stored = fp32};
 /// FP8 wgmma with FP16 result.
 inline constexpr accumulator hopper_fp8_f16{
-    32, 13, no_floor, fp16, rounding::nearest_even, fp16};
+    .length = 32,
+    .fraction_bits = 13,
+    .exponent_floor = no_floor,
+    .output = fp16,
+    .conversion = rounding::nearest_even,
+    .stored = fp16};
 /// BF16 and FP16 with FP32 result, wgmma and mma.sync.
 inline constexpr accumulator hopper_half_f32{
-    16, 25, -133, fp32, rounding::toward_zero, fp32};
+    .length = 16,
+    .fraction_bits = 25,
+    .exponent_floor = -133,
+    .output = fp32,
+    .conversion = rounding::toward_zero,
+    .stored = fp32};
 inline constexpr accumulator hopper_half_f16{
-    16, 25, -21, fp16, rounding::nearest_even, fp16};
+    .length = 16,
+    .fraction_bits = 25,
+    .exponent_floor = -21,
+    .output = fp16,
+    .conversion = rounding::nearest_even,
+    .stored = fp16};
 inline constexpr accumulator hopper_tf32_f32{
-    8, 25, -133, fp32, rounding::toward_zero, fp32};
-inline constexpr accumulator ada_fp8_f32{
-    16, 13, no_floor, e8m13, rounding::toward_zero, fp32};
+    .length = 8,
+    .fraction_bits = 25,
+    .exponent_floor = -133,
+    .output = fp32,
+    .conversion = rounding::toward_zero,
+    .stored = fp32};
+inline constexpr accumulator ada_fp8_f32{.length = 16,
+                                         .fraction_bits = 13,
+                                         .exponent_floor = no_floor,
+                                         .output = e8m13,
+                                         .conversion = rounding::toward_zero,
+                                         .stored = fp32};
 /// FP8 tcgen05 (sm_100a) and mma.sync of RTX Blackwell (sm_120). mma.sync of
 /// sm_100 is lowered to FP16, whose accumulators there are Hopper's.
 inline constexpr accumulator blackwell_fp8_f32{
-    32, 25, -133, fp32, rounding::toward_zero, fp32};
-inline constexpr accumulator volta_half_f32{
-    4, 23, no_floor, fp32, rounding::toward_zero, fp32};
+    .length = 32,
+    .fraction_bits = 25,
+    .exponent_floor = -133,
+    .output = fp32,
+    .conversion = rounding::toward_zero,
+    .stored = fp32};
+inline constexpr accumulator volta_half_f32{.length = 4,
+                                            .fraction_bits = 23,
+                                            .exponent_floor = no_floor,
+                                            .output = fp32,
+                                            .conversion = rounding::toward_zero,
+                                            .stored = fp32};
 inline constexpr accumulator ampere_half_f32{
-    8, 24, -132, fp32, rounding::toward_zero, fp32};
+    .length = 8,
+    .fraction_bits = 24,
+    .exponent_floor = -132,
+    .output = fp32,
+    .conversion = rounding::toward_zero,
+    .stored = fp32};
 
 /// What Hopper's FP8 unit would be with `fraction_bits` (8 to 34).
 ZEROULP_HD constexpr accumulator what_if_fraction(int fraction_bits) {
@@ -50,32 +92,47 @@ ZEROULP_HD constexpr accumulator what_if_fraction(int fraction_bits) {
 
 /// "Sign-fill right shift" read as two's complement: cut toward -infinity.
 inline constexpr accumulator what_if_sign_fill{
-    32, 13, no_floor, e8m13, rounding::toward_zero, fp32, rounding::down};
+    .length = 32,
+    .fraction_bits = 13,
+    .exponent_floor = no_floor,
+    .output = e8m13,
+    .conversion = rounding::toward_zero,
+    .stored = fp32,
+    .cut = rounding::down};
 /// "The highest 14 bits": the window hangs from the largest product's top bit.
-inline constexpr accumulator what_if_top14{32,
-                                           13,
-                                           no_floor,
-                                           e8m13,
-                                           rounding::toward_zero,
-                                           fp32,
-                                           rounding::toward_zero,
-                                           addend::aligned,
-                                           true};
+inline constexpr accumulator what_if_top14{.length = 32,
+                                           .fraction_bits = 13,
+                                           .exponent_floor = no_floor,
+                                           .output = e8m13,
+                                           .conversion = rounding::toward_zero,
+                                           .stored = fp32,
+                                           .cut = rounding::toward_zero,
+                                           .c = addend::aligned,
+                                           .renormalized = true};
 /// c joins after the products are summed and converted.
-inline constexpr accumulator what_if_c_last{32,
-                                            13,
-                                            no_floor,
-                                            e8m13,
-                                            rounding::toward_zero,
-                                            fp32,
-                                            rounding::toward_zero,
-                                            addend::last};
+inline constexpr accumulator what_if_c_last{.length = 32,
+                                            .fraction_bits = 13,
+                                            .exponent_floor = no_floor,
+                                            .output = e8m13,
+                                            .conversion = rounding::toward_zero,
+                                            .stored = fp32,
+                                            .cut = rounding::toward_zero,
+                                            .c = addend::last};
 /// One FP32 fused multiply-add after the other, nearest-even.
 inline constexpr accumulator fp32_sequential{
-    1, uncut, no_floor, fp32, rounding::nearest_even, fp32};
+    .length = 1,
+    .fraction_bits = uncut,
+    .exponent_floor = no_floor,
+    .output = fp32,
+    .conversion = rounding::nearest_even,
+    .stored = fp32};
 /// The exact dot product over all of K, rounded once to FP32.
-inline constexpr accumulator exact_f32{
-    0, uncut, no_floor, fp32, rounding::nearest_even, fp32};
+inline constexpr accumulator exact_f32{.length = 0,
+                                       .fraction_bits = uncut,
+                                       .exponent_floor = no_floor,
+                                       .output = fp32,
+                                       .conversion = rounding::nearest_even,
+                                       .stored = fp32};
 
 /// Which operand formats a family takes.
 enum class operands : std::uint8_t {

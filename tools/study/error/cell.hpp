@@ -34,7 +34,7 @@ struct user_matrix;
 
 /// Numbers that are drawn, or those of a file.
 struct input {
-  distribution base = named_distributions[0];
+  distribution base = standard_normal;
   outliers which = outliers::none;
   double factor = 1;
   std::shared_ptr<const user_matrix> matrix{};

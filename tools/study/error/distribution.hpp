@@ -27,8 +27,10 @@ struct distribution {
 };
 
 /// The inputs of the study's table.
+inline constexpr distribution standard_normal{law::normal, 0, 1};
+
 inline constexpr distribution named_distributions[] = {
-    {law::normal, 0, 1},
+    standard_normal,
     {law::uniform, 0.5, 0.5},
     {law::uniform, 0, 1},
     {law::normal, 0.5, 1},

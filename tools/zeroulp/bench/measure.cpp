@@ -185,7 +185,7 @@ std::vector<Code> normal_codes(format f, std::uint64_t seed, std::ptrdiff_t n,
                                int exponent) {
   constexpr std::size_t draws = 1 << 20;
   const auto to_code = [&](std::size_t i) {
-    auto number = decode(draw(named_distributions[0], 1, i));
+    auto number = decode(draw(standard_normal, 1, i));
     number.exponent += exponent;
     return static_cast<Code>(encode(f, number));
   };

@@ -25,7 +25,7 @@ using shared_code = std::shared_ptr<plugin_code>;
 
 fuzz::settings settings_of(const claim& c) {
   fuzz::settings s;
-  s.gemm = named_recipes[0].value;
+  s.gemm = unpromoted_recipe;
   for (const auto& [name, text] : c.fixed) fuzz::option_of(name).read(s, text);
   return s;
 }

@@ -89,9 +89,9 @@ gemm_trial draw_trial(gemm_groups kind, bool is_strange, std::int32_t most,
   trial_shape s{kind, rng.between(1, 7), 0, draw_length(most, rng),
                 rng.one_in(16) ? 0 : draw_length(2 * most, rng)};
   std::vector<std::int32_t> table;
-  if (kind == gemm_groups::rows) {
+  if (kind == gemm_groups::m_contiguous) {
     draw_rows(s, table, most, rng);
-  } else if (kind == gemm_groups::k_ranges) {
+  } else if (kind == gemm_groups::k_contiguous) {
     s.m = draw_length(most, rng);
     draw_ranges(s, table, rng);
   } else {
@@ -103,13 +103,13 @@ gemm_trial draw_trial(gemm_groups kind, bool is_strange, std::int32_t most,
   }
   auto t = make_trial(draw_grouped_recipe(rng), s, rng);
   if (is_strange) {
-    const bool by_k = kind == gemm_groups::k_ranges;
+    const bool by_k = kind == gemm_groups::k_contiguous;
     for (auto& entry : table) {
       if (rng.one_in(3)) entry = draw_strange(by_k ? s.k : s.m, rng);
     }
     // If two groups share rows and C is D, one would read the other's output.
     t.c_is_d = false;
-    t.may_race = kind == gemm_groups::rows;
+    t.may_race = kind == gemm_groups::m_contiguous;
   }
   t.table = std::move(table);
   return t;
@@ -139,7 +139,7 @@ verdict check_empty(const effort& e) {
     r.output = i / 3 % 2 == 0 ? fp32 : bf16;
     r.end = i % 4 == 0 ? epilogue::accumulate : epilogue::store;
     trial_shape s{gemm_groups::none, 1, 20, 40, 0};
-    if (by_ranges) s = {gemm_groups::k_ranges, 5, 20, 40, 200};
+    if (by_ranges) s = {gemm_groups::k_contiguous, 5, 20, 40, 200};
     auto t = make_trial(r, s, rng);
     for (word_matrix* x : {&t.sa, &t.sb}) {
       if (r.a.k == 0) *x = word_matrix(1, 1);
@@ -154,7 +154,7 @@ verdict check_empty(const effort& e) {
   // bytes, as in half of the draws.
   for (std::uint64_t i = 36; i < 44; ++i) {
     counter_rng rng(e.seed + 26, i);
-    auto r = named_recipes[4].value;
+    auto r = deepgemm_1d2d_recipe;
     r.output = bf16, r.end = epilogue::store;
     hold_gemm(make_trial(r, {gemm_groups::none, 1, 1030, 2304, 0}, rng), rng,
               v);
@@ -173,12 +173,13 @@ check_list gemm_group_checks() {
   };
   return {
       device_check("kernel.gemm.empty_sums", "G1 G8 G13", "host", check_empty),
-      check_of("kernel.gemm.groups.rows", gemm_groups::rows, false),
-      check_of("kernel.gemm.groups.first_rows", gemm_groups::first_rows, false),
-      check_of("kernel.gemm.groups.k_ranges", gemm_groups::k_ranges, false),
-      check_of("kernel.gemm.strange_rows", gemm_groups::rows, true),
-      check_of("kernel.gemm.strange_first_rows", gemm_groups::first_rows, true),
-      check_of("kernel.gemm.strange_k_ranges", gemm_groups::k_ranges, true)};
+      check_of("kernel.gemm.groups.rows", gemm_groups::m_contiguous, false),
+      check_of("kernel.gemm.groups.first_rows", gemm_groups::m_masked, false),
+      check_of("kernel.gemm.groups.k_ranges", gemm_groups::k_contiguous, false),
+      check_of("kernel.gemm.strange_rows", gemm_groups::m_contiguous, true),
+      check_of("kernel.gemm.strange_first_rows", gemm_groups::m_masked, true),
+      check_of("kernel.gemm.strange_k_ranges", gemm_groups::k_contiguous,
+               true)};
 }
 
 }  // namespace zeroulp::conformance::device

@@ -121,10 +121,10 @@ verdict check_experts(const effort& e) {
     };
     std::vector<std::int32_t> table;
     trial_shape s{kind, count, each, n, k};
-    if (kind == gemm_groups::first_rows) {
+    if (kind == gemm_groups::m_masked) {
       for (std::ptrdiff_t g = 0; g < count; ++g) table.push_back(size(1));
     } else {
-      const bool by_k = kind == gemm_groups::k_ranges;
+      const bool by_k = kind == gemm_groups::k_contiguous;
       table.push_back(0);
       for (std::ptrdiff_t g = 0; g < count; ++g) {
         table.push_back(table.back() + size(by_k ? 128 : 1));
@@ -163,7 +163,7 @@ verdict check_experts(const effort& e) {
 /// Draws a table: groups of any size, also empty; rows or elements of K in no
 /// group; one invalid entry, which spoils the groups beside it.
 std::vector<std::int32_t> draw_table(const trial_shape& s, counter_rng& rng) {
-  const bool by_k = s.kind == gemm_groups::k_ranges;
+  const bool by_k = s.kind == gemm_groups::k_contiguous;
   const bool has_edges = !s.has_several_a();
   const auto most = static_cast<std::int32_t>(by_k ? s.k : s.m);
   const int each = by_k ? 128 : 1;
@@ -229,9 +229,9 @@ verdict check_sums(const effort& e) {
   verdict v;
   const auto added = recipe_called("deepgemm.1d1d");
   v += hold_large(added, e4m3, e4m3, {gemm_groups::none, 1, 129, 8576, 4200});
-  v +=
-      hold_large(added, e4m3, e4m3, {gemm_groups::k_ranges, 8, 130, 4224, 5260},
-                 {0, 4352, 4352, 4480, 4608, 4736, 4864, 5120, 5260});
+  v += hold_large(added, e4m3, e4m3,
+                  {gemm_groups::k_contiguous, 8, 130, 4224, 5260},
+                  {0, 4352, 4352, 4480, 4608, 4736, 4864, 5120, 5260});
   for (const char* name : {"deepgemm.1d2d", "deepgemm.1d1d"}) {
     for (const format to : {bf16, fp32}) {
       for (const std::ptrdiff_t n : {2048, 2044, 2043}) {

@@ -21,15 +21,15 @@ struct gemm_request {
   matrix d = codes(m, n);
 };
 
-gemm_request fprop() { return {named_recipes[4].value}; }
+gemm_request fprop() { return {deepgemm_1d2d_recipe}; }
 gemm_request wgrad() {
-  gemm_request q{named_recipes[5].value};
+  gemm_request q{deepgemm_1d1d_recipe};
   q.b.scales = {words(), n, k / 128};
   q.c = q.d;
   return q;
 }
 gemm_request control() {
-  gemm_request q{named_recipes[1].value};
+  gemm_request q{cublaslt_tensorwise_recipe};
   q.a.scales = q.b.scales = {words(), 1, 1};
   return q;
 }
@@ -37,10 +37,10 @@ const std::int32_t* table() {
   return reinterpret_cast<const std::int32_t*>(nowhere());
 }
 gemm_request grouped(gemm_groups kind) {
-  gemm_request q = kind == gemm_groups::k_ranges ? wgrad() : fprop();
+  gemm_request q = kind == gemm_groups::k_contiguous ? wgrad() : fprop();
   q.groups = {kind, 3, table()};
-  const bool several_b = kind != gemm_groups::k_ranges;
-  const bool several_d = kind != gemm_groups::rows;
+  const bool several_b = kind != gemm_groups::k_contiguous;
+  const bool several_d = kind != gemm_groups::m_contiguous;
   if (several_b) q.b.rows *= 3, q.b.scales.rows *= 3;
   if (several_d) q.d.rows *= 3, q.c.rows *= 3;
   if (several_b && several_d) q.a.rows *= 3, q.a.scales.rows *= 3;
@@ -164,10 +164,10 @@ verdict refused_groups(const effort&) {
   using request = gemm_request&;
   no("two of one", fprop(), [](request q) { q.groups.count = 2; });
   no("ranges of K of a control", control(), [](request q) {
-    q.groups = {gemm_groups::k_ranges, 1, table()};
+    q.groups = {gemm_groups::k_contiguous, 1, table()};
   });
-  for (const auto kind :
-       {gemm_groups::rows, gemm_groups::first_rows, gemm_groups::k_ranges}) {
+  for (const auto kind : {gemm_groups::m_contiguous, gemm_groups::m_masked,
+                          gemm_groups::k_contiguous}) {
     const auto good = grouped(kind);
     no("another promotion", good,
        [](request q) { q.r.update = promotion::one_then_other; });
@@ -181,7 +181,7 @@ verdict refused_groups(const effort&) {
     no("negative groups", good, [](request q) { q.groups.count = -1; });
     no("65536 groups", good, [](request q) { q.groups.count = 65536; });
     no("D of other rows", good, [](request q) { ++q.d.rows; });
-    if (kind == gemm_groups::k_ranges) continue;
+    if (kind == gemm_groups::k_contiguous) continue;
     no("B that no three share", good, [](request q) { ++q.b.rows; });
     no("the scales of one B", good, [](request q) { q.b.scales.rows /= 3; });
     no("B's own blocks", good, [](request q) {
@@ -190,7 +190,7 @@ verdict refused_groups(const effort&) {
       q.b.scales.rows = 2;
     });
   }
-  no("A that no three share", grouped(gemm_groups::first_rows),
+  no("A that no three share", grouped(gemm_groups::m_masked),
      [](request q) { ++q.a.rows; });
   return v;
 }
@@ -213,9 +213,9 @@ verdict served(const effort&) {
   serve("Fprop", fprop());
   serve("Wgrad", wgrad());
   serve("a control", control());
-  serve("rows", grouped(gemm_groups::rows));
-  serve("first rows", grouped(gemm_groups::first_rows));
-  serve("ranges of K", grouped(gemm_groups::k_ranges));
+  serve("rows", grouped(gemm_groups::m_contiguous));
+  serve("first rows", grouped(gemm_groups::m_masked));
+  serve("ranges of K", grouped(gemm_groups::k_contiguous));
   return v;
 }
 

@@ -161,17 +161,17 @@ std::vector<gemm_product> products_of(const recipe& r, const trial_shape& s,
       p.b_row = g * s.n;
       p.first_b_scale = g * scale_count(s.n, r.b.mn);
     }
-    if (s.kind == gemm_groups::first_rows) {
+    if (s.kind == gemm_groups::m_masked) {
       p.row = p.a_row = g * s.m;
       p.rows = std::min(std::max<std::ptrdiff_t>(entry(g), 0), s.m);
       p.first_a_scale = g * scale_count(s.m, r.a.mn);
-    } else if (s.kind == gemm_groups::rows) {
+    } else if (s.kind == gemm_groups::m_contiguous) {
       const std::ptrdiff_t begin = entry(g), end = entry(g + 1);
       const bool is_range = begin >= 0 && begin <= end && end <= s.m;
       p.row = p.a_row = is_range ? begin : 0;
       p.rows = is_range ? end - begin : 0;
       p.first_a_scale = r.a.mn == 0 ? 0 : p.a_row / r.a.mn;
-    } else if (s.kind == gemm_groups::k_ranges) {
+    } else if (s.kind == gemm_groups::k_contiguous) {
       const std::ptrdiff_t begin = entry(g), end = entry(g + 1);
       const auto is_edge = [&](std::ptrdiff_t at) {
         return at % 128 == 0 || at == s.k;

@@ -21,12 +21,12 @@ struct trial_shape {
   std::ptrdiff_t count = 1;
   std::ptrdiff_t m = 0, n = 0, k = 0;
 
-  bool has_several_a() const { return kind == cuda::gemm_groups::first_rows; }
+  bool has_several_a() const { return kind == cuda::gemm_groups::m_masked; }
   bool has_several_b() const {
-    return has_several_a() || kind == cuda::gemm_groups::rows;
+    return has_several_a() || kind == cuda::gemm_groups::m_contiguous;
   }
   bool has_several_d() const {
-    return has_several_a() || kind == cuda::gemm_groups::k_ranges;
+    return has_several_a() || kind == cuda::gemm_groups::k_contiguous;
   }
   std::ptrdiff_t a_rows() const { return has_several_a() ? count * m : m; }
   std::ptrdiff_t b_rows() const { return has_several_b() ? count * n : n; }
@@ -51,7 +51,7 @@ constexpr std::ptrdiff_t scale_count(std::ptrdiff_t length, std::int32_t by) {
 }
 
 struct gemm_trial {
-  recipe r = named_recipes[4].value;
+  recipe r = deepgemm_1d2d_recipe;
   format fa = e4m3;
   format fb = e4m3;
   word_matrix a{0, 0}, b{0, 0};    ///< codes

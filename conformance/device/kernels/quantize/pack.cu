@@ -78,7 +78,7 @@ verdict check_pack(cuda::packing how, const effort& e) {
 
 void check_transposed(format f, scale_layout from, scale_layout to,
                       const placed_shape& s, counter_rng& rng, verdict& v) {
-  const int bytes = bytes_of(f);
+  const int bytes = storage_bytes(f);
   word_matrix codes = random_words(s.rows, s.cols, 8 * bytes, rng);
   word_matrix scales =
       random_words(ceil_div(s.rows, 128), ceil_div(s.cols, 128), 32, rng);

@@ -47,10 +47,10 @@ verdict check_given(const effort& e) {
           fp32, fraction | static_cast<std::uint32_t>(exponent + 127) << 23,
           q.from, {}, ocp_saturate));
     }
-    guarded_matrix in(m, n, bytes_of(q.from), {0, 4});
+    guarded_matrix in(m, n, storage_bytes(q.from), {0, 4});
     guarded_matrix given(amax.rows, amax.cols, 4);
-    guarded_matrix y(m, n, bytes_of(q.to), {0, 4});
-    guarded_matrix yt(n, m, bytes_of(q.to), {0, 8});
+    guarded_matrix y(m, n, storage_bytes(q.to), {0, 4});
+    guarded_matrix yt(n, m, storage_bytes(q.to), {0, 8});
     guarded_matrix s(amax.rows, amax.cols, 4), st(amax.cols, amax.rows, 4);
     in.upload(x.view());
     given.upload(amax.view());
@@ -80,7 +80,7 @@ verdict check_given(const effort& e) {
         const std::uint32_t want = right.view()(i, j);
         for (const std::uint32_t code :
              {got.view()(i, j), turned.view()(j, i)}) {
-          v.count(code == want, [&] {
+          v.compare(code, want, [&] {
             return std::string(how.name) + " " + name_of(q.from) + " " +
                    name_of(q.to) + in_hex("x", x.view()(i, j)) +
                    in_hex("code", code) + in_hex("not", want);
@@ -133,7 +133,7 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
 void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
                  bool turned, counter_rng& rng, verdict& v) {
   word_matrix x = numbers_for(q, s, rng.one_in(8), rng);
-  guarded_matrix in(s.rows, s.cols, bytes_of(q.from), s.in);
+  guarded_matrix in(s.rows, s.cols, storage_bytes(q.from), s.in);
   in.upload(x.view());
   struct output {
     word_matrix right, right_scales;
@@ -144,7 +144,7 @@ void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
         : right(of.rows, of.cols),
           right_scales(ceil_div(of.rows, by.group.height(of.rows)),
                        ceil_div(of.cols, by.group.width(of.cols))),
-          codes(of.rows, of.cols, bytes_of(by.to), at),
+          codes(of.rows, of.cols, storage_bytes(by.to), at),
           scales(layout, right_scales.rows, right_scales.cols, {0, 3}) {
       engine::quantize(by, of, right.view(), right_scales.view());
     }
@@ -314,7 +314,7 @@ verdict check_crowded(const effort& e) {
   constexpr quantizer ways[] = {
       {bf16, e4m3, zeroulp_convention, scale_kind::float32, {1, tile}},
       {bf16, e4m3, zeroulp_convention, scale_kind::pow2, {1, tile}},
-      {bf16, e4m3, named_conventions[3].value, scale_kind::float32, {1, tile}}};
+      {bf16, e4m3, vllm_convention, scale_kind::float32, {1, tile}}};
   verdict v;
   counter_rng rng(e.seed, 10);
   const auto runs = static_cast<int>(cases(e, 2, 20));

@@ -35,8 +35,8 @@ void for_each_retiling(Use use) {
 void hold(const retiling& r, word_matrix& codes, word_matrix& scales,
           const placed_shape& s, scale_layout from, scale_layout to,
           const std::string& what, verdict& v) {
-  guarded_matrix in(s.rows, s.cols, bytes_of(r.from), s.in);
-  guarded_matrix out(s.cols, s.rows, bytes_of(r.to), s.out);
+  guarded_matrix in(s.rows, s.cols, storage_bytes(r.from), s.in);
+  guarded_matrix out(s.cols, s.rows, storage_bytes(r.to), s.out);
   guarded_scales in_scales(from, scales.rows, scales.cols, {0, 3});
   guarded_scales out_scales(to, s.cols, ceil_div(s.rows, tile), {1, 0});
   in.upload(codes.view());

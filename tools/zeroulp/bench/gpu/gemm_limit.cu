@@ -7,9 +7,12 @@
 #include <algorithm>
 
 #include "cuda/common/pdl_launch.cuh"
-#include "cuda/gemm/epilogue.cuh"
+#include "cuda/common/pipeline.cuh"
+#include "cuda/gemm/scaling.cuh"
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/tma.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "cuda/ptx/wgmma.cuh"
-#include "tools/zeroulp/bench/gpu/bulk.cuh"
 #include "tools/zeroulp/bench/gpu/kernels.hpp"
 
 namespace zeroulp::program {
@@ -66,7 +69,7 @@ __device__ unsigned char* fill_stages(unsigned char* memory,
   for (int i = first; i < Shape::scales; i += Shape::threads) {
     scales[i] = 1 + static_cast<float>(i % 97) / 128;
   }
-  ptx::fence_shared();
+  ptx::fence_proxy_async();
   __syncthreads();
   return tiles;
 }
@@ -97,7 +100,7 @@ struct limit_operands {
 
  private:
   __device__ static unsigned word(const unsigned char* tile) {
-    return ptx::of_lane_0(ptx::descriptor_word(ptx::address_of(tile)));
+    return ptx::make_warp_uniform(ptx::descriptor_word(ptx::address_of(tile)));
   }
 };
 
@@ -137,19 +140,19 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 /// the same elements of K.
 template <class Shape>
 __device__ void feed(unsigned char* tiles, const limit_job& job,
-                     ptx::barrier* full, ptx::barrier* free) {
+                     cuda::pipeline<stages>& pipe) {
   constexpr int b_bytes = Shape::stage_bytes - Shape::b_at;
   const auto block = static_cast<int>(blockIdx.x);
   const auto* const a = job.codes + block / panels % panels * job.panel_bytes;
   const auto* const b = job.codes + (panels + block % panels) * job.panel_bytes;
   int of_a = 0, of_b = 0;
   for (int i = 0; i < job.rounds * stages; ++i) {
-    unsigned char* const to = tiles + i % stages * Shape::stage_bytes;
-    auto& there = full[i % stages];
-    ptx::wait(free[i % stages], i / stages % 2 == 0 ? 1 : 0);
-    ptx::arrive_expecting(there, Shape::stage_bytes);
-    copy_in(a + of_a, to, Shape::b_at, there);
-    copy_in(b + of_b, to + Shape::b_at, b_bytes, there);
+    const auto at = cuda::pipeline_state<stages>::after(i);
+    unsigned char* const to = tiles + at.stage * Shape::stage_bytes;
+    pipe.wait_empty(at);
+    ptx::arrive_expect_tx(pipe.full(at), Shape::stage_bytes);
+    ptx::tma_load_bytes(to, a + of_a, Shape::b_at, pipe.full(at));
+    ptx::tma_load_bytes(to + Shape::b_at, b + of_b, b_bytes, pipe.full(at));
     of_a += Shape::b_at, of_b += b_bytes;
     if (of_a + Shape::b_at > job.panel_bytes) of_a = 0;
     if (of_b + b_bytes > job.panel_bytes) of_b = 0;
@@ -160,11 +163,10 @@ template <class Shape, class Scaling>
 __global__ void __launch_bounds__(Shape::threads, 1)
     multiply_promoted(const limit_job job) {
   extern __shared__ unsigned char memory[];
-  __shared__ ptx::barrier full[stages], free[stages];
+  __shared__ cuda::pipeline<stages> pipe;
   if (Shape::fed && threadIdx.x == 0) {
-    for (auto& barrier : full) ptx::initialize(barrier, 1);
-    for (auto& barrier : free) ptx::initialize(barrier, 4 * Shape::groups);
-    ptx::fence_barriers();
+    pipe.initialize(1, 4 * Shape::groups * cuda::releasing_lanes);
+    ptx::fence_barrier_init();
   }
   auto* const tiles = fill_stages<Shape>(memory, job.codes);
   const auto* const scales =
@@ -172,31 +174,29 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   const int group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
   if constexpr (Shape::fed) {
     if (group == Shape::groups) {
-      ptx::give_registers<32>();
-      if (threadIdx.x % 128 == 0) feed<Shape>(tiles, job, full, free);
+      ptx::warpgroup_reg_dealloc<32>();
+      if (threadIdx.x % 128 == 0) feed<Shape>(tiles, job, pipe);
       return;
     }
-    ptx::take_registers<160>();
+    ptx::warpgroup_reg_alloc<160>();
   }
   const int row =
       static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4);
   const limit_operands<Shape> operands(tiles);
   float d[Shape::n / 2] = {}, p[Shape::n / 2];
   for (int i = 0; i < job.rounds * stages; ++i) {
-    if (Shape::fed) ptx::wait(full[i % stages], i / stages % 2);
+    const auto at = cuda::pipeline_state<stages>::after(i);
+    if (Shape::fed) pipe.wait_full(at);
     ptx::fence_registers(p);
     ptx::begin_wgmma();
-    operands.start(p, i % stages, false);
+    operands.start(p, at.stage, false);
     ptx::commit_wgmma();
     Scaling scaling;
     scaling.find_columns(scales + 64 * Shape::groups, 0);
     scaling.find_rows(scales + row);
     ptx::wait_for_wgmma<0>();
     ptx::fence_registers(p);
-    if (Shape::fed) {
-      __syncwarp();
-      if (threadIdx.x % 32 == 0) ptx::arrive(free[i % stages]);
-    }
+    if (Shape::fed) pipe.release(at.stage);
     scaling.promote(d, p);
   }
   write(d, job.out);

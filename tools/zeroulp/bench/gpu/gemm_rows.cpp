@@ -162,18 +162,18 @@ struct grouped_row {
 };
 
 constexpr grouped_row grouped_rows[] = {
-    {"gemm.grouped.rows", gemm_groups::rows, 4, 8192, 4096, 7168},
-    {"gemm.grouped.rows", gemm_groups::rows, 4, 8192, 7168, 2048},
-    {"gemm.grouped.rows", gemm_groups::rows, 32, 256, 4096, 7168},
-    {"gemm.grouped.first_rows", gemm_groups::first_rows, 4, 8192, 4096, 7168},
-    {"gemm.grouped.k", gemm_groups::k_ranges, 4, 4096, 7168, 8192},
+    {"gemm.grouped.rows", gemm_groups::m_contiguous, 4, 8192, 4096, 7168},
+    {"gemm.grouped.rows", gemm_groups::m_contiguous, 4, 8192, 7168, 2048},
+    {"gemm.grouped.rows", gemm_groups::m_contiguous, 32, 256, 4096, 7168},
+    {"gemm.grouped.first_rows", gemm_groups::m_masked, 4, 8192, 4096, 7168},
+    {"gemm.grouped.k", gemm_groups::k_contiguous, 4, 4096, 7168, 8192},
 };
 
 /// The goal of ranges of K is against as many dense products, which have as
 /// many outputs; one of all of K, shown beside them, has a part of those.
 void add_grouped(std::vector<gemm_row>& all) {
   for (const auto& x : grouped_rows) {
-    const bool by_k = x.groups == gemm_groups::k_ranges;
+    const bool by_k = x.groups == gemm_groups::k_contiguous;
     const recipe r =
         by_k ? named("deepgemm.1d1d", fp32) : named("deepgemm.1d2d", bf16);
     gemm_contestant dense = ours("ours, dense", r);

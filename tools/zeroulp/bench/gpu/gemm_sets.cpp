@@ -12,7 +12,8 @@ using cuda::gemm_groups;
 std::ptrdiff_t padded(std::ptrdiff_t n) { return ceil_div(n, 4) * 4; }
 
 bool has_rows(const gemm_size& s) {
-  return s.groups == gemm_groups::rows || s.groups == gemm_groups::first_rows;
+  return s.groups == gemm_groups::m_contiguous ||
+         s.groups == gemm_groups::m_masked;
 }
 std::ptrdiff_t b_rows(const gemm_size& s, bool grouped) {
   return grouped && has_rows(s) ? s.count * s.n : s.n;
@@ -21,10 +22,10 @@ std::ptrdiff_t b_rows(const gemm_size& s, bool grouped) {
 /// What the groups' table says: all groups are as large.
 std::vector<std::int32_t> table_of(const gemm_size& s) {
   std::vector<std::int32_t> all;
-  const bool by_k = s.groups == gemm_groups::k_ranges;
+  const bool by_k = s.groups == gemm_groups::k_contiguous;
   const std::ptrdiff_t each = (by_k ? s.k : s.m) / s.count;
   for (std::ptrdiff_t g = 0; g <= s.count; ++g) {
-    const bool sizes = s.groups == gemm_groups::first_rows;
+    const bool sizes = s.groups == gemm_groups::m_masked;
     all.push_back(static_cast<std::int32_t>(sizes ? each : g * each));
   }
   return all;
@@ -36,7 +37,8 @@ std::vector<gpu_operand> gemm_sets::operands_of(const gemm_row& row) {
   const auto& s = row.size;
   const std::ptrdiff_t bn = b_rows(s, true);
   const std::ptrdiff_t groups = ceil_div(s.k, 128);
-  const std::ptrdiff_t copies = s.groups == gemm_groups::k_ranges ? s.count : 1;
+  const std::ptrdiff_t copies =
+      s.groups == gemm_groups::k_contiguous ? s.count : 1;
   const bool halves =
       std::any_of(row.contestants.begin(), row.contestants.end(),
                   [](const auto& c) { return c.halves; });

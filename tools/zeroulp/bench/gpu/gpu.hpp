@@ -54,7 +54,7 @@ struct gpu_operand {
   std::vector<std::uint32_t> words{};
 
   std::ptrdiff_t element_bytes() const {
-    return element.bits() <= 8 ? 1 : element.bits() <= 16 ? 2 : 4;
+    return storage_bytes(element);
   }
   std::size_t bytes() const {
     return static_cast<std::size_t>(is.count() * element_bytes());

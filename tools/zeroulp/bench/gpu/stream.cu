@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "tools/zeroulp/bench/gpu/bulk.cuh"
+#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/tma.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "tools/zeroulp/bench/gpu/kernels.hpp"
 
 namespace zeroulp::program {
@@ -104,7 +106,7 @@ __global__ void __launch_bounds__(32)
   __shared__ ptx::barrier full[stages];
   if (threadIdx.x != 0) return;
   for (auto& barrier : full) ptx::initialize(barrier, 1);
-  ptx::fence_barriers();
+  ptx::fence_barrier_init();
 
   const auto stage = [&](int n) { return memory + n % stages * stage_bytes; };
   const auto fill = [&](int n) {
@@ -112,8 +114,9 @@ __global__ void __launch_bounds__(32)
     if (k >= c.count) return;
     const int bytes = c.read_of(k) * 16;
     auto& barrier = full[n % stages];
-    ptx::arrive_expecting(barrier, static_cast<unsigned>(bytes));
-    if (bytes > 0) copy_in(in + k * c.read, stage(n), bytes, barrier);
+    ptx::arrive_expect_tx(barrier, static_cast<unsigned>(bytes));
+    if (bytes > 0)
+      ptx::tma_load_bytes(stage(n), in + k * c.read, bytes, barrier);
   };
   for (int n = 0; n < stages; ++n) fill(n);
   std::int64_t k = blockIdx.x;
@@ -121,15 +124,15 @@ __global__ void __launch_bounds__(32)
     ptx::wait(full[n % stages], static_cast<unsigned>(n / stages % 2));
     const int written = c.written_of(k);
     for (int at = 0; at < written; at += c.read) {
-      copy_out(stage(n), out + k * c.written + at,
-               min(c.read, written - at) * 16);
+      ptx::tma_store_bytes(out + k * c.written + at, stage(n),
+                           min(c.read, written - at) * 16);
     }
-    ptx::commit_stores();
+    ptx::tma_store_commit();
     // All but the newest have left their stages.
-    asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
+    ptx::tma_store_wait<1>();
     if (n > 0) fill(n - 1 + stages);
   }
-  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+  ptx::tma_store_wait_written();
 }
 
 using piece_kernel = void (*)(const uint4*, uint4*, chunks);
