@@ -25,21 +25,21 @@ bool is_aligned(const void* data, int bytes) {
 
 }  // namespace
 
-void request::refuse(const std::string& why) const {
+void argument_checks::refuse(const std::string& why) const {
   throw input_error(std::string(function_) + ": " + why);
 }
 
-void request::fail(const std::string& why) const {
+void argument_checks::fail(const std::string& why) const {
   throw error(std::string(function_) + ": CUDA: " + why);
 }
 
-void request::need_codes(format f, const char* what) const {
+void argument_checks::need_codes(format f, const char* what) const {
   if (f == e4m3 || f == e5m2 || f == e5m6) return;
   refuse(std::string(what) + " must be of e4m3, e5m2 or e5m6");
 }
 
-void request::need_matrix(const const_matrix& x, int bytes,
-                          const char* what) const {
+void argument_checks::need_matrix(const const_matrix& x, int bytes,
+                                  const char* what) const {
   const std::string name = what;
   if (x.rows < 0 || x.cols < 0) refuse(name + " has a negative size");
   if (x.rows > most_bytes || x.cols > most_bytes) {
@@ -57,8 +57,8 @@ void request::need_matrix(const const_matrix& x, int bytes,
   }
 }
 
-void request::need_words(matrix_view<const std::uint32_t> x,
-                         const char* what) const {
+void argument_checks::need_words(matrix_view<const std::uint32_t> x,
+                                 const char* what) const {
   const std::string name = what;
   if (x.data == nullptr && x.rows != 0 && x.cols != 0) {
     refuse(name + ": no data");
@@ -72,8 +72,8 @@ void request::need_words(matrix_view<const std::uint32_t> x,
   }
 }
 
-void request::need_shape(const const_matrix& x, std::ptrdiff_t rows,
-                         std::ptrdiff_t cols, const char* what) const {
+void argument_checks::need_shape(const const_matrix& x, std::ptrdiff_t rows,
+                                 std::ptrdiff_t cols, const char* what) const {
   if (x.rows == rows && x.cols == cols) return;
   const auto shape = [](std::ptrdiff_t m, std::ptrdiff_t n) {
     return std::to_string(m) + " x " + std::to_string(n);
@@ -82,8 +82,8 @@ void request::need_shape(const const_matrix& x, std::ptrdiff_t rows,
          shape(x.rows, x.cols));
 }
 
-void request::need_scales(const const_scales& s, std::ptrdiff_t mn,
-                          std::ptrdiff_t k, const char* what) const {
+void argument_checks::need_scales(const const_scales& s, std::ptrdiff_t mn,
+                                  std::ptrdiff_t k, const char* what) const {
   const std::string name = std::string("the scales of ") + what;
   if (s.layout > scale_layout::packed_ue8m0) {
     refuse(name + " have no such layout");
@@ -101,14 +101,14 @@ void request::need_scales(const const_scales& s, std::ptrdiff_t mn,
   }
 }
 
-void request::require(int cuda_status) const {
+void argument_checks::require(int cuda_status) const {
   const auto status = static_cast<cudaError_t>(cuda_status);
   if (status == cudaSuccess) return;
   fail(std::string(cudaGetErrorName(status)) + ": " +
        cudaGetErrorString(status));
 }
 
-void request::need_gpu() const {
+void argument_checks::need_gpu() const {
   int device = 0, major = 0, minor = 0;
   require(cudaGetDevice(&device));
   require(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
@@ -121,7 +121,7 @@ void request::need_gpu() const {
               std::to_string(major) + "." + std::to_string(minor));
 }
 
-unsigned request::multiprocessors() const {
+unsigned argument_checks::multiprocessors() const {
   int device = 0, count = 0;
   require(cudaGetDevice(&device));
   require(
@@ -129,9 +129,9 @@ unsigned request::multiprocessors() const {
   return static_cast<unsigned>(count);
 }
 
-void request::launched() const { require(cudaGetLastError()); }
+void argument_checks::launched() const { require(cudaGetLastError()); }
 
-unsigned request::blocks(std::ptrdiff_t count) const {
+unsigned argument_checks::blocks(std::ptrdiff_t count) const {
   if (count > std::numeric_limits<std::int32_t>::max()) {
     refuse("the matrix is too large for one call: cut it");
   }

@@ -20,9 +20,9 @@ constexpr bool is_tile(group_shape g) {
 
 /// One call of the function named `function`. The order is: check arguments,
 /// then `need_gpu`, then launch kernels.
-class request {
+class argument_checks {
  public:
-  explicit request(const char* function) : function_(function) {}
+  explicit argument_checks(const char* function) : function_(function) {}
 
   [[noreturn]] void refuse(const std::string& why) const;
   /// Throws cuda::error.

@@ -12,7 +12,7 @@ namespace zeroulp::cuda {
 /// Codes 2 k and 2 k + 1 as two FP16 numbers, the first in the low half. Bits
 /// above a code's are ignored.
 template <class In>
-__device__ std::uint32_t two_halves(const std::uint32_t* words, int k) {
+__device__ std::uint32_t fp16x2_of(const std::uint32_t* words, int k) {
   if constexpr (In::as_format == e5m6) {
     return words[k] << 4 & 0xfff0fff0;  // FP16 has four more fraction bits
   } else if constexpr (In::as_format == e5m2) {
@@ -26,7 +26,7 @@ __device__ std::uint32_t two_halves(const std::uint32_t* words, int k) {
 }
 
 /// Half `i` of two FP16 numbers as an FP32 number.
-__device__ inline float half_value(std::uint32_t halves, int i) {
+__device__ inline float fp16_value(std::uint32_t halves, int i) {
   return __half2float(
       __ushort_as_half(static_cast<unsigned short>(halves >> 16 * i & 0xffff)));
 }
@@ -34,7 +34,7 @@ __device__ inline float half_value(std::uint32_t halves, int i) {
 /// Code i as an FP32 number.
 template <class In>
 __device__ float decoded(const std::uint32_t* words, int i) {
-  return half_value(two_halves<In>(words, i / 2), i % 2);
+  return fp16_value(fp16x2_of<In>(words, i / 2), i % 2);
 }
 
 }  // namespace zeroulp::cuda

@@ -15,10 +15,10 @@ namespace zeroulp::cuda {
 /// ptx::wait_for_kernels_before() before it accesses any memory but its own.
 /// Only ptx::prefetch_l2 and ptx::tma_prefetch may come before. Errors:
 /// cudaGetLastError.
-template <class Job>
-void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,
-                  int threads, const std::type_identity_t<Job>& job,
-                  int shared_bytes = 0) {
+template <class Params>
+void pdl_launch(CUstream_st* stream, void (*kernel)(Params), unsigned blocks,
+                int threads, const std::type_identity_t<Params>& params,
+                int shared_bytes = 0) {
   cudaLaunchAttribute overlaps{};
   overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlaps.val.programmaticStreamSerializationAllowed = 1;
@@ -28,7 +28,7 @@ void launch_after(CUstream_st* stream, void (*kernel)(Job), unsigned blocks,
   launch.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
   launch.stream = stream;
   launch.attrs = &overlaps, launch.numAttrs = 1;
-  cudaLaunchKernelEx(&launch, kernel, job);
+  cudaLaunchKernelEx(&launch, kernel, params);
 }
 
 }  // namespace zeroulp::cuda

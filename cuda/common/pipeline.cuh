@@ -21,8 +21,10 @@ struct pipeline_state {
     if (++stage == Stages) stage = 0, phase ^= 1;
   }
   /// The position after `count` stages.
-  __device__ static pipeline_state after(int count) {
-    return {count % Stages, static_cast<unsigned>(count / Stages % 2)};
+  template <class Count>
+  __device__ static pipeline_state after(Count count) {
+    return {static_cast<int>(count % Stages),
+            static_cast<unsigned>(count / Stages % 2)};
   }
 };
 
@@ -57,6 +59,9 @@ struct pipeline {
   }
   __device__ ptx::barrier& full(const state& at) {
     return full_barriers[at.stage];
+  }
+  __device__ ptx::barrier& empty(const state& at) {
+    return empty_barriers[at.stage];
   }
   __device__ void wait_full(const state& at) {
     ptx::wait(full_barriers[at.stage], at.phase);

@@ -4,7 +4,7 @@
 
 namespace zeroulp::cuda {
 
-void need_quantizer(const request& r, const quantizer& q) {
+void need_quantizer(const argument_checks& r, const quantizer& q) {
   r.need(q.scale <= scale_kind::pow2_nearest, "there is no such kind of scale");
   r.need(q.how.scale <= scale_rule::reciprocal_inverse &&
              q.how.element <= element_rule::approximate_quotient &&
@@ -12,7 +12,7 @@ void need_quantizer(const request& r, const quantizer& q) {
          "there is no such convention");
 }
 
-quantized_target checked_target(const request& r, const quantizer& q,
+quantized_target checked_target(const argument_checks& r, const quantizer& q,
                                 const quantized& to, std::ptrdiff_t m,
                                 std::ptrdiff_t n, std::ptrdiff_t mn,
                                 std::ptrdiff_t k, grouping groups,
@@ -27,7 +27,7 @@ quantized_target checked_target(const request& r, const quantizer& q,
   return {rows_of(to.codes, bytes), {to.scales, mn, k}, groups};
 }
 
-quantized_target row_target(const request& r, const quantizer& q,
+quantized_target row_target(const argument_checks& r, const quantizer& q,
                             const quantized& to, std::ptrdiff_t m,
                             std::ptrdiff_t n, const char* what) {
   if (to.codes.data == nullptr) return {};
@@ -40,7 +40,7 @@ quantized_target row_target(const request& r, const quantizer& q,
                         grouping::row, what);
 }
 
-device_rows number_target(const request& r, format f, const matrix& to,
+device_rows number_target(const argument_checks& r, format f, const matrix& to,
                           std::ptrdiff_t m, std::ptrdiff_t n,
                           const char* what) {
   if (to.data == nullptr) return {};

@@ -13,11 +13,11 @@ namespace zeroulp::cuda {
 
 /// `bytes`: size of an element.
 inline device_rows rows_of(const const_matrix& x, int bytes) {
-  const bool whole = bytes == 4   ? is_vectorized<4>(x.data, x.stride)
-                     : bytes == 2 ? is_vectorized<2>(x.data, x.stride)
-                                  : is_vectorized<1>(x.data, x.stride);
+  const bool vectorized = bytes == 4   ? is_vectorized<4>(x.data, x.stride)
+                          : bytes == 2 ? is_vectorized<2>(x.data, x.stride)
+                                       : is_vectorized<1>(x.data, x.stride);
   const auto tiles = static_cast<std::uint32_t>(ceil_div(x.cols, tile_edge));
-  return {const_cast<void*>(x.data),     x.rows, x.cols, x.stride, whole,
+  return {const_cast<void*>(x.data),     x.rows, x.cols, x.stride, vectorized,
           divisor(tiles > 0 ? tiles : 1)};
 }
 
@@ -27,7 +27,7 @@ __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
                           std::ptrdiff_t col0, vec8<Bytes> (&x)[Rows]) {
   const std::ptrdiff_t stride = from.stride * Bytes;
   const char* row = from.row<Bytes>(row0);
-  if (from.whole && row0 + Rows <= from.rows && col0 + 8 <= from.cols) {
+  if (from.vectorized && row0 + Rows <= from.rows && col0 + 8 <= from.cols) {
 #pragma unroll
     for (int i = 0; i < Rows; ++i, row += stride) {
       x[i] = load<Bytes>(row, col0, col0 + 8, true);
@@ -38,7 +38,7 @@ __device__ void load_rows(const device_rows& from, std::ptrdiff_t row0,
   for (int i = 0; i < Rows; ++i, row += stride) {
     x[i] = {};
     if (row0 + i < from.rows) {
-      x[i] = load<Bytes>(row, col0, from.cols, from.whole);
+      x[i] = load<Bytes>(row, col0, from.cols, from.vectorized);
     }
   }
 }
@@ -51,9 +51,9 @@ struct vec8_column {
   bool is_in;  ///< the columns are in the matrix
   std::ptrdiff_t row0, col0;
 
-  __device__ vec8_column(const device_rows& x, const tile_place& place,
-                         thread_place t)
-      : row0(place.row0 + 8 * t.a), col0(place.col0 + 8 * t.c) {
+  __device__ vec8_column(const device_rows& x, const tile_origin& origin,
+                         thread_coords t)
+      : row0(origin.row0 + 8 * t.a), col0(origin.col0 + 8 * t.c) {
     const std::ptrdiff_t rows = x.rows - row0;
     last = static_cast<int>(rows < 8 ? rows : 8) - 1;
     is_in = col0 < x.cols;
@@ -140,23 +140,23 @@ class vec8_writer {
 
 /// Returns true iff vec8_column can access all of x, and of y if it has data.
 inline bool is_of_vec8s(const device_rows& x, const device_rows& y) {
-  return x.whole && x.cols % 8 == 0 && (y.data == nullptr || y.whole);
+  return x.vectorized && x.cols % 8 == 0 && (y.data == nullptr || y.vectorized);
 }
 
 /// Writes a tile to its place in the transposed matrix: see transposing_tile.
 template <int Bytes>
 __device__ void store_transposed(const transposing_tile<Bytes>& tile,
-                                 const device_rows& to, tile_place place) {
+                                 const device_rows& to, tile_origin origin) {
   const bool has_pairs = Bytes != 1 || starts_on(16, to.data, to.stride);
-  if (!to.whole || !has_pairs || place.col0 + tile_edge > to.rows ||
-      place.row0 + tile_edge > to.cols) {
-    tile.store_transposed(to, place.row0, place.col0);
+  if (!to.vectorized || !has_pairs || origin.col0 + tile_edge > to.rows ||
+      origin.row0 + tile_edge > to.cols) {
+    tile.store_transposed(to, origin.row0, origin.col0);
     return;
   }
   if constexpr (Bytes == 1) {  // two vec8s at once
     const unsigned chunk = threadIdx.x % 8, first = threadIdx.x / 8;
     const bool swapped = first / 8 % 2 != 0;
-    char* row = to.row<1>(place.col0 + first) + place.row0 + 16 * chunk;
+    char* row = to.row<1>(origin.col0 + first) + origin.row0 + 16 * chunk;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i, row += 32 * to.stride) {
       const unsigned at = (2 * chunk ^ first / 8 ^ 4 * i) & ~1u;
@@ -167,9 +167,9 @@ __device__ void store_transposed(const transposing_tile<Bytes>& tile,
           swapped ? two.x : two.z, swapped ? two.y : two.w};
     }
   } else {
-    const thread_place t;
-    char* row = to.row<Bytes>(place.col0 + t.a);
-    const std::ptrdiff_t first = place.row0 + 8 * t.c;
+    const thread_coords t;
+    char* row = to.row<Bytes>(origin.col0 + t.a);
+    const std::ptrdiff_t first = origin.row0 + 8 * t.c;
 #pragma unroll
     for (int i = 0; i < 8; ++i, row += 16 * to.stride * Bytes) {
       const int column = t.a + 16 * i;

@@ -11,7 +11,7 @@
 
 namespace zeroulp::cuda {
 
-CUtensorMap make_map(const request& r, const boxes& x) {
+CUtensorMap make_tensor_map(const argument_checks& r, const boxes& x) {
   static const auto encode = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult found{};

@@ -29,7 +29,7 @@ struct boxes {
 constexpr std::ptrdiff_t most_map_bytes = std::ptrdiff_t{1} << 40;
 
 /// Makes the tensor map. Rows must start on multiples of 16 bytes.
-CUtensorMap make_map(const request& r, const boxes& x);
+CUtensorMap make_tensor_map(const argument_checks& r, const boxes& x);
 
 }  // namespace zeroulp::cuda
 

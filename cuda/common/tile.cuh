@@ -48,7 +48,7 @@ inline std::ptrdiff_t tiles_of(std::ptrdiff_t m, std::ptrdiff_t n) {
   return ((m + tile_edge - 1) / tile_edge) * ((n + tile_edge - 1) / tile_edge);
 }
 
-struct thread_place {
+struct thread_coords {
   int a = static_cast<int>(threadIdx.x / 16);
   int c = static_cast<int>(threadIdx.x % 16);
 };
@@ -57,8 +57,8 @@ struct thread_place {
 struct device_rows {
   void* data;
   std::ptrdiff_t rows, cols, stride;
-  bool whole;     ///< rows satisfy is_vectorized
-  divisor tiles;  ///< divides by the number of tiles in a row
+  bool vectorized;  ///< rows satisfy is_vectorized
+  divisor tiles;    ///< divides by the number of tiles in a row
 
   template <int Bytes>
   __device__ char* row(std::ptrdiff_t i) const {
@@ -67,11 +67,11 @@ struct device_rows {
 };
 
 /// The position of a tile in a matrix.
-struct tile_place {
+struct tile_origin {
   std::ptrdiff_t row0, col0;
 
   /// The position of tile `index` of x, counted row by row.
-  __device__ tile_place(unsigned index, const device_rows& x) {
+  __device__ tile_origin(unsigned index, const device_rows& x) {
     const auto at = x.tiles.divide(index);
     row0 = std::ptrdiff_t{at.quotient} * tile_edge;
     col0 = std::ptrdiff_t{at.rest} * tile_edge;
@@ -101,11 +101,11 @@ struct transposing_tile {
   alignas(16) vec8<Bytes> vec8s[tile_edge][16];
 
   /// Stores elements 8 a to 8 a + 7 (`rows`) of column 8 c + j.
-  __device__ void put(thread_place t, int j, const vec8<Bytes>& rows) {
+  __device__ void put(thread_coords t, int j, const vec8<Bytes>& rows) {
     vec8s[8 * t.c + j][t.a ^ t.c] = rows;
   }
   /// Replaces one element of a stored vec8.
-  __device__ void set(thread_place t, int j, int i, std::uint32_t code) {
+  __device__ void set(thread_coords t, int j, int i, std::uint32_t code) {
     vec8s[8 * t.c + j][t.a ^ t.c].set(i, code);
   }
 
@@ -119,7 +119,7 @@ struct transposing_tile {
       const int column = at / 16, chunk = at % 16;
       if (col0 + column >= to.rows) continue;
       store<Bytes>(to.row<Bytes>(col0 + column), row0 + 8 * chunk, to.cols,
-                   to.whole, vec8s[column][chunk ^ (column / 8)]);
+                   to.vectorized, vec8s[column][chunk ^ (column / 8)]);
     }
   }
 };

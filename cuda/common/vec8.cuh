@@ -67,14 +67,14 @@ struct alignas(Bytes == 1 ? 8 : 16) vec8 {
   }
 };
 
-/// Reads elements [at, at + 8) of a row; zeros from `end` on. `whole`: the row
-/// satisfies is_vectorized.
+/// Reads elements [at, at + 8) of a row; zeros from `end` on. `vectorized`: the
+/// row satisfies is_vectorized.
 template <int Bytes>
 __device__ vec8<Bytes> load(const void* row, std::ptrdiff_t at,
-                            std::ptrdiff_t end, bool whole) {
+                            std::ptrdiff_t end, bool vectorized) {
   vec8<Bytes> x{};
   const auto* from = static_cast<const char*>(row) + at * Bytes;
-  if (whole && at + 8 <= end) {
+  if (vectorized && at + 8 <= end) {
     if constexpr (Bytes == 1) {
       const auto v = *reinterpret_cast<const uint2*>(from);
       x.words[0] = v.x, x.words[1] = v.y;
@@ -105,9 +105,9 @@ __device__ vec8<Bytes> load(const void* row, std::ptrdiff_t at,
 /// Writes elements [at, at + 8) of a row that are below `end`.
 template <int Bytes>
 __device__ void store(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
-                      bool whole, const vec8<Bytes>& x) {
+                      bool vectorized, const vec8<Bytes>& x) {
   auto* to = static_cast<char*>(row) + at * Bytes;
-  if (whole && at + 8 <= end) {
+  if (vectorized && at + 8 <= end) {
     if constexpr (Bytes == 1) {
       *reinterpret_cast<uint2*>(to) = {x.words[0], x.words[1]};
     } else {

@@ -16,7 +16,7 @@ using emulator::thread_cols;
 using emulator::thread_rows;
 
 /// A GEMM as a kernel's parameters.
-struct job {
+struct params {
   recipe r;
   path p;
   operand a;
@@ -57,7 +57,7 @@ ZEROULP_HD std::uint32_t code_at(const operand& x, std::ptrdiff_t row,
 /// Decodes elements [k0, end) of K into the tile; zeros up to the step's length
 /// and beyond the matrices.
 template <class Unit>
-__device__ void load_step(const job& j, std::ptrdiff_t row0,
+__device__ void load_step(const params& j, std::ptrdiff_t row0,
                           std::ptrdiff_t col0, std::ptrdiff_t k0,
                           std::ptrdiff_t end, operand_tile<Unit>& t) {
   constexpr int bytes = 32 / Unit::length;  // bytes of an element
@@ -68,8 +68,8 @@ __device__ void load_step(const job& j, std::ptrdiff_t row0,
     if (row >= x.rows) return w;
     const auto* from = static_cast<const unsigned char*>(x.codes) +
                        (row * x.stride + k0) * bytes;
-    const bool whole = end - k0 >= Unit::length;
-    if (whole && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+    const bool is_full = end - k0 >= Unit::length;
+    if (is_full && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
       const uint4 low = reinterpret_cast<const uint4*>(from)[0];
       const uint4 high = reinterpret_cast<const uint4*>(from)[1];
       return emulator::row_words{
@@ -92,7 +92,7 @@ using outputs = std::uint32_t[thread_rows][thread_cols];
 
 /// Calls use(r, c, i, j) for this thread's outputs within D.
 template <class Use>
-__device__ void for_each_output(const job& j, std::ptrdiff_t row0,
+__device__ void for_each_output(const params& j, std::ptrdiff_t row0,
                                 std::ptrdiff_t col0, Use use) {
 #pragma unroll
   for (int r = 0; r < thread_rows; ++r) {
@@ -135,7 +135,8 @@ __device__ std::uint32_t to_output(const recipe& r, std::uint32_t acc,
 }
 
 template <class Unit>
-__global__ void __launch_bounds__(emulator::threads, 2) multiply_tile(job j) {
+__global__ void __launch_bounds__(emulator::threads, 2)
+    multiply_tile(params j) {
   extern __shared__ unsigned char memory[];
   auto& t = *reinterpret_cast<operand_tile<Unit>*>(memory);
   const recipe& r = j.r;
@@ -196,7 +197,7 @@ struct device_row {
 
 /// The chain of steps of one output.
 struct core_chain {
-  const job& j;
+  const params& j;
   std::ptrdiff_t row;
   std::ptrdiff_t col;
   ZEROULP_HD std::uint32_t operator()(std::ptrdiff_t begin,
@@ -207,7 +208,7 @@ struct core_chain {
 };
 
 /// Any accumulator and output format; one thread computes one output.
-__global__ void multiply_by_core(job j) {
+__global__ void multiply_by_core(params j) {
   const std::ptrdiff_t size = j.d.rows * j.d.cols;
   const std::ptrdiff_t threads = std::ptrdiff_t{gridDim.x} * blockDim.x;
   std::ptrdiff_t at = std::ptrdiff_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -223,7 +224,7 @@ __global__ void multiply_by_core(job j) {
 }
 
 template <class Unit>
-void launch(const request& q, const job& j, cudaStream_t stream) {
+void launch(const argument_checks& q, const params& j, cudaStream_t stream) {
   constexpr int bytes = sizeof(operand_tile<Unit>);
   const auto kernel = multiply_tile<Unit>;
   q.require(cudaFuncSetAttribute(
@@ -236,7 +237,7 @@ void launch(const request& q, const job& j, cudaStream_t stream) {
   kernel<<<grid, emulator::threads, bytes, stream>>>(j);
 }
 
-void check(const request& q, const recipe& r, const operand& a,
+void check(const argument_checks& q, const recipe& r, const operand& a,
            const operand& b, const const_matrix& c, const matrix& d) {
   q.need(is_valid(r), "the recipe is not valid: see is_valid()");
   const auto check_operand = [&](const operand& x, granularity g,
@@ -271,11 +272,11 @@ void check(const request& q, const recipe& r, const operand& a,
 
 void emulate_gemm(const recipe& r, const operand& a, const operand& b,
                   const const_matrix& c, const matrix& d, CUstream_st* stream) {
-  const request q("cuda::emulate_gemm");
+  const argument_checks q("cuda::emulate_gemm");
   check(q, r, a, b, c, d);
   if (d.rows == 0 || d.cols == 0) return;
   q.need_gpu();
-  const job j{r, {a.element, b.element, r.acc}, a, b, c, d};
+  const params j{r, {a.element, b.element, r.acc}, a, b, c, d};
   const auto fp8 = [](format f) { return f == e4m3 || f == e5m2; };
   const auto half = [](format f) { return f == bf16 || f == fp16; };
   if (!(r.output == fp32 || r.output == bf16)) {

@@ -76,12 +76,14 @@ struct gemm_output {
                                                const gemm_tile& t, int first,
                                                const float (&acc)[Count],
                                                Panel d_box) {
-    const bool is_whole = t.row_end == params.m || first + 16 <= t.row_end;
+    const bool are_all_inside =
+        t.row_end == params.m || first + 16 <= t.row_end;
     const bool is_fp32 = !Shape::overlaps_epilogue && params.is_fp32;
     if constexpr (Shape::overlaps_epilogue && !Grouped) {
       return write_d_boxes<Unit>(acc, d_box);
     } else if constexpr (Count % 32 == 0) {
-      if ((Shape::overlaps_epilogue || params.stores_by_tma) && is_whole) {
+      if ((Shape::overlaps_epilogue || params.stores_by_tma) &&
+          are_all_inside) {
         if constexpr (!Shape::has_store_thread) {
           return store_d_boxes(params, t, first, acc, d_box(0));
         } else {
@@ -96,7 +98,7 @@ struct gemm_output {
     if (params.d_is_vectorized && first + 16 <= t.row_end &&
         t.column + 2 * Count <= params.n) {
       if constexpr (Count % 8 == 0) {
-        if (is_fp32) return store_fours(params, place, acc);
+        if (is_fp32) return store_fp32_fours(params, place, acc);
       }
       // Do not put the sums themselves into a float2: it would bind them to a
       // register pair, in which they share a bank with their products. K is
@@ -167,7 +169,7 @@ struct gemm_output {
   }
   /// Stores to D, from this lane's first element `place` on.
   template <int Count>
-  __device__ __forceinline__ static void store_fours(
+  __device__ __forceinline__ static void store_fp32_fours(
       const gemm_params& params, std::int64_t place,
       const float (&acc)[Count]) {
     float* const upper = static_cast<float*>(params.d) + place +

@@ -18,8 +18,8 @@
 namespace zeroulp::cuda {
 namespace {
 
-gemm_sizes sizes_of(const request& r, const gemm_partition& g, const operand& a,
-                    const operand& b) {
+gemm_sizes sizes_of(const argument_checks& r, const gemm_partition& g,
+                    const operand& a, const operand& b) {
   r.need(g.kind <= gemm_groups::k_contiguous,
          "there is no such kind of groups");
   const bool several = g.kind != gemm_groups::none;
@@ -49,7 +49,8 @@ gemm_sizes sizes_of(const request& r, const gemm_partition& g, const operand& a,
   return s;
 }
 
-void check_operand(const request& r, const operand& x, const char* what) {
+void check_operand(const argument_checks& r, const operand& x,
+                   const char* what) {
   const std::string name = what;
   if (x.element != e4m3 && x.element != e5m2) {
     r.refuse(name + " must be of e4m3 or e5m2");
@@ -62,7 +63,7 @@ void check_operand(const request& r, const operand& x, const char* what) {
 }
 
 /// The scales of `matrices` matrices of `rows` rows each.
-gemm_scales scales_of(const request& r, const operand& x, granularity g,
+gemm_scales scales_of(const argument_checks& r, const operand& x, granularity g,
                       std::ptrdiff_t matrices, std::ptrdiff_t rows,
                       const char* what) {
   const std::string name = std::string("the scales of ") + what;
@@ -84,21 +85,23 @@ gemm_scales scales_of(const request& r, const operand& x, granularity g,
 
 /// Makes a tensor map of scales. Returns false if TMA cannot load them: scales
 /// of neighbouring rows must be contiguous.
-bool map_scales(const request& r, const gemm_scales& s, std::ptrdiff_t rows,
-                std::ptrdiff_t groups, int box, CUtensorMap& map) {
+bool map_scales(const argument_checks& r, const gemm_scales& s,
+                std::ptrdiff_t rows, std::ptrdiff_t groups, int box,
+                CUtensorMap& map) {
   const bool is_step = s.k_stride > 0 && s.k_stride < most_map_bytes / 4;
   if (groups == 0 || s.stride != 1 || !is_step ||
       !starts_on(16, s.data, s.k_stride * 4)) {
     return false;
   }
-  map = make_map(r, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, s.data, 1, groups,
-                     rows, s.k_stride, 1, box, CU_TENSOR_MAP_SWIZZLE_NONE});
+  map = make_tensor_map(
+      r, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, s.data, 1, groups, rows,
+          s.k_stride, 1, box, CU_TENSOR_MAP_SWIZZLE_NONE});
   return true;
 }
 
 enum class scaling { blocks, columns, matrix };
 
-scaling scaling_of(const request& q, const recipe& r) {
+scaling scaling_of(const argument_checks& q, const recipe& r) {
   q.need(is_valid(r), "the recipe is not valid: see is_valid()");
   q.need(r.acc == hopper_fp8_f32,
          "the accumulator must be Hopper's for FP8: hopper_fp8_f32");
@@ -119,7 +122,7 @@ scaling scaling_of(const request& q, const recipe& r) {
 }
 
 /// Maps A and B, and says how many rows of A a box has.
-void map_operands(const request& q, const gemm_partition& groups,
+void map_operands(const argument_checks& q, const gemm_partition& groups,
                   const gemm_sizes& s, const gemm_instance& x, const operand& a,
                   const operand& b, gemm_params& params) {
   params.b = static_cast<const char*>(b.codes), params.b_stride = b.stride;
@@ -134,7 +137,7 @@ void map_operands(const request& q, const gemm_partition& groups,
                                 : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   const auto map_codes = [&](const operand& of, std::ptrdiff_t matrices,
                              std::ptrdiff_t rows, int box_rows) {
-    return make_map(
+    return make_tensor_map(
         q, {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, of.codes, matrices, rows, s.k,
             of.stride, box_rows, 128, CU_TENSOR_MAP_SWIZZLE_128B, l2});
   };
@@ -143,7 +146,7 @@ void map_operands(const request& q, const gemm_partition& groups,
 }
 
 /// Maps the scales that TMA can load.
-void map_all_scales(const request& q, scaling kind, const gemm_sizes& s,
+void map_all_scales(const argument_checks& q, scaling kind, const gemm_sizes& s,
                     const gemm_instance& x, gemm_params& params) {
   if (kind == scaling::matrix) return;
   const std::ptrdiff_t k_groups = ceil_div(s.k, 128);
@@ -162,7 +165,7 @@ bool can_map_d(const matrix& d, const gemm_sizes& s, int d_bytes) {
 }
 
 /// Maps D, if TMA can store it and the kernel has smem_d for it.
-void map_d(const request& q, const matrix& d, const gemm_sizes& s,
+void map_d(const argument_checks& q, const matrix& d, const gemm_sizes& s,
            const gemm_instance& x, bool is_fp32, gemm_params& params) {
   const int bytes = is_fp32 ? 4 : 2;
   params.is_fp32 = is_fp32;
@@ -174,29 +177,30 @@ void map_d(const request& q, const matrix& d, const gemm_sizes& s,
       can_map_d(d, s, bytes) && (is_fp32 ? x.has_store_thread : x.n % 64 == 0);
   if (!params.stores_by_tma) return;
   const auto map_rows = [&](int box_rows) {
-    return make_map(q, {is_fp32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
-                                : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                        bytes, d.data, s.d_matrices, s.m, s.n, d.stride,
-                        box_rows, 128 / bytes});
+    return make_tensor_map(q, {is_fp32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                                       : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                               bytes, d.data, s.d_matrices, s.m, s.n, d.stride,
+                               box_rows, 128 / bytes});
   };
   params.d_map = map_rows(16);
   if (x.has_store_thread) params.d_tall_map = map_rows(64);
 }
 
 /// Maps C, if TMA can load it.
-void map_c(const request& q, const const_matrix& c, const gemm_sizes& s,
+void map_c(const argument_checks& q, const const_matrix& c, const gemm_sizes& s,
            const gemm_instance& x, gemm_params& params) {
   params.c = static_cast<const float*>(c.data);
   params.c_stride = c.stride, params.c_matrix_stride = s.m * c.stride;
   params.loads_c_by_tma = starts_on(16, c.data, c.stride * 4);
   if (!params.loads_c_by_tma) return;
-  params.c_map = make_map(q, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, c.data,
-                              s.d_matrices, s.m, s.n, c.stride, x.m, 32});
+  params.c_map =
+      make_tensor_map(q, {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, c.data,
+                          s.d_matrices, s.m, s.n, c.stride, x.m, 32});
 }
 
-void launch(const request& q, const gemm_partition& groups, const gemm_sizes& s,
-            const gemm_instance& x, int processors, const gemm_params& params,
-            CUstream_st* stream) {
+void launch(const argument_checks& q, const gemm_partition& groups,
+            const gemm_sizes& s, const gemm_instance& x, int processors,
+            const gemm_params& params, CUstream_st* stream) {
   q.require(cudaFuncSetAttribute(reinterpret_cast<const void*>(x.kernel),
                                  cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  x.shared_bytes));
@@ -206,7 +210,7 @@ void launch(const request& q, const gemm_partition& groups, const gemm_sizes& s,
                                    : processors;
   const auto blocks =
       static_cast<unsigned>(std::min<std::ptrdiff_t>(tiles, processors));
-  launch_after(stream, x.kernel, blocks, x.threads, params, x.shared_bytes);
+  pdl_launch(stream, x.kernel, blocks, x.threads, params, x.shared_bytes);
   q.launched();
 }
 
@@ -215,7 +219,7 @@ void launch(const request& q, const gemm_partition& groups, const gemm_sizes& s,
 void gemm(const recipe& r, const gemm_partition& groups, const operand& a,
           const operand& b, const const_matrix& c, const matrix& d,
           CUstream_st* stream) {
-  const request q("cuda::gemm");
+  const argument_checks q("cuda::gemm");
   const scaling kind = scaling_of(q, r);
   check_operand(q, a, "A");
   check_operand(q, b, "B");

@@ -17,8 +17,8 @@ std::ptrdiff_t row_bytes(packing how, std::ptrdiff_t n) {
 }
 
 /// Returns the kernel's parameters; for an empty matrix, no warps.
-pack_job job_of(const request& r, packing how, const const_matrix& codes,
-                const const_matrix& packed) {
+pack_params job_of(const argument_checks& r, packing how,
+                   const const_matrix& codes, const const_matrix& packed) {
   r.need(how <= packing::words, "no such packing");
   r.need_matrix(codes, 2, "codes");
   r.need_matrix(packed, 1, "packed");
@@ -35,41 +35,41 @@ pack_job job_of(const request& r, packing how, const const_matrix& codes,
     x = {x.data, 1, x.rows * x.cols, 0};
     y = {y.data, 1, y.rows * y.cols, 0};
   }
-  pack_job job{rows_of(x, 2), rows_of(y, 1), 0, 0};
-  job.packed.whole = starts_on(16, y.data, y.stride);
+  pack_params params{rows_of(x, 2), rows_of(y, 1), 0, 0};
+  params.packed.vectorized = starts_on(16, y.data, y.stride);
   const std::ptrdiff_t across = ceil_div(x.cols, warp_codes);
-  job.across = r.blocks(across);
-  job.warps = r.blocks(across * x.rows);
-  return job;
+  params.across = r.blocks(across);
+  params.warps = r.blocks(across * x.rows);
+  return params;
 }
 
-unsigned blocks_of(const pack_job& job) {
-  return (job.warps + pack_warps - 1) / pack_warps;
+unsigned blocks_of(const pack_params& params) {
+  return (params.warps + pack_warps - 1) / pack_warps;
 }
 
 }  // namespace
 
 void pack(packing how, const const_matrix& codes, const matrix& packed,
           CUstream_st* stream) {
-  const request r("cuda::pack");
-  const pack_job job = job_of(r, how, codes, packed);
-  if (job.warps == 0) return;
+  const argument_checks r("cuda::pack");
+  const pack_params params = job_of(r, how, codes, packed);
+  if (params.warps == 0) return;
   r.need_gpu();
   const auto kernel = how == packing::bytes ? pack_rows<packing::bytes>
                                             : pack_rows<packing::words>;
-  launch_after(stream, kernel, blocks_of(job), pack_threads, job);
+  pdl_launch(stream, kernel, blocks_of(params), pack_threads, params);
   r.launched();
 }
 
 void unpack(packing how, const const_matrix& packed, const matrix& codes,
             CUstream_st* stream) {
-  const request r("cuda::unpack");
-  const pack_job job = job_of(r, how, codes, packed);
-  if (job.warps == 0) return;
+  const argument_checks r("cuda::unpack");
+  const pack_params params = job_of(r, how, codes, packed);
+  if (params.warps == 0) return;
   r.need_gpu();
   const auto kernel = how == packing::bytes ? unpack_rows<packing::bytes>
                                             : unpack_rows<packing::words>;
-  launch_after(stream, kernel, blocks_of(job), pack_threads, job);
+  pdl_launch(stream, kernel, blocks_of(params), pack_threads, params);
   r.launched();
 }
 

@@ -18,9 +18,9 @@ inline constexpr int pack_threads = 256;
 inline constexpr int pack_warps = pack_threads / 32;
 inline constexpr int warp_codes = 1024;
 
-struct pack_job {
+struct pack_params {
   device_rows codes;
-  device_rows packed;  ///< `whole`: rows start on multiples of 16 bytes
+  device_rows packed;  ///< `vectorized`: rows start on multiples of 16 bytes
   unsigned across;     ///< warps for a row
   unsigned warps;      ///< warps for all rows
 };
@@ -29,10 +29,10 @@ namespace detail {
 
 /// The part of a row that a warp moves: codes from `code0` and packed bytes
 /// from `byte0` on.
-struct warp_place {
+struct warp_position {
   std::ptrdiff_t row, code0, byte0;
 
-  __device__ warp_place(unsigned index, unsigned across) {
+  __device__ warp_position(unsigned index, unsigned across) {
     row = std::ptrdiff_t{index / across};
     code0 = std::ptrdiff_t{index % across} * warp_codes;
     byte0 = code0 / 2 * 3;
@@ -49,22 +49,22 @@ struct alignas(16) packed_codes {
 
 template <packing How>
 __global__ void __launch_bounds__(pack_threads)
-    pack_rows(const __grid_constant__ pack_job job) {
+    pack_rows(const __grid_constant__ pack_params params) {
   ptx::wait_for_kernels_before();
   __shared__ detail::packed_codes shared[pack_warps];
   const unsigned warp = threadIdx.x / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned index = blockIdx.x * pack_warps + warp;
-  if (index >= job.warps) return;
-  const detail::warp_place place(index, job.across);
+  if (index >= params.warps) return;
+  const detail::warp_position position(index, params.across);
   detail::packed_codes& packed = shared[warp];
 
   vec8<2> x[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    x[i] =
-        load<2>(job.codes.row<2>(place.row), place.code0 + 8 * (32 * i + lane),
-                job.codes.cols, job.codes.whole);
+    x[i] = load<2>(params.codes.row<2>(position.row),
+                   position.code0 + 8 * (32 * i + lane), params.codes.cols,
+                   params.codes.vectorized);
   }
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -76,20 +76,20 @@ __global__ void __launch_bounds__(pack_threads)
     }
   }
   __syncwarp();
-  char* const to = job.packed.row<1>(place.row);
+  char* const to = params.packed.row<1>(position.row);
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
     const int at = 32 * i + lane;
-    const std::ptrdiff_t first = place.byte0 + 16 * at;
+    const std::ptrdiff_t first = position.byte0 + 16 * at;
     const uint4 four = reinterpret_cast<const uint4*>(packed.words)[at];
-    if (job.packed.whole && first + 16 <= job.packed.cols) {
+    if (params.packed.vectorized && first + 16 <= params.packed.cols) {
       *reinterpret_cast<uint4*>(to + first) = four;
       continue;
     }
     const std::uint32_t words[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int b = 0; b < 16; ++b) {
-      if (first + b < job.packed.cols) {
+      if (first + b < params.packed.cols) {
         to[first + b] = static_cast<char>(words[b / 4] >> b % 4 * 8);
       }
     }
@@ -98,29 +98,29 @@ __global__ void __launch_bounds__(pack_threads)
 
 template <packing How>
 __global__ void __launch_bounds__(pack_threads)
-    unpack_rows(const __grid_constant__ pack_job job) {
+    unpack_rows(const __grid_constant__ pack_params params) {
   ptx::wait_for_kernels_before();
   __shared__ detail::packed_codes shared[pack_warps];
   const unsigned warp = threadIdx.x / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
   const unsigned index = blockIdx.x * pack_warps + warp;
-  if (index >= job.warps) return;
-  const detail::warp_place place(index, job.across);
+  if (index >= params.warps) return;
+  const detail::warp_position position(index, params.across);
   detail::packed_codes& packed = shared[warp];
 
-  const char* const from = job.packed.row<1>(place.row);
+  const char* const from = params.packed.row<1>(position.row);
   uint4 x[3];
 #pragma unroll
   for (int i = 0; i < 3; ++i) {
-    const std::ptrdiff_t first = place.byte0 + 16 * (32 * i + lane);
-    if (job.packed.whole && first + 16 <= job.packed.cols) {
+    const std::ptrdiff_t first = position.byte0 + 16 * (32 * i + lane);
+    if (params.packed.vectorized && first + 16 <= params.packed.cols) {
       x[i] = *reinterpret_cast<const uint4*>(from + first);
       continue;
     }
     std::uint32_t words[4] = {};
 #pragma unroll
     for (int b = 0; b < 16; ++b) {
-      if (first + b < job.packed.cols) {
+      if (first + b < params.packed.cols) {
         words[b / 4] |= static_cast<std::uint32_t>(
                             static_cast<std::uint8_t>(from[first + b]))
                         << b % 4 * 8;
@@ -142,8 +142,9 @@ __global__ void __launch_bounds__(pack_threads)
     }
     vec8<2> codes;
     unpack_eight(How, three, codes.words);
-    store<2>(job.codes.row<2>(place.row), place.code0 + 8 * (32 * i + lane),
-             job.codes.cols, job.codes.whole, codes);
+    store<2>(params.codes.row<2>(position.row),
+             position.code0 + 8 * (32 * i + lane), params.codes.cols,
+             params.codes.vectorized, codes);
   }
 }
 

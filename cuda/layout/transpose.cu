@@ -12,7 +12,7 @@ namespace zeroulp::cuda {
 void transpose(format element, const const_matrix& codes,
                const const_scales& scales, const quantized& out,
                CUstream_st* stream) {
-  const request r("cuda::transpose");
+  const argument_checks r("cuda::transpose");
   r.need(element.bits() <= 16, "codes must be of at most 16 bits");
   const int bytes = storage_bytes(element);
   const std::ptrdiff_t m = codes.rows, n = codes.cols;
@@ -24,16 +24,16 @@ void transpose(format element, const const_matrix& codes,
   r.need_shape(out.codes, n, m, "out");
   r.need_scales(out.scales, across, down, "out");
   if (m == 0 || n == 0) return;
-  const transpose_job job{rows_of(codes, bytes),
-                          {scales},
-                          rows_of(out.codes, bytes),
-                          {out.scales, across, down}};
+  const transpose_params params{rows_of(codes, bytes),
+                                {scales},
+                                rows_of(out.codes, bytes),
+                                {out.scales, across, down}};
   const unsigned blocks = r.blocks(tiles_of(m, n));
   r.need_gpu();
   if (bytes == 1) {
-    launch_after(stream, transpose_tile<1>, blocks, tile_threads, job);
+    pdl_launch(stream, transpose_tile<1>, blocks, tile_threads, params);
   } else {
-    launch_after(stream, transpose_tile<2>, blocks, tile_threads, job);
+    pdl_launch(stream, transpose_tile<2>, blocks, tile_threads, params);
   }
   r.launched();
 }

@@ -10,7 +10,7 @@
 
 namespace zeroulp::cuda {
 
-struct transpose_job {
+struct transpose_params {
   device_rows codes;
   scale_source scales;
   device_rows to;
@@ -52,22 +52,22 @@ __device__ vec8<Bytes> column_of(const vec8<Bytes> (&rows)[8], int j) {
 
 template <int Bytes>
 __global__ void __launch_bounds__(tile_threads, 4)
-    transpose_tile(const __grid_constant__ transpose_job job) {
+    transpose_tile(const __grid_constant__ transpose_params params) {
   ptx::wait_for_kernels_before();
   __shared__ transposing_tile<Bytes> tile;
-  const tile_place place(blockIdx.x, job.codes);
-  const thread_place t;
+  const tile_origin origin(blockIdx.x, params.codes);
+  const thread_coords t;
   vec8<Bytes> x[8];
-  load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
+  load_rows(params.codes, origin.row0 + 8 * t.a, origin.col0 + 8 * t.c, x);
   if (threadIdx.x == 0) {
-    const std::ptrdiff_t i = place.row0 / tile_edge;
-    const std::ptrdiff_t j = place.col0 / tile_edge;
-    job.to_scales.put(j, i, job.scales.at(i, j));
+    const std::ptrdiff_t i = origin.row0 / tile_edge;
+    const std::ptrdiff_t j = origin.col0 / tile_edge;
+    params.to_scales.put(j, i, params.scales.at(i, j));
   }
 #pragma unroll
   for (int j = 0; j < 8; ++j) tile.put(t, j, detail::column_of<Bytes>(x, j));
   __syncthreads();
-  store_transposed(tile, job.to, place);
+  store_transposed(tile, params.to, origin);
 }
 
 }  // namespace zeroulp::cuda

@@ -1,4 +1,5 @@
-// Launches the quantizing kernel for tiles with one scale (quantize_block.cuh).
+// Launches the quantizing kernel for tiles with one scale
+// (quantize_block_128x128.cuh).
 
 #include <cuda_runtime.h>
 
@@ -11,28 +12,32 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class In, class Out>
-void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  if (job.yt.groups == grouping::none) {
-    launch_after(stream, quantize_block<In, Out, false>, tiles, tile_threads,
-                 job);
+void launch(const quantize_params& params, unsigned tiles,
+            CUstream_st* stream) {
+  if (params.yt.groups == grouping::none) {
+    pdl_launch(stream, quantize_block_128x128<In, Out, false>, tiles,
+               tile_threads, params);
   } else {
-    launch_after(stream, quantize_block<In, Out, true>, tiles, tile_threads,
-                 job);
+    pdl_launch(stream, quantize_block_128x128<In, Out, true>, tiles,
+               tile_threads, params);
   }
 }
 
 template <class In>
-void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  with_codes(job.plan.q.to,
-             [&](auto out) { launch<In, decltype(out)>(job, tiles, stream); });
+void launch_to(const quantize_params& params, unsigned tiles,
+               CUstream_st* stream) {
+  with_codes(params.plan.q.to, [&](auto out) {
+    launch<In, decltype(out)>(params, tiles, stream);
+  });
 }
 
 }  // namespace
 
-void launch_blocks(const quantize_job& job, unsigned tiles,
+void launch_blocks(const quantize_params& params, unsigned tiles,
                    CUstream_st* stream) {
-  (job.plan.q.from == bf16 ? launch_to<bf16_elements>
-                           : launch_to<fp32_elements>)(job, tiles, stream);
+  (params.plan.q.from == bf16
+       ? launch_to<bf16_elements>
+       : launch_to<fp32_elements>)(params, tiles, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -38,33 +38,35 @@ struct block_factors {
 /// Computes scale and factors for a tile of this amax. Returns false iff the
 /// core must.
 template <class In>
-__device__ bool find_block(const quantize_job& job, const tile_place& place,
-                           std::uint32_t largest, block_factors& to) {
-  std::uint32_t amax = amax_of(job.plan, largest);
-  if (job.given.data != nullptr) {
-    const bool is_matrix =
-        job.y.groups == grouping::matrix || job.yt.groups == grouping::matrix;
-    amax = is_matrix
-               ? job.given.at(0, 0)
-               : job.given.at(place.row0 / tile_edge, place.col0 / tile_edge);
+__device__ bool find_block(const quantize_params& params,
+                           const tile_origin& origin, std::uint32_t largest,
+                           block_factors& to) {
+  std::uint32_t amax = amax_of(params.plan, largest);
+  if (params.given.data != nullptr) {
+    const bool is_matrix = params.y.groups == grouping::matrix ||
+                           params.yt.groups == grouping::matrix;
+    amax = is_matrix ? params.given.at(0, 0)
+                     : params.given.at(origin.row0 / tile_edge,
+                                       origin.col0 / tile_edge);
   }
-  if (largest >= job.plan.special) return false;
-  return In::bytes == 2 ? find_pair(job.plan, amax, to.f, to.pair)
-                        : find_factors(job.plan, amax, false, to.f);
+  if (largest >= params.plan.special) return false;
+  return In::bytes == 2 ? find_pair(params.plan, amax, to.f, to.pair)
+                        : find_factors(params.plan, amax, false, to.f);
 }
 
 /// Writes the scale of a tile. Called by one thread.
-__device__ inline void put_scale(const quantize_job& job,
-                                 const tile_place& place, std::uint32_t scale) {
+__device__ inline void put_scale(const quantize_params& params,
+                                 const tile_origin& origin,
+                                 std::uint32_t scale) {
   const auto put = [&](const quantized_target& to, bool is_transposed) {
-    with_group(place, job.x, to.groups, 0,
+    with_group(origin, params.x, to.groups, 0,
                [&](std::ptrdiff_t i, std::ptrdiff_t j) {
                  is_transposed ? to.scales.put(j, i, scale)
                                : to.scales.put(i, j, scale);
                });
   };
-  put(job.y, false);
-  put(job.yt, true);
+  put(params.y, false);
+  put(params.yt, true);
 }
 
 /// Calls write(i, codes) with the codes of each row of a thread.
@@ -92,11 +94,11 @@ __device__ void encode_rows(const quantizer_plan& p,
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const auto number = [&](int k) { return value_of<In>(x[i].element(k)); };
-      unsigned open = 0;
+      unsigned undecided = 0;
       auto codes = quantize_eight<Out>(
           number, [&](int) { return by.f.low; }, [&](int) { return by.f.high; },
-          false, false, 1, open);
-      if (open != 0) {
+          false, false, 1, undecided);
+      if (undecided != 0) {
         codes = encode_eight<Out>(
             [&](int k) { return divided(p, number(k), by.f.scale); });
       }
@@ -110,19 +112,20 @@ __device__ void encode_rows(const quantizer_plan& p,
 /// For jobs that satisfy quantizes_blocks(job).
 template <class In, class Out, bool Transposes>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
-    quantize_block(const __grid_constant__ quantize_job job) {
-  const tile_place place(blockIdx.x, job.x);
+    quantize_block_128x128(const __grid_constant__ quantize_params params) {
+  const tile_origin origin(blockIdx.x, params.x);
 #pragma unroll
   for (int i = 0; i < tile_edge * In::bytes; i += tile_threads) {
-    prefetch_piece<In::bytes>(job.x, place.row0, place.col0, i + threadIdx.x);
+    prefetch_piece<In::bytes>(params.x, origin.row0, origin.col0,
+                              i + threadIdx.x);
   }
   ptx::wait_for_kernels_before();
   __shared__ detail::block_memory<Out, Transposes> memory;
   __shared__ alignas(16) std::uint32_t amaxes[tile_threads / 32];
-  const thread_place t;
-  const vec8_column mine(job.x, place, t);
+  const thread_coords t;
+  const vec8_column mine(params.x, origin, t);
   vec8<In::bytes> x[8];
-  mine.load(job.x, x);
+  mine.load(params.x, x);
 
   std::uint32_t key = 0;
 #pragma unroll
@@ -134,17 +137,17 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
   for (int w = 0; w < tile_threads / 32; ++w) key = max(key, amaxes[w]);
 
   detail::block_factors by;
-  if (!detail::find_block<In>(job, place, __float_as_uint(value_of<In>(key)),
-                              by)) {
-    detail::quantize_by_core<In, Out>(job, memory.groups);
+  if (!detail::find_block<In>(params, origin,
+                              __float_as_uint(value_of<In>(key)), by)) {
+    detail::quantize_by_core<In, Out>(params, memory.groups);
     return;
   }
-  if (threadIdx.x == 0) detail::put_scale(job, place, by.f.scale);
+  if (threadIdx.x == 0) detail::put_scale(params, origin, by.f.scale);
 
-  const bool wants_y = !Transposes || job.y.groups != grouping::none;
+  const bool wants_y = !Transposes || params.y.groups != grouping::none;
   vec8<Out::bytes> codes[8];
-  vec8_writer<Out::bytes> y(job.y.codes, mine);
-  detail::encode_rows<In, Out>(job.plan, x, by,
+  vec8_writer<Out::bytes> y(params.y.codes, mine);
+  detail::encode_rows<In, Out>(params.plan, x, by,
                                [&](int i, const vec8<Out::bytes>& row) {
                                  if (Transposes) codes[i] = row;
                                  if (wants_y) y.put(i, row);
@@ -154,7 +157,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
 #pragma unroll
     for (int j = 0; j < 8; ++j) memory.transposed.put(t, j, codes[j]);
     __syncthreads();
-    store_transposed(memory.transposed, job.yt.codes, place);
+    store_transposed(memory.transposed, params.yt.codes, origin);
   }
 }
 

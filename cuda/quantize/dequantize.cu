@@ -12,11 +12,11 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class From, int OutBytes>
-void launch_to(const request& r, const dequantize_job& job,
+void launch_to(const argument_checks& r, const dequantize_params& params,
                CUstream_st* stream) {
-  const std::ptrdiff_t m = job.codes.rows, n = job.codes.cols;
-  const bool by_rows =
-      job.codes.whole && job.out.whole && n % dequantized_width<OutBytes> == 0;
+  const std::ptrdiff_t m = params.codes.rows, n = params.codes.cols;
+  const bool by_rows = params.codes.vectorized && params.out.vectorized &&
+                       n % dequantized_width<OutBytes> == 0;
   const std::ptrdiff_t count =
       by_rows
           ? ceil_div(dequantize_threads_of<OutBytes>(m, n), dequantize_threads)
@@ -26,19 +26,19 @@ void launch_to(const request& r, const dequantize_job& job,
   if (by_rows) r.blocks(ceil_div(m, dequantized_rows) * ceil_div(n, tile_edge));
   r.need_gpu();
   if (by_rows) {
-    launch_after(stream, dequantize_rows<From, OutBytes>, blocks,
-                 dequantize_threads, job);
+    pdl_launch(stream, dequantize_rows<From, OutBytes>, blocks,
+               dequantize_threads, params);
   } else {
-    launch_after(stream, dequantize_tile<From, OutBytes>, blocks, tile_threads,
-                 job);
+    pdl_launch(stream, dequantize_tile<From, OutBytes>, blocks, tile_threads,
+               params);
   }
   r.launched();
 }
 
 template <class From>
-void launch(const request& r, const dequantize_job& job, format to,
-            CUstream_st* stream) {
-  (to == fp32 ? launch_to<From, 4> : launch_to<From, 2>)(r, job, stream);
+void launch(const argument_checks& r, const dequantize_params& params,
+            format to, CUstream_st* stream) {
+  (to == fp32 ? launch_to<From, 4> : launch_to<From, 2>)(r, params, stream);
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ void launch(const request& r, const dequantize_job& job, format to,
 void dequantize(format from, group_shape group, const const_matrix& codes,
                 const const_scales& scales, format to, const matrix& out,
                 CUstream_st* stream) {
-  const request r("cuda::dequantize");
+  const argument_checks r("cuda::dequantize");
   r.need_codes(from, "codes");
   r.need(to == fp32 || to == bf16, "out must be of fp32 or bf16");
   r.need(is_tile(group) || is_tensor(group),
@@ -58,15 +58,15 @@ void dequantize(format from, group_shape group, const const_matrix& codes,
   r.need_matrix(out, storage_bytes(to), "out");
   r.need_shape(out, m, n, "out");
   if (m == 0 || n == 0) return;
-  const dequantize_job job{rows_of(codes, storage_bytes(from)),
-                           {scales},
-                           group.rows == 1,
-                           group.cols == 1,
-                           is_tile(group),
-                           rows_of(out, storage_bytes(to))};
+  const dequantize_params params{rows_of(codes, storage_bytes(from)),
+                                 {scales},
+                                 group.rows == 1,
+                                 group.cols == 1,
+                                 is_tile(group),
+                                 rows_of(out, storage_bytes(to))};
   (from == e4m3   ? launch<e4m3_elements>
    : from == e5m2 ? launch<e5m2_elements>
-                  : launch<e5m6_elements>)(r, job, to, stream);
+                  : launch<e5m6_elements>)(r, params, to, stream);
 }
 
 }  // namespace zeroulp::cuda

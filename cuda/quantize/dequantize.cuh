@@ -21,7 +21,7 @@
 
 namespace zeroulp::cuda {
 
-struct dequantize_job {
+struct dequantize_params {
   device_rows codes;
   scale_source scales;
   bool by_row;     ///< a scale for each row of a tile
@@ -38,9 +38,9 @@ struct four_codes {
   std::uint32_t words[Bytes] = {};
 
   __device__ void load(const void* row, std::ptrdiff_t at, std::ptrdiff_t end,
-                       bool whole) {
+                       bool vectorized) {
     const auto* const from = static_cast<const char*>(row) + at * Bytes;
-    if (whole && at + 4 <= end) {
+    if (vectorized && at + 4 <= end) {
       if constexpr (Bytes == 1) {
         words[0] = *reinterpret_cast<const std::uint32_t*>(from);
       } else {
@@ -67,7 +67,7 @@ struct four_codes {
 /// `end` on.
 template <int Bytes>
 __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
-                           bool whole, const float (&y)[4]) {
+                           bool vectorized, const float (&y)[4]) {
   auto* const to = static_cast<char*>(row) + at * Bytes;
   std::uint32_t words[Bytes];
   if constexpr (Bytes == 4) {
@@ -77,7 +77,7 @@ __device__ void store_four(void* row, std::ptrdiff_t at, std::ptrdiff_t end,
     words[0] = ptx::cvt_bf16x2(y[0], y[1]);
     words[1] = ptx::cvt_bf16x2(y[2], y[3]);
   }
-  if (whole && at + 4 <= end) {
+  if (vectorized && at + 4 <= end) {
     if constexpr (Bytes == 4) {
       *reinterpret_cast<uint4*>(to) = {words[0], words[1], words[2], words[3]};
     } else {
@@ -140,21 +140,21 @@ std::ptrdiff_t dequantize_threads_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 /// OutBytes: 4, FP32, or 2, BF16.
 template <class From, int OutBytes>
 __global__ void __launch_bounds__(dequantize_threads)
-    dequantize_rows(const __grid_constant__ dequantize_job job) {
+    dequantize_rows(const __grid_constant__ dequantize_params params) {
   ptx::wait_for_kernels_before();
   constexpr int width = dequantized_width<OutBytes>, rows = dequantized_rows;
   constexpr int lanes = tile_edge / width;
   const unsigned unit = blockIdx.x * (dequantize_threads / lanes) +
                         threadIdx.x / static_cast<unsigned>(lanes);
-  const auto place = job.codes.tiles.divide(unit);
-  const std::ptrdiff_t row0 = std::ptrdiff_t{place.quotient} * rows;
-  const std::ptrdiff_t group = place.rest;
+  const auto origin = params.codes.tiles.divide(unit);
+  const std::ptrdiff_t row0 = std::ptrdiff_t{origin.quotient} * rows;
+  const std::ptrdiff_t group = origin.rest;
   const std::ptrdiff_t col0 = group * tile_edge + threadIdx.x % lanes * width;
-  if (row0 >= job.codes.rows || col0 >= job.codes.cols) return;
-  const std::ptrdiff_t last = job.codes.rows - 1;
+  if (row0 >= params.codes.rows || col0 >= params.codes.cols) return;
+  const std::ptrdiff_t last = params.codes.rows - 1;
 
   std::uint32_t x[rows][width * From::bytes / 4];
-  const char* from = job.codes.row<From::bytes>(row0) + col0 * From::bytes;
+  const char* from = params.codes.row<From::bytes>(row0) + col0 * From::bytes;
 #pragma unroll
   for (int i = 0; i < rows; ++i) {
     if constexpr (width * From::bytes == 4) {
@@ -166,13 +166,13 @@ __global__ void __launch_bounds__(dequantize_threads)
       const auto four = *reinterpret_cast<const uint4*>(from);
       x[i][0] = four.x, x[i][1] = four.y, x[i][2] = four.z, x[i][3] = four.w;
     }
-    if (row0 + i < last) from += job.codes.stride * From::bytes;
+    if (row0 + i < last) from += params.codes.stride * From::bytes;
   }
 
-  char* to = job.out.row<OutBytes>(row0) + col0 * OutBytes;
+  char* to = params.out.row<OutBytes>(row0) + col0 * OutBytes;
   const auto write = [&](auto scale) {
 #pragma unroll
-    for (int i = 0; i < rows; ++i, to += job.out.stride * OutBytes) {
+    for (int i = 0; i < rows; ++i, to += params.out.stride * OutBytes) {
       float y[width];
 #pragma unroll
       for (int j = 0; j < width; ++j) {
@@ -188,18 +188,20 @@ __global__ void __launch_bounds__(dequantize_threads)
       }
     }
   };
-  if (job.by_row) {
+  if (params.by_row) {
     float of_rows[rows];
-    detail::read_scales(job.scales, row0, last, group, of_rows);
+    detail::read_scales(params.scales, row0, last, group, of_rows);
     write([&](int i, int) { return of_rows[i]; });
     return;
   }
-  const std::ptrdiff_t tile_row = job.by_tile ? row0 / tile_edge : 0;
+  const std::ptrdiff_t tile_row = params.by_tile ? row0 / tile_edge : 0;
   float of_columns[width];
 #pragma unroll
   for (int j = 0; j < width; ++j) {
-    const std::ptrdiff_t g = job.by_column ? col0 + j : job.by_tile ? group : 0;
-    of_columns[j] = __uint_as_float(job.scales.at(tile_row, g));
+    const std::ptrdiff_t g = params.by_column ? col0 + j
+                             : params.by_tile ? group
+                                              : 0;
+    of_columns[j] = __uint_as_float(params.scales.at(tile_row, g));
   }
   write([&](int, int j) { return of_columns[j]; });
 }
@@ -207,41 +209,41 @@ __global__ void __launch_bounds__(dequantize_threads)
 /// OutBytes: 4, FP32, or 2, BF16.
 template <class From, int OutBytes>
 __global__ void __launch_bounds__(tile_threads)
-    dequantize_tile(const __grid_constant__ dequantize_job job) {
+    dequantize_tile(const __grid_constant__ dequantize_params params) {
   ptx::wait_for_kernels_before();
   constexpr int warps = tile_threads / 32;
   constexpr int rows = 8;  // rows that a thread has at a time
-  const tile_place place(blockIdx.x, job.codes);
-  const std::ptrdiff_t col0 = place.col0 + 4 * (threadIdx.x % 32);
-  if (col0 >= job.codes.cols) return;
+  const tile_origin origin(blockIdx.x, params.codes);
+  const std::ptrdiff_t col0 = origin.col0 + 4 * (threadIdx.x % 32);
+  if (col0 >= params.codes.cols) return;
 
-  const std::ptrdiff_t tile_row = job.by_tile ? place.row0 / tile_edge : 0;
-  const std::ptrdiff_t tile_col = job.by_tile ? place.col0 / tile_edge : 0;
+  const std::ptrdiff_t tile_row = params.by_tile ? origin.row0 / tile_edge : 0;
+  const std::ptrdiff_t tile_col = params.by_tile ? origin.col0 / tile_edge : 0;
   float scale[4];
 #pragma unroll
   for (int j = 0; j < 4; ++j) {
-    if (job.by_row || col0 + j >= job.codes.cols) continue;
+    if (params.by_row || col0 + j >= params.codes.cols) continue;
     scale[j] = __uint_as_float(
-        job.scales.at(tile_row, job.by_column ? col0 + j : tile_col));
+        params.scales.at(tile_row, params.by_column ? col0 + j : tile_col));
   }
 #pragma unroll 1
   for (int begin = 0; begin < tile_edge; begin += rows * warps) {
-    const std::ptrdiff_t row0 = place.row0 + begin + threadIdx.x / 32;
+    const std::ptrdiff_t row0 = origin.row0 + begin + threadIdx.x / 32;
     detail::four_codes<From::bytes> x[rows];
 #pragma unroll
     for (int k = 0; k < rows; ++k) {
       const std::ptrdiff_t row = row0 + warps * k;
-      if (row < job.codes.rows) {
-        x[k].load(job.codes.row<From::bytes>(row), col0, job.codes.cols,
-                  job.codes.whole);
+      if (row < params.codes.rows) {
+        x[k].load(params.codes.row<From::bytes>(row), col0, params.codes.cols,
+                  params.codes.vectorized);
       }
     }
 #pragma unroll
     for (int k = 0; k < rows; ++k) {
       const std::ptrdiff_t row = row0 + warps * k;
-      if (row >= job.codes.rows) return;
-      if (job.by_row) {
-        scale[0] = __uint_as_float(job.scales.at(row, tile_col));
+      if (row >= params.codes.rows) return;
+      if (params.by_row) {
+        scale[0] = __uint_as_float(params.scales.at(row, tile_col));
         scale[1] = scale[2] = scale[3] = scale[0];
       }
       float y[4];
@@ -249,8 +251,8 @@ __global__ void __launch_bounds__(tile_threads)
       for (int j = 0; j < 4; ++j) {
         y[j] = __fmul_rn(decoded<From>(x[k].words, j), scale[j]);
       }
-      detail::store_four<OutBytes>(job.out.row<OutBytes>(row), col0,
-                                   job.out.cols, job.out.whole, y);
+      detail::store_four<OutBytes>(params.out.row<OutBytes>(row), col0,
+                                   params.out.cols, params.out.vectorized, y);
     }
   }
 }

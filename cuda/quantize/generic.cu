@@ -1,4 +1,4 @@
-// Launches the quantizing kernel for any job (quantize_tile.cuh).
+// Launches the quantizing kernel for any job (quantize_generic.cuh).
 
 #include <cuda_runtime.h>
 
@@ -11,24 +11,27 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class In, class Out>
-void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  launch_after(stream, quantize_tile<In, Out>, tiles, tile_threads, job);
+void launch(const quantize_params& params, unsigned tiles,
+            CUstream_st* stream) {
+  pdl_launch(stream, quantize_generic<In, Out>, tiles, tile_threads, params);
 }
 
 template <class In>
-void launch_to(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  with_codes(job.plan.q.to,
-             [&](auto out) { launch<In, decltype(out)>(job, tiles, stream); });
+void launch_to(const quantize_params& params, unsigned tiles,
+               CUstream_st* stream) {
+  with_codes(params.plan.q.to, [&](auto out) {
+    launch<In, decltype(out)>(params, tiles, stream);
+  });
 }
 
 }  // namespace
 
-void launch_tiles(const quantize_job& job, unsigned tiles,
+void launch_tiles(const quantize_params& params, unsigned tiles,
                   CUstream_st* stream) {
-  const format from = job.plan.q.from;
+  const format from = params.plan.q.from;
   (from == fp32   ? launch_to<fp32_elements>
    : from == bf16 ? launch_to<bf16_elements>
-                  : launch_to<fp16_elements>)(job, tiles, stream);
+                  : launch_to<fp16_elements>)(params, tiles, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -6,7 +6,7 @@
 //   a thread a group: scale and factors -> barrier -> codes -> stores
 //
 // Source: SPEC clauses Q1 to Q13. Faster kernels for fewer jobs:
-// quantize_rows.cuh, quantize_block.cuh, quantize_both.cuh.
+// quantize_rows.cuh, quantize_block_128x128.cuh, quantize_rows_and_columns.cuh.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_GENERIC_CUH_
 #define ZEROULP_CUDA_QUANTIZE_GENERIC_CUH_
@@ -93,7 +93,7 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_vec8,
     all_same &= low.at[k] == high.at[k];
     quotients |= high.at[k] < 0;
   }
-  unsigned open = 0;
+  unsigned undecided = 0;
 #pragma unroll
   for (int o = 0; o < 8; ++o) {
     const auto number = [&](int k) { return value(o, k); };
@@ -101,24 +101,24 @@ __device__ unsigned emit(const side_factors& side, int first, bool by_vec8,
                  ? quantize_eight<Out>(
                        number, [&](int) { return low.at[o]; },
                        [&](int) { return high.at[o]; }, low.at[o] == high.at[o],
-                       high.at[o] < 0, 1u << o, open)
+                       high.at[o] < 0, 1u << o, undecided)
                  : quantize_eight<Out>(
                        number, [&](int k) { return low.at[k]; },
                        [&](int k) { return high.at[k]; }, all_same, quotients,
-                       1u << o, open));
+                       1u << o, undecided));
   }
-  return open;
+  return undecided;
 }
 
 /// Calls write(o, codes), by division, for each vec8 that the factors left
 /// undecided.
 template <class Out, class Value, class Write>
-__device__ void settle(const quantizer_plan& p, const side_factors& side,
-                       int first, bool by_vec8, unsigned open, Value value,
-                       Write write) {
+__device__ void resolve(const quantizer_plan& p, const side_factors& side,
+                        int first, bool by_vec8, unsigned undecided,
+                        Value value, Write write) {
 #pragma unroll 1
-  for (; open != 0; open &= open - 1) {
-    const int o = __ffs(static_cast<int>(open)) - 1;
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const int o = __ffs(static_cast<int>(undecided)) - 1;
     write(o, encode_eight<Out>([&](int k) {
             return divided(p, value(o, k),
                            side.scale[first + (by_vec8 ? o : k)]);
@@ -130,26 +130,26 @@ __device__ void settle(const quantizer_plan& p, const side_factors& side,
 
 template <class In, class Out>
 __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
-    quantize_tile(const __grid_constant__ quantize_job job) {
+    quantize_generic(const __grid_constant__ quantize_params params) {
   ptx::wait_for_kernels_before();
   __shared__ detail::tile_groups groups;
   __shared__ transposing_tile<Out::bytes> transposed;
   constexpr unsigned all = 0xffffffff;
-  const tile_place place(blockIdx.x, job.x);
-  const thread_place t;
+  const tile_origin origin(blockIdx.x, params.x);
+  const thread_coords t;
   const int thread = static_cast<int>(threadIdx.x);
-  const std::ptrdiff_t row0 = place.row0 + 8 * t.a;
-  const std::ptrdiff_t col0 = place.col0 + 8 * t.c;
+  const std::ptrdiff_t row0 = origin.row0 + 8 * t.a;
+  const std::ptrdiff_t col0 = origin.col0 + 8 * t.c;
 
   vec8<In::bytes> x[8];
-  load_rows<In::bytes>(job.x, row0, col0, x);
+  load_rows<In::bytes>(params.x, row0, col0, x);
 
   // Amaxes of rows, columns and tile.
   bool ordinary;
   {
     detail::magnitudes<In> largest(x);
     const std::uint32_t any = largest.of_all();
-    ordinary = any < job.plan.special;
+    ordinary = any < params.plan.special;
     const std::uint32_t warp = __reduce_max_sync(all, any);
     if (thread % 32 == 0) groups.warp_amax[thread / 32] = warp;
 #pragma unroll
@@ -170,64 +170,65 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 3)
   __syncthreads();
 
   // Scales and factors.
-  if (job.amaxes.data == nullptr) {
+  if (params.amaxes.data == nullptr) {
     constexpr bool is_bf16 = In::as_format == bf16;
     ordinary &= detail::scale_groups(
-        job, place, groups, [&](std::uint32_t amax, group_factors& f) {
-          return find_factors(job.plan, amax,
-                              is_bf16 && job.given.data == nullptr, f);
+        params, origin, groups, [&](std::uint32_t amax, group_factors& f) {
+          return find_factors(params.plan, amax,
+                              is_bf16 && params.given.data == nullptr, f);
         });
   }
   if (__syncthreads_or(!ordinary)) {
-    return detail::quantize_by_core<In, Out>(job, groups);
+    return detail::quantize_by_core<In, Out>(params, groups);
   }
-  if (job.amaxes.data != nullptr) {
-    return detail::store_amaxes(job, place, groups);
+  if (params.amaxes.data != nullptr) {
+    return detail::store_amaxes(params, origin, groups);
   }
 
   // Codes in the orientation of x, then transposed; then what the factors left
   // undecided.
-  const device_rows& y = job.y.codes;
-  const bool wants_y = job.y.groups != grouping::none;
-  const bool wants_yt = job.yt.groups != grouping::none;
-  const bool y_by_row = job.y.groups != grouping::column;
-  const bool yt_by_column = job.yt.groups != grouping::row;
+  const device_rows& y = params.y.codes;
+  const bool wants_y = params.y.groups != grouping::none;
+  const bool wants_yt = params.yt.groups != grouping::none;
+  const bool y_by_row = params.y.groups != grouping::column;
+  const bool yt_by_column = params.yt.groups != grouping::row;
   const auto write_y = [&](int i, const vec8<Out::bytes>& codes) {
-    if (row0 + i >= job.x.rows) return;
-    store<Out::bytes>(y.row<Out::bytes>(row0 + i), col0, job.x.cols, y.whole,
-                      codes);
+    if (row0 + i >= params.x.rows) return;
+    store<Out::bytes>(y.row<Out::bytes>(row0 + i), col0, params.x.cols,
+                      y.vectorized, codes);
   };
   const auto write_yt = [&](int j, const vec8<Out::bytes>& codes) {
     transposed.put(t, j, codes);
   };
-  unsigned y_open = 0, yt_open = 0;
+  unsigned y_undecided = 0, yt_undecided = 0;
   if (wants_y) {
-    y_open = detail::emit<Out>(
+    y_undecided = detail::emit<Out>(
         y_by_row ? groups.rows : groups.columns, 8 * (y_by_row ? t.a : t.c),
         y_by_row, [&](int i, int j) { return value_of<In>(x[i].element(j)); },
         write_y);
   }
   if (wants_yt) {
-    yt_open = detail::emit<Out>(
+    yt_undecided = detail::emit<Out>(
         yt_by_column ? groups.columns : groups.rows,
         8 * (yt_by_column ? t.c : t.a), yt_by_column,
         [&](int j, int i) { return value_of<In>(x[i].element(j)); }, write_yt);
   }
   const auto again = [&](int i, int j) {
-    const bool inside = row0 + i < job.x.rows && col0 + j < job.x.cols;
+    const bool inside = row0 + i < params.x.rows && col0 + j < params.x.cols;
     return value_of<In>(
-        inside ? detail::element_at<In::bytes>(job.x, row0 + i, col0 + j) : 0);
+        inside ? detail::element_at<In::bytes>(params.x, row0 + i, col0 + j)
+               : 0);
   };
-  detail::settle<Out>(job.plan, y_by_row ? groups.rows : groups.columns,
-                      8 * (y_by_row ? t.a : t.c), y_by_row, y_open, again,
-                      write_y);
+  detail::resolve<Out>(params.plan, y_by_row ? groups.rows : groups.columns,
+                       8 * (y_by_row ? t.a : t.c), y_by_row, y_undecided, again,
+                       write_y);
   if (!wants_yt) return;
-  detail::settle<Out>(
-      job.plan, yt_by_column ? groups.columns : groups.rows,
-      8 * (yt_by_column ? t.c : t.a), yt_by_column, yt_open,
+  detail::resolve<Out>(
+      params.plan, yt_by_column ? groups.columns : groups.rows,
+      8 * (yt_by_column ? t.c : t.a), yt_by_column, yt_undecided,
       [&](int j, int i) { return again(i, j); }, write_yt);
   __syncthreads();
-  store_transposed(transposed, job.yt.codes, place);
+  store_transposed(transposed, params.yt.codes, origin);
 }
 
 }  // namespace zeroulp::cuda

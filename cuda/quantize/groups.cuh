@@ -47,9 +47,9 @@ __device__ inline std::uint32_t amax_of(const tile_groups& groups,
 /// Calls use(i, j) if group `at` of the tile exists. i and j are its indices
 /// among the groups of x.
 template <class Use>
-__device__ void with_group(const tile_place& place, const device_rows& x,
+__device__ void with_group(const tile_origin& origin, const device_rows& x,
                            grouping kind, int at, Use use) {
-  const std::ptrdiff_t i = place.row0, j = place.col0;
+  const std::ptrdiff_t i = origin.row0, j = origin.col0;
   if (kind == grouping::row) {
     if (i + at < x.rows) use(i + at, j / tile_edge);
   } else if (kind == grouping::column) {
@@ -72,8 +72,9 @@ __device__ inline bool makes(grouping kind, bool is_row) {
 /// factors) computes scale and factors; returns whether it succeeded for all
 /// groups of this thread.
 template <class Find>
-__device__ bool scale_groups(const quantize_job& job, const tile_place& place,
-                             tile_groups& groups, Find find) {
+__device__ bool scale_groups(const quantize_params& params,
+                             const tile_origin& origin, tile_groups& groups,
+                             Find find) {
   // The first 128 threads take a row each, the others a column each.
   const bool is_row = threadIdx.x < tile_edge;
   const int at = static_cast<int>(threadIdx.x) % tile_edge;
@@ -82,14 +83,14 @@ __device__ bool scale_groups(const quantize_job& job, const tile_place& place,
     if (!makes(to.groups, is_row)) return;
     const bool is_shared = to.groups >= grouping::tile;
     std::uint32_t amax =
-        cuda::amax_of(job.plan, amax_of(groups, to.groups, at));
-    if (job.given.data != nullptr) {
+        cuda::amax_of(params.plan, amax_of(groups, to.groups, at));
+    if (params.given.data != nullptr) {
       if (to.groups == grouping::matrix) {
-        amax = job.given.at(0, 0);
+        amax = params.given.at(0, 0);
       } else {
-        with_group(place, job.x, to.groups, is_shared ? 0 : at,
+        with_group(origin, params.x, to.groups, is_shared ? 0 : at,
                    [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-                     amax = job.given.at(i, j);
+                     amax = params.given.at(i, j);
                    });
       }
     }
@@ -97,51 +98,53 @@ __device__ bool scale_groups(const quantize_job& job, const tile_place& place,
     found &= find(amax, f);
     (is_row ? groups.rows : groups.columns).set(at, f);
     if (is_shared && !is_row) return;
-    with_group(place, job.x, to.groups, at,
+    with_group(origin, params.x, to.groups, at,
                [&](std::ptrdiff_t i, std::ptrdiff_t j) {
                  is_transposed ? put_kept(to.scales, j, i, f.scale)
                                : put_kept(to.scales, i, j, f.scale);
                });
   };
-  scale(job.y, false);
-  scale(job.yt, true);
+  scale(params.y, false);
+  scale(params.yt, true);
   return found;
 }
 
 /// Writes the amaxes that are wanted. Called by all threads after a barrier.
-__device__ inline void store_amaxes(const quantize_job& job,
-                                    const tile_place& place,
+__device__ inline void store_amaxes(const quantize_params& params,
+                                    const tile_origin& origin,
                                     const tile_groups& groups) {
   const int at = static_cast<int>(threadIdx.x);
-  const grouping kind = job.amax_groups;
+  const grouping kind = params.amax_groups;
   if (at >= tile_edge) return;
   if (kind == grouping::matrix) {
     if (at == 0) {
-      atomicMax(job.amaxes.data,
-                cuda::amax_of(job.plan, amax_of(groups, kind, 0)));
+      atomicMax(params.amaxes.data,
+                cuda::amax_of(params.plan, amax_of(groups, kind, 0)));
     }
     return;
   }
-  with_group(place, job.x, kind, at, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    job.amaxes.at(i, j) = cuda::amax_of(job.plan, amax_of(groups, kind, at));
-  });
+  with_group(origin, params.x, kind, at,
+             [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+               params.amaxes.at(i, j) =
+                   cuda::amax_of(params.plan, amax_of(groups, kind, at));
+             });
 }
 
 /// Quantizes a tile by the core's own functions, element by element: right for
 /// every tile, but slow. Called by all threads.
 template <class In, class Out>
-__device__ __noinline__ void quantize_by_core(const quantize_job& job,
+__device__ __noinline__ void quantize_by_core(const quantize_params& params,
                                               tile_groups& groups) {
   // Recomputed: as an argument, it would be kept in memory from the start.
-  const tile_place place(blockIdx.x, job.x);
+  const tile_origin origin(blockIdx.x, params.x);
   const int thread = static_cast<int>(threadIdx.x);
-  const quantizer& q = job.plan.q;
+  const quantizer& q = params.plan.q;
   const auto for_each_element = [&](auto use) {
     for (int at = thread; at < tile_edge * tile_edge; at += tile_threads) {
       const int i = at / tile_edge, j = at % tile_edge;
-      const std::ptrdiff_t row = place.row0 + i, col = place.col0 + j;
-      if (row < job.x.rows && col < job.x.cols) {
-        use(i, j, row, col, element_at<In::bytes>(job.x, row, col));
+      const std::ptrdiff_t row = origin.row0 + i, col = origin.col0 + j;
+      if (row < params.x.rows && col < params.x.cols) {
+        use(i, j, row, col, element_at<In::bytes>(params.x, row, col));
       }
     }
   };
@@ -161,12 +164,14 @@ __device__ __noinline__ void quantize_by_core(const quantize_job& job,
         atomicMax(&groups.warp_amax[0], m);
       });
   __syncthreads();
-  if (job.amaxes.data != nullptr) return store_amaxes(job, place, groups);
-  scale_groups(job, place, groups, [&](std::uint32_t amax, group_factors& f) {
-    const group_scale s = make_scale(q, amax);
-    f = {0, 0, s.scale, s.inverse};
-    return true;
-  });
+  if (params.amaxes.data != nullptr)
+    return store_amaxes(params, origin, groups);
+  scale_groups(params, origin, groups,
+               [&](std::uint32_t amax, group_factors& f) {
+                 const group_scale s = make_scale(q, amax);
+                 f = {0, 0, s.scale, s.inverse};
+                 return true;
+               });
   __syncthreads();
   for_each_element([&](int i, int j, std::ptrdiff_t row, std::ptrdiff_t col,
                        std::uint32_t element) {
@@ -182,8 +187,8 @@ __device__ __noinline__ void quantize_by_core(const quantize_job& job,
       set_element<Out::bytes>(to.codes, to_row, to_col,
                               static_cast<std::uint32_t>(code));
     };
-    put(job.y, row, col);
-    put(job.yt, col, row);
+    put(params.y, row, col);
+    put(params.yt, col, row);
   });
 }
 

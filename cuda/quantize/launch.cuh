@@ -8,33 +8,37 @@
 namespace zeroulp::cuda {
 
 /// True iff codes are wanted and vec8s of the matrices are aligned.
-inline bool writes_vec8s(const quantize_job& job) {
-  return job.amaxes.data == nullptr && is_of_vec8s(job.x, job.y.codes);
+inline bool writes_vec8s(const quantize_params& params) {
+  return params.amaxes.data == nullptr && is_of_vec8s(params.x, params.y.codes);
 }
 
-/// True iff quantize_block.cuh serves the job.
-inline bool quantizes_blocks(const quantize_job& job) {
+/// True iff quantize_block_128x128.cuh serves the job.
+inline bool quantizes_blocks(const quantize_params& params) {
   const auto is_one = [](grouping g) {
     return g == grouping::none || g >= grouping::tile;
   };
-  const format from = job.plan.q.from;
-  const bool by_factor = job.given.data == nullptr || !job.plan.divides;
-  return writes_vec8s(job) && is_one(job.y.groups) && is_one(job.yt.groups) &&
+  const format from = params.plan.q.from;
+  const bool by_factor = params.given.data == nullptr || !params.plan.divides;
+  return writes_vec8s(params) && is_one(params.y.groups) &&
+         is_one(params.yt.groups) &&
          (from == fp32 || (from == bf16 && by_factor));
 }
-void launch_blocks(const quantize_job& job, unsigned tiles,
+void launch_blocks(const quantize_params& params, unsigned tiles,
                    CUstream_st* stream);
 
-/// True iff quantize_both.cuh serves the job.
-inline bool quantizes_both(const quantize_job& job) {
-  return writes_vec8s(job) && job.given.data == nullptr &&
-         job.plan.q.from == bf16 && job.yt.groups == grouping::column &&
-         (job.y.groups == grouping::none || job.y.groups == grouping::row);
+/// True iff quantize_rows_and_columns.cuh serves the job.
+inline bool quantizes_rows_and_columns(const quantize_params& params) {
+  return writes_vec8s(params) && params.given.data == nullptr &&
+         params.plan.q.from == bf16 && params.yt.groups == grouping::column &&
+         (params.y.groups == grouping::none ||
+          params.y.groups == grouping::row);
 }
-void launch_both(const quantize_job& job, unsigned tiles, CUstream_st* stream);
+void launch_rows_and_columns(const quantize_params& params, unsigned tiles,
+                             CUstream_st* stream);
 
-/// quantize_tile.cuh serves all other jobs.
-void launch_tiles(const quantize_job& job, unsigned tiles, CUstream_st* stream);
+/// quantize_generic.cuh serves all other jobs.
+void launch_tiles(const quantize_params& params, unsigned tiles,
+                  CUstream_st* stream);
 
 }  // namespace zeroulp::cuda
 

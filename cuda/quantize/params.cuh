@@ -34,7 +34,7 @@ struct amax_matrix {
   }
 };
 
-struct quantize_job {
+struct quantize_params {
   quantizer_plan plan;
   device_rows x;
   quantized_target y;   ///< in the orientation of x
@@ -152,12 +152,12 @@ __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
-/// see plan.cuh. Sets `bit` of `open` iff the factors leave a code undecided.
-/// `one`: each low = high.
+/// see plan.cuh. Sets `bit` of `undecided` iff the factors leave a code
+/// undecided. `one`: each low = high.
 template <class Out, class Value, class Low, class High>
 __device__ vec8<Out::bytes> quantize_eight(Value value, Low low, High high,
                                            bool one, bool quotients,
-                                           unsigned bit, unsigned& open) {
+                                           unsigned bit, unsigned& undecided) {
   if (one) {
     return encode_eight<Out>(
         [&](int k) { return __fmul_rn(value(k), low(k)); });
@@ -177,7 +177,7 @@ __device__ vec8<Out::bytes> quantize_eight(Value value, Low low, High high,
   for (int w = 0; w < vec8<Out::bytes>::count; ++w) {
     differ |= codes.words[w] ^ others.words[w];
   }
-  if (differ != 0) open |= bit;
+  if (differ != 0) undecided |= bit;
   return codes;
 }
 

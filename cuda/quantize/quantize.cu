@@ -14,44 +14,46 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class In, class Out>
-void launch(const request& r, const quantize_job& job, CUstream_st* stream) {
-  const bool rows_alone = job.amaxes.data == nullptr &&
-                          job.y.groups == grouping::row &&
-                          job.yt.groups == grouping::none;
+void launch(const argument_checks& r, const quantize_params& params,
+            CUstream_st* stream) {
+  const bool rows_alone = params.amaxes.data == nullptr &&
+                          params.y.groups == grouping::row &&
+                          params.yt.groups == grouping::none;
   const bool is_matrix =
-      job.amaxes.data != nullptr && job.amax_groups == grouping::matrix;
-  const std::ptrdiff_t m = job.x.rows, n = job.x.cols;
+      params.amaxes.data != nullptr && params.amax_groups == grouping::matrix;
+  const std::ptrdiff_t m = params.x.rows, n = params.x.cols;
   unsigned blocks =
       r.blocks(rows_alone ? half_warps_of<In>(m, n) : tiles_of(m, n));
   if (rows_alone) blocks = (blocks - 1) / (row_threads / 16) + 1;
   r.need_gpu();
   if (is_matrix) {
-    r.require(cudaMemsetAsync(job.amaxes.data, 0, 4, stream));
+    r.require(cudaMemsetAsync(params.amaxes.data, 0, 4, stream));
   }
   if (rows_alone) {
-    launch_after(stream, quantize_rows<In, Out>, blocks, row_threads, job);
-  } else if (quantizes_blocks(job)) {
-    launch_blocks(job, blocks, stream);
-  } else if (quantizes_both(job)) {
-    launch_both(job, blocks, stream);
+    pdl_launch(stream, quantize_rows<In, Out>, blocks, row_threads, params);
+  } else if (quantizes_blocks(params)) {
+    launch_blocks(params, blocks, stream);
+  } else if (quantizes_rows_and_columns(params)) {
+    launch_rows_and_columns(params, blocks, stream);
   } else {
-    launch_tiles(job, blocks, stream);
+    launch_tiles(params, blocks, stream);
   }
   r.launched();
 }
 
 template <class In>
-void launch_to(const request& r, const quantize_job& job, CUstream_st* stream) {
-  with_codes(job.plan.q.to,
-             [&](auto out) { launch<In, decltype(out)>(r, job, stream); });
+void launch_to(const argument_checks& r, const quantize_params& params,
+               CUstream_st* stream) {
+  with_codes(params.plan.q.to,
+             [&](auto out) { launch<In, decltype(out)>(r, params, stream); });
 }
 
-void launch_from(const request& r, const quantize_job& job,
+void launch_from(const argument_checks& r, const quantize_params& params,
                  CUstream_st* stream) {
-  const format from = job.plan.q.from;
+  const format from = params.plan.q.from;
   (from == fp32   ? launch_to<fp32_elements>
    : from == bf16 ? launch_to<bf16_elements>
-                  : launch_to<fp16_elements>)(r, job, stream);
+                  : launch_to<fp16_elements>)(r, params, stream);
 }
 
 /// Returns how groups of shape `g`, or of its transpose, divide a tile of x.
@@ -61,7 +63,8 @@ grouping grouping_of(group_shape g, bool is_transposed) {
   return (g.rows == 1) != is_transposed ? grouping::row : grouping::column;
 }
 
-void check_input(const request& r, const quantizer& q, const const_matrix& x) {
+void check_input(const argument_checks& r, const quantizer& q,
+                 const const_matrix& x) {
   r.need(q.from == fp32 || q.from == bf16 || q.from == fp16,
          "x must be of fp32, bf16 or fp16");
   r.need_codes(q.to, "codes");
@@ -71,7 +74,7 @@ void check_input(const request& r, const quantizer& q, const const_matrix& x) {
 
 /// Returns where the codes and scales of an m x n matrix go; nothing without
 /// codes.
-quantized_target target_of(const request& r, const quantizer& q,
+quantized_target target_of(const argument_checks& r, const quantizer& q,
                            const quantized& to, std::ptrdiff_t m,
                            std::ptrdiff_t n, bool is_transposed) {
   if (to.codes.data == nullptr) return {};
@@ -81,7 +84,8 @@ quantized_target target_of(const request& r, const quantizer& q,
                         is_transposed ? "yt" : "y");
 }
 
-void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
+void check_amaxes(const argument_checks& r, const quantizer& q,
+                  const const_matrix& x,
                   matrix_view<const std::uint32_t> amax) {
   r.need(is_tile(q.group) || is_tensor(q.group),
          "groups must be 1x128, 128x1, 128x128 or the whole matrix");
@@ -91,29 +95,29 @@ void check_amaxes(const request& r, const quantizer& q, const const_matrix& x,
   r.need_words(amax, "amax");
 }
 
-void run(const request& r, const quantizer& q, const const_matrix& x,
+void run(const argument_checks& r, const quantizer& q, const const_matrix& x,
          amax_matrix given, const quantized& y, const quantized& yt,
          CUstream_st* stream) {
   quantizer of_yt = q;  // given amaxes belong to x's groups
   if (given.data != nullptr) of_yt.group = {q.group.cols, q.group.rows};
-  quantize_job job{};
-  job.plan = plan_of(q);
-  job.x = rows_of(x, storage_bytes(q.from));
-  job.y = target_of(r, q, y, x.rows, x.cols, false);
-  job.yt = target_of(r, of_yt, yt, x.cols, x.rows, true);
-  job.given = given;
-  r.need(job.y.groups != grouping::none || job.yt.groups != grouping::none ||
-             x.rows == 0 || x.cols == 0,
+  quantize_params params{};
+  params.plan = plan_of(q);
+  params.x = rows_of(x, storage_bytes(q.from));
+  params.y = target_of(r, q, y, x.rows, x.cols, false);
+  params.yt = target_of(r, of_yt, yt, x.cols, x.rows, true);
+  params.given = given;
+  r.need(params.y.groups != grouping::none ||
+             params.yt.groups != grouping::none || x.rows == 0 || x.cols == 0,
          "neither y nor yt has codes");
   if (x.rows == 0 || x.cols == 0) return;
-  launch_from(r, job, stream);
+  launch_from(r, params, stream);
 }
 
 }  // namespace
 
 void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
               const quantized& yt, CUstream_st* stream) {
-  const request r("cuda::quantize");
+  const argument_checks r("cuda::quantize");
   check_input(r, q, x);
   r.need(is_tile(q.group), is_tensor(q.group)
                                ? "the whole matrix has its amax from "
@@ -125,7 +129,7 @@ void quantize(const quantizer& q, const const_matrix& x, const quantized& y,
 void quantize(const quantizer& q, const const_matrix& x,
               matrix_view<const std::uint32_t> amax, const quantized& y,
               const quantized& yt, CUstream_st* stream) {
-  const request r("cuda::quantize");
+  const argument_checks r("cuda::quantize");
   check_input(r, q, x);
   check_amaxes(r, q, x, amax);
   run(r, q, x,
@@ -135,19 +139,19 @@ void quantize(const quantizer& q, const const_matrix& x,
 
 void group_amaxes(const quantizer& q, const const_matrix& x,
                   matrix_view<std::uint32_t> amax, CUstream_st* stream) {
-  const request r("cuda::group_amaxes");
+  const argument_checks r("cuda::group_amaxes");
   check_input(r, q, x);
   check_amaxes(r, q, x, amax);
   r.need(amax.rows <= 1 || amax.row_stride >= amax.cols * amax.col_stride,
          "the rows of amax overlap");
   r.need(amax.cols <= 1 || amax.col_stride > 0, "the columns of amax overlap");
-  quantize_job job{};
-  job.plan = plan_of(q);
-  job.x = rows_of(x, storage_bytes(q.from));
-  job.amaxes = {amax.data, amax.row_stride, amax.col_stride};
-  job.amax_groups = grouping_of(q.group, false);
+  quantize_params params{};
+  params.plan = plan_of(q);
+  params.x = rows_of(x, storage_bytes(q.from));
+  params.amaxes = {amax.data, amax.row_stride, amax.col_stride};
+  params.amax_groups = grouping_of(q.group, false);
   if (x.rows == 0 || x.cols == 0) return;
-  launch_from(r, job, stream);
+  launch_from(r, params, stream);
 }
 
 }  // namespace zeroulp::cuda

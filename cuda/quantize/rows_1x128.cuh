@@ -34,7 +34,7 @@ __device__ inline std::ptrdiff_t column_of_vec8(std::ptrdiff_t group) {
 /// The work that quantize_vec8s leaves to finish_vec8s.
 struct unfinished_vec8s {
   bool by_core = false;     ///< the core must quantize all groups
-  unsigned open = 0;        ///< this lane's vec8s to be divided, one bit each
+  unsigned undecided = 0;   ///< this lane's vec8s to be divided, one bit each
   std::uint32_t scale = 0;  ///< scale of group lane % count
 };
 
@@ -120,12 +120,12 @@ __device__ __forceinline__ bool find_groups(const quantizer_plan& plan,
 }
 
 /// Returns the codes of this lane's vec8 x of group i; called by the whole
-/// warp. Sets bit i of `open` iff the factors leave them undecided. `untied`:
-/// where one factor is used, there are no ties.
+/// warp. Sets bit i of `undecided` iff the factors leave them undecided.
+/// `untied`: where one factor is used, there are no ties.
 template <class Out, class In>
 __device__ __forceinline__ vec8<Out::bytes> codes_of_vec8(
     const group_factors& mine, int i, const vec8<In::bytes>& x, bool untied,
-    unsigned& open) {
+    unsigned& undecided) {
   const float low = __shfl_sync(all_lanes, mine.low, i, 16);
   const float high = __shfl_sync(all_lanes, mine.high, i, 16);
   if constexpr (In::as_format == bf16 && Out::as_format == e5m6) {
@@ -137,7 +137,7 @@ __device__ __forceinline__ vec8<Out::bytes> codes_of_vec8(
   return quantize_eight<Out>([&](int k) { return value_of<In>(x.element(k)); },
                              [&](int) { return low; },
                              [&](int) { return high; }, low == high, high < 0,
-                             1u << i, open);
+                             1u << i, undecided);
 }
 
 /// Makes the codes of BF16 groups that have amaxes of their own.
@@ -155,7 +155,7 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
                                            std::uint32_t largest, Put put,
                                            PutOne put_one) {
   // For zeros any factor decides.
-  unsigned open =
+  unsigned undecided =
       __ballot_sync(all_lanes, mine.low != mine.high && largest != 0);
   factor_pair pair{};
   const auto by_pairs = [&]<bool Rounds>() {
@@ -167,11 +167,11 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
       });
     };
   };
-  if (open != 0) {
+  if (undecided != 0) {
     const bool has_pair = pair_of(plan, mine, pair);
     if (!__all_sync(all_lanes, has_pair)) return false;
-    // Not only divided groups are open. A group that is not wanted may have the
-    // factor NaN while those beside it have one factor each.
+    // Not only divided groups are undecided. A group that is not wanted may
+    // have the factor NaN while those beside it have one factor each.
     if (plan.divides && !plan.rounds_once) {
       put(by_pairs.template operator()<true>());
       return true;
@@ -183,10 +183,10 @@ __device__ __forceinline__ bool by_factors(const quantizer_plan& plan,
       return __fmul_rn(value_of<bf16_elements>(x.element(k)), factor);
     });
   });
-  open = (open | open >> 16) & ((1u << Groups) - 1);
+  undecided = (undecided | undecided >> 16) & ((1u << Groups) - 1);
 #pragma unroll 1
-  for (; open != 0; open &= open - 1) {
-    put_one(__ffs(static_cast<int>(open)) - 1,
+  for (; undecided != 0; undecided &= undecided - 1) {
+    put_one(__ffs(static_cast<int>(undecided)) - 1,
             by_pairs.template operator()<false>());
   }
   return true;
@@ -221,24 +221,24 @@ quantize_vec8s(const quantizer_plan& plan, const amax_matrix& given,
   if (!detail::find_groups(plan, given, vec8s, largest, mine)) {
     return {true};
   }
-  unsigned open = 0;
+  unsigned undecided = 0;
   const bool is_full = vec8s.is_full();
   const bool untied = plan.rounds_once && given.data == nullptr;
 #pragma unroll
   for (int i = 0; i < count; ++i) {
     const auto codes =
-        detail::codes_of_vec8<Out, In>(mine, i, x[i], untied, open);
+        detail::codes_of_vec8<Out, In>(mine, i, x[i], untied, undecided);
     const device_rows& to = vec8s.target(i).codes;
     const std::ptrdiff_t at = column_of_vec8(vec8s.group(i));
     if (is_full) {
       store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, at + 8, true,
                         codes);
     } else if (vec8s.is_inside(i)) {
-      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, to.cols, to.whole,
-                        codes);
+      store<Out::bytes>(to.row<Out::bytes>(vec8s.row(i)), at, to.cols,
+                        to.vectorized, codes);
     }
   }
-  return {false, open, mine.scale};
+  return {false, undecided, mine.scale};
 }
 
 /// Does what quantize_vec8s left. Called by the whole warp.
@@ -253,19 +253,20 @@ __device__ __forceinline__ void finish_vec8s(const quantizer_plan& plan,
     return;
   }
   // Every lane takes part in the shuffles of scales.
-  while (__any_sync(all_lanes, left.open != 0)) {
-    const int i = left.open == 0 ? 0 : __ffs(static_cast<int>(left.open)) - 1;
+  while (__any_sync(all_lanes, left.undecided != 0)) {
+    const int i =
+        left.undecided == 0 ? 0 : __ffs(static_cast<int>(left.undecided)) - 1;
     const std::uint32_t scale = __shfl_sync(all_lanes, left.scale, i, 16);
-    if (left.open != 0 && vec8s.is_inside(i)) {
+    if (left.undecided != 0 && vec8s.is_inside(i)) {
       const device_rows& to = vec8s.target(i).codes;
       const auto x = vec8s.again(i);
       store<Out::bytes>(
           to.row<Out::bytes>(vec8s.row(i)), column_of_vec8(vec8s.group(i)),
-          to.cols, to.whole, encode_eight<Out>([&](int k) {
+          to.cols, to.vectorized, encode_eight<Out>([&](int k) {
             return detail::divided(plan, value_of<In>(x.element(k)), scale);
           }));
     }
-    left.open &= left.open - 1;
+    left.undecided &= left.undecided - 1;
   }
 }
 
@@ -281,16 +282,18 @@ std::ptrdiff_t half_warps_of(std::ptrdiff_t m, std::ptrdiff_t n) {
 }
 
 /// The rows and the group of columns that a half warp takes.
-struct half_warp_place {
+struct half_warp_position {
   std::ptrdiff_t row0, group;
 
-  half_warp_place() = default;
-  __device__ half_warp_place(std::ptrdiff_t first_row, std::ptrdiff_t of_group)
+  half_warp_position() = default;
+  __device__ half_warp_position(std::ptrdiff_t first_row,
+                                std::ptrdiff_t of_group)
       : row0(first_row), group(of_group) {}
-  __device__ half_warp_place(int rows, const device_rows& x)
-      : half_warp_place(rows, x, threadIdx.x) {}
+  __device__ half_warp_position(int rows, const device_rows& x)
+      : half_warp_position(rows, x, threadIdx.x) {}
   /// The place of another thread of the block.
-  __device__ half_warp_place(int rows, const device_rows& x, unsigned thread) {
+  __device__ half_warp_position(int rows, const device_rows& x,
+                                unsigned thread) {
     const auto at =
         x.tiles.divide(blockIdx.x * (row_threads / 16) + thread / 16);
     row0 = std::ptrdiff_t{at.quotient} * rows;
@@ -304,37 +307,39 @@ struct matrix_vec8s {
   using elements = In;
   static constexpr int count = rows_of_half_warp<In>;
 
-  const quantize_job& job;
-  half_warp_place at;
+  const quantize_params& params;
+  half_warp_position at;
 
-  __device__ const quantized_target& target(int) const { return job.y; }
-  __device__ const scale_target& scales(int) const { return job.y.scales; }
+  __device__ const quantized_target& target(int) const { return params.y; }
+  __device__ const scale_target& scales(int) const { return params.y.scales; }
   __device__ std::ptrdiff_t row(int i) const { return at.row0 + i; }
   __device__ std::ptrdiff_t group(int) const { return at.group; }
-  __device__ bool is_inside(int i) const { return row(i) < job.x.rows; }
+  __device__ bool is_inside(int i) const { return row(i) < params.x.rows; }
   __device__ bool is_full() const {
-    return job.y.codes.whole && at.row0 + count <= job.x.rows &&
-           column_of_vec8(at.group) + 8 <= job.x.cols;
+    return params.y.codes.vectorized && at.row0 + count <= params.x.rows &&
+           column_of_vec8(at.group) + 8 <= params.x.cols;
   }
   __device__ vec8<In::bytes> again(int i) const {
-    return load<In::bytes>(job.x.row<In::bytes>(row(i)),
-                           column_of_vec8(at.group), job.x.cols, job.x.whole);
+    return load<In::bytes>(params.x.row<In::bytes>(row(i)),
+                           column_of_vec8(at.group), params.x.cols,
+                           params.x.vectorized);
   }
 };
 
 template <class In, class Out>
 __global__ void __launch_bounds__(row_threads, 6)
-    quantize_rows(const __grid_constant__ quantize_job job) {
-  const matrix_vec8s<In> vec8s{job,
-                               half_warp_place(rows_of_half_warp<In>, job.x)};
+    quantize_rows(const __grid_constant__ quantize_params params) {
+  const matrix_vec8s<In> vec8s{
+      params, half_warp_position(rows_of_half_warp<In>, params.x)};
   static_assert(rows_of_half_warp<In> * In::bytes == 16);  // pieces
-  prefetch_piece<In::bytes>(job.x, vec8s.at.row0, vec8s.at.group * tile_edge,
+  prefetch_piece<In::bytes>(params.x, vec8s.at.row0, vec8s.at.group * tile_edge,
                             threadIdx.x % 16);
   ptx::wait_for_kernels_before();
   vec8<In::bytes> x[rows_of_half_warp<In>];
-  load_rows<In::bytes>(job.x, vec8s.at.row0, column_of_vec8(vec8s.at.group), x);
-  const auto left = quantize_vec8s<Out>(job.plan, job.given, vec8s, x);
-  finish_vec8s<Out>(job.plan, job.given, vec8s, left);
+  load_rows<In::bytes>(params.x, vec8s.at.row0, column_of_vec8(vec8s.at.group),
+                       x);
+  const auto left = quantize_vec8s<Out>(params.plan, params.given, vec8s, x);
+  finish_vec8s<Out>(params.plan, params.given, vec8s, left);
 }
 
 }  // namespace zeroulp::cuda

@@ -1,4 +1,5 @@
-// Launches the quantizing kernel for both orientations (quantize_both.cuh).
+// Launches the quantizing kernel for both orientations
+// (quantize_rows_and_columns.cuh).
 
 #include <cuda_runtime.h>
 
@@ -11,21 +12,23 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class Out>
-void launch(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  if (job.plan.divides && !job.plan.rounds_once) {
-    launch_after(stream, quantize_both<bf16_elements, Out, true>, tiles,
-                 tile_threads, job);
+void launch(const quantize_params& params, unsigned tiles,
+            CUstream_st* stream) {
+  if (params.plan.divides && !params.plan.rounds_once) {
+    pdl_launch(stream, quantize_rows_and_columns<bf16_elements, Out, true>,
+               tiles, tile_threads, params);
   } else {
-    launch_after(stream, quantize_both<bf16_elements, Out, false>, tiles,
-                 tile_threads, job);
+    pdl_launch(stream, quantize_rows_and_columns<bf16_elements, Out, false>,
+               tiles, tile_threads, params);
   }
 }
 
 }  // namespace
 
-void launch_both(const quantize_job& job, unsigned tiles, CUstream_st* stream) {
-  with_codes(job.plan.q.to,
-             [&](auto out) { launch<decltype(out)>(job, tiles, stream); });
+void launch_rows_and_columns(const quantize_params& params, unsigned tiles,
+                             CUstream_st* stream) {
+  with_codes(params.plan.q.to,
+             [&](auto out) { launch<decltype(out)>(params, tiles, stream); });
 }
 
 }  // namespace zeroulp::cuda

@@ -27,7 +27,7 @@ struct both_sides {
   factor_pair columns[8][tile_edge / 8];  ///< column 8 c + j is at [j][c]
 
   /// Adds the magnitudes of a thread's elements.
-  __device__ void put_amaxes(thread_place t, const vec8<2> (&x)[8]) {
+  __device__ void put_amaxes(thread_coords t, const vec8<2> (&x)[8]) {
     std::uint32_t rows_of_two[4], of_columns[4] = {};
 #pragma unroll
     for (int i = 0; i < 8; i += 2) {
@@ -67,11 +67,11 @@ struct both_sides {
   __device__ static std::uint32_t of_two(std::uint32_t two, int which) {
     return __float_as_uint(value_of<In>(two >> which % 2 * 16 & 0xffff));
   }
-  __device__ void put_rows(thread_place t, std::uint32_t (&two)[4]) {
+  __device__ void put_rows(thread_coords t, std::uint32_t (&two)[4]) {
     const std::uint32_t most = largest_pair_of_rows(two);
     if (t.c < 4) row_amax[4 * t.a + t.c] = most;
   }
-  __device__ void put_columns(thread_place t, const std::uint32_t (&two)[4]) {
+  __device__ void put_columns(thread_coords t, const std::uint32_t (&two)[4]) {
     const bool upper = t.a % 2 != 0;
     std::uint32_t kept[2];
 #pragma unroll
@@ -86,29 +86,29 @@ struct both_sides {
 };
 
 template <class Out>
-struct both_tile {
+struct rows_and_columns_tile {
   both_sides sides;
   transposing_tile<Out::bytes> transposed;
 };
 template <class Out>
 union both_memory {
   tile_groups groups;  ///< used by the core
-  both_tile<Out> tile;
+  rows_and_columns_tile<Out> tile;
 };
 
 /// The group whose factors a thread computes. The first half of each warp takes
 /// the warp's own rows, the second half as many columns.
-struct side_place {
+struct side_position {
   bool is_row = threadIdx.x % 32 < 16;
   int at = static_cast<int>(threadIdx.x / 32 * 16 + threadIdx.x % 16);
 
   /// Writes the group's scale, if it is wanted.
-  __device__ void put(const quantize_job& job, const tile_place& place,
+  __device__ void put(const quantize_params& params, const tile_origin& origin,
                       std::uint32_t scale) const {
-    const quantized_target& to = is_row ? job.y : job.yt;
-    const std::ptrdiff_t mn = (is_row ? place.row0 : place.col0) + at;
-    const std::ptrdiff_t k = (is_row ? place.col0 : place.row0) / tile_edge;
-    const bool is_inside = mn < (is_row ? job.x.rows : job.x.cols);
+    const quantized_target& to = is_row ? params.y : params.yt;
+    const std::ptrdiff_t mn = (is_row ? origin.row0 : origin.col0) + at;
+    const std::ptrdiff_t k = (is_row ? origin.col0 : origin.row0) / tile_edge;
+    const bool is_inside = mn < (is_row ? params.x.rows : params.x.cols);
     if (to.groups != grouping::none && is_inside) {
       put_kept(to.scales, mn, k, scale);
     }
@@ -117,35 +117,35 @@ struct side_place {
 
 }  // namespace detail
 
-/// For jobs that satisfy quantizes_both(job). `Rounds`: quotients are rounded
-/// to FP32 first.
+/// For jobs that satisfy quantizes_rows_and_columns(job). `Rounds`: quotients
+/// are rounded to FP32 first.
 template <class In, class Out, bool Rounds>
 __global__ void __launch_bounds__(tile_threads, 4)
-    quantize_both(const __grid_constant__ quantize_job job) {
+    quantize_rows_and_columns(const __grid_constant__ quantize_params params) {
   ptx::wait_for_kernels_before();
   __shared__ detail::both_memory<Out> memory;
   auto& tile = memory.tile;
-  const tile_place place(blockIdx.x, job.x);
-  const thread_place t;
-  const vec8_column mine(job.x, place, t);
+  const tile_origin origin(blockIdx.x, params.x);
+  const thread_coords t;
+  const vec8_column mine(params.x, origin, t);
   vec8<2> x[8];
-  mine.load(job.x, x);
+  mine.load(params.x, x);
   tile.sides.put_amaxes(t, x);
   __syncthreads();
 
-  const detail::side_place side;
+  const detail::side_position side;
   const std::uint32_t largest =
       side.is_row ? tile.sides.template amax_of_row<In>(side.at)
                   : tile.sides.template amax_of_column<In>(side.at);
   group_factors f;
   const bool found = detail::find_pair(
-      job.plan, amax_of(job.plan, largest), f,
+      params.plan, amax_of(params.plan, largest), f,
       side.is_row ? tile.sides.rows[side.at]
                   : tile.sides.columns[side.at % 8][side.at / 8]);
   __syncwarp();
   // A warp's rows need factors of this warp only, so no barrier yet.
-  if (job.y.groups != grouping::none) {
-    vec8_writer<Out::bytes> y(job.y.codes, mine);
+  if (params.y.groups != grouping::none) {
+    vec8_writer<Out::bytes> y(params.y.codes, mine);
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       const factor_pair by = tile.sides.rows[8 * t.a + i];
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(tile_threads, 4)
     }
   }
   if (__syncthreads_or(!found)) {
-    detail::quantize_by_core<In, Out>(job, memory.groups);
+    detail::quantize_by_core<In, Out>(params, memory.groups);
     return;
   }
 #pragma unroll
@@ -167,8 +167,8 @@ __global__ void __launch_bounds__(tile_threads, 4)
                         }));
   }
   __syncthreads();
-  store_transposed(tile.transposed, job.yt.codes, place);
-  side.put(job, place, f.scale);
+  store_transposed(tile.transposed, params.yt.codes, origin);
+  side.put(params, origin, f.scale);
 }
 
 }  // namespace zeroulp::cuda

@@ -13,7 +13,7 @@
 
 namespace zeroulp::cuda {
 
-struct retile_job {
+struct retile_params {
   retiling r;
   quantizer_plan plan;  ///< quantizer of FP32 values to r.to
   float max_ratio;      ///< 2^ceil(log2(max of r.from / max of r.to))
@@ -87,10 +87,10 @@ struct retiled_rows {
   /// Reads the scales of the rows; called by threads 0 to 127. Rows beyond the
   /// matrix repeat the last.
   template <bool Powers>
-  __device__ void read(const retile_job& job, tile_place place) {
-    const std::ptrdiff_t row = place.row0 + threadIdx.x;
-    put<Powers>(threadIdx.x, job.scales.at(min(row, job.codes.rows - 1),
-                                           place.col0 / tile_edge));
+  __device__ void read(const retile_params& params, tile_origin origin) {
+    const std::ptrdiff_t row = origin.row0 + threadIdx.x;
+    put<Powers>(threadIdx.x, params.scales.at(min(row, params.codes.rows - 1),
+                                              origin.col0 / tile_edge));
   }
   /// Stores the scale of a row. Called by whole warps, which hold 32 rows in
   /// order.
@@ -120,12 +120,12 @@ struct retiled_rows {
     return min(min(four.x, four.y), min(four.z, four.w));
   }
   /// The scale of every column under the rule max_scale.
-  __device__ std::uint32_t max_scale(const retile_job& job) const {
+  __device__ std::uint32_t max_scale(const retile_params& params) const {
     const std::uint32_t most = largest_of(largest);
     if (most == 0) return fp32_one;
     const std::uint32_t t =
-        __float_as_uint(__fmul_rn(__uint_as_float(most), job.max_ratio));
-    const bool any = job.r.scale == scale_kind::float32;
+        __float_as_uint(__fmul_rn(__uint_as_float(most), params.max_ratio));
+    const bool any = params.r.scale == scale_kind::float32;
     const std::uint32_t least = any ? 1 : 0x00400000;  // 2^-149, 2^-127
     return min(max(t, least), any ? fp32_max : 0x7f000000u);
   }
@@ -140,12 +140,12 @@ struct retiled_rows {
 /// The scale of a column with this amax, which is ordinary or 0; under the rule
 /// max_scale, it may be any.
 template <bool Powers>
-__device__ std::uint32_t column_scale(const retile_job& job,
+__device__ std::uint32_t column_scale(const retile_params& params,
                                       const retiled_rows& rows,
                                       std::uint32_t amax) {
-  if (job.r.rule != retile_rule::amax) return rows.max_scale(job);
+  if (params.r.rule != retile_rule::amax) return rows.max_scale(params);
   if (amax == 0) return fp32_one;
-  const quantizer_plan& p = job.plan;
+  const quantizer_plan& p = params.plan;
   if constexpr (Powers) {
     return scale_of<true>(p, amax).scale;
   } else {
@@ -179,7 +179,7 @@ struct retiled_columns {
 
   /// Adds a thread's amaxes `most` of its eight columns (FP32 bits). Each half
   /// of a warp keeps, for four columns, the larger of both halves' amaxes.
-  __device__ void put_amaxes(thread_place t, const std::uint32_t (&most)[8]) {
+  __device__ void put_amaxes(thread_coords t, const std::uint32_t (&most)[8]) {
     const bool upper = t.a % 2 != 0;
     std::uint32_t kept[4];
 #pragma unroll
@@ -205,23 +205,24 @@ struct retiled_columns {
   /// Sets the scale and factors of a column with amax `most`; called by threads
   /// 0 to 127. Returns false iff the column must be redone.
   template <bool Powers>
-  __device__ bool decide(const retile_job& job, tile_place place,
+  __device__ bool decide(const retile_params& params, tile_origin origin,
                          const retiled_rows& rows, std::uint32_t most) {
     const int thread = static_cast<int>(threadIdx.x);
-    const bool by_amax = job.r.rule == retile_rule::amax;
+    const bool by_amax = params.r.rule == retile_rule::amax;
     const bool is_decided = !by_amax || most == 0 || is_ordinary(most);
     const std::uint32_t t =
-        is_decided ? column_scale<Powers>(job, rows, most) : 0;
-    set_scale<Powers>(job.plan, thread, t);
-    return is_decided || place.col0 + thread >= job.codes.cols;
+        is_decided ? column_scale<Powers>(params, rows, most) : 0;
+    set_scale<Powers>(params.plan, thread, t);
+    return is_decided || origin.col0 + thread >= params.codes.cols;
   }
 
   /// Writes the scales that are decided. Called by threads 0 to 127.
-  __device__ void put_scales(const retile_job& job, tile_place place) const {
-    const std::ptrdiff_t column = place.col0 + threadIdx.x;
+  __device__ void put_scales(const retile_params& params,
+                             tile_origin origin) const {
+    const std::ptrdiff_t column = origin.col0 + threadIdx.x;
     const std::uint32_t t = scale[threadIdx.x];
-    if (t != 0 && column < job.codes.cols) {
-      put_kept(job.to_scales, column, place.row0 / tile_edge, t);
+    if (t != 0 && column < params.codes.cols) {
+      put_kept(params.to_scales, column, origin.row0 / tile_edge, t);
     }
   }
 

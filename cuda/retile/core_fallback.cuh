@@ -41,24 +41,25 @@ __device__ std::uint32_t code_at(const device_rows& x, std::ptrdiff_t i,
   return code;
 }
 
-/// Decides the codes of a thread's `open` columns by their factors or by the
-/// core.
+/// Decides the codes of a thread's `undecided` columns by their factors or by
+/// the core.
 template <class From, class To, bool Powers>
-__device__ __noinline__ void fill_open(const retile_job& job,
-                                       const retiled_rows& rows,
-                                       const retiled_columns& columns,
-                                       tile_place place, unsigned open,
-                                       transposing_tile<To::bytes>& out) {
-  const thread_place t;
-  for (; open != 0; open &= open - 1) {
-    const int j = __ffs(static_cast<int>(open)) - 1, column = 8 * t.c + j;
-    if (place.col0 + column >= job.codes.cols) return;
+__device__ __noinline__ void fill_undecided(const retile_params& params,
+                                            const retiled_rows& rows,
+                                            const retiled_columns& columns,
+                                            tile_origin origin,
+                                            unsigned undecided,
+                                            transposing_tile<To::bytes>& out) {
+  const thread_coords t;
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const int j = __ffs(static_cast<int>(undecided)) - 1, column = 8 * t.c + j;
+    if (origin.col0 + column >= params.codes.cols) return;
     const auto [low, high] = columns.factors_of(column);
     for (int i = 0; i < 8; ++i) {
       const int row = 8 * t.a + i;
-      if (place.row0 + row >= job.codes.rows) break;
+      if (origin.row0 + row >= params.codes.rows) break;
       const std::uint32_t code =
-          code_at<From>(job.codes, place.row0 + row, place.col0 + column);
+          code_at<From>(params.codes, origin.row0 + row, origin.col0 + column);
       const float v = __fmul_rn(decoded<From>(&code, 0), rows.factors[row]);
       const std::uint32_t two =
           encode_two<To>(__fmul_rn(v, low), __fmul_rn(v, high));
@@ -68,7 +69,7 @@ __device__ __noinline__ void fill_open(const retile_job& job,
                               fabsf(v) < __uint_as_float(fp32_infinity);
       out.set(t, j, i,
               is_decided ? two & mask
-                         : retiled_code(job.r, code, rows.scales[row],
+                         : retiled_code(params.r, code, rows.scales[row],
                                         columns.scale[column]));
     }
   }
@@ -76,39 +77,40 @@ __device__ __noinline__ void fill_open(const retile_job& job,
 
 /// Redoes the columns without a scale, by the core.
 template <class From, class To>
-__device__ __noinline__ void retile_again(const retile_job& job,
-                                          const retiled_rows& rows,
-                                          retiled_columns& columns,
-                                          tile_place place) {
+__device__ __noinline__ void retile_by_the_core(const retile_params& params,
+                                                const retiled_rows& rows,
+                                                retiled_columns& columns,
+                                                tile_origin origin) {
   using from_code =
       std::conditional_t<From::bytes == 1, std::uint8_t, std::uint16_t>;
   using to_code =
       std::conditional_t<To::bytes == 1, std::uint8_t, std::uint16_t>;
-  const device_rows& x = job.codes;
-  const std::ptrdiff_t left = x.rows - place.row0;
+  const device_rows& x = params.codes;
+  const std::ptrdiff_t left = x.rows - origin.row0;
   const auto height = static_cast<int>(left < tile_edge ? left : tile_edge);
   // Two threads take a column.
   const int at = static_cast<int>(threadIdx.x) % tile_edge;
   const int first = static_cast<int>(threadIdx.x) / tile_edge;
-  const std::ptrdiff_t column = place.col0 + at;
+  const std::ptrdiff_t column = origin.col0 + at;
   const bool is_mine = column < x.cols && columns.scale[at] == 0;
   if (is_mine && first == 0) {
     const auto* const codes =
-        reinterpret_cast<const from_code*>(x.row<From::bytes>(place.row0));
+        reinterpret_cast<const from_code*>(x.row<From::bytes>(origin.row0));
     const std::uint32_t t = retiled_scale(
-        job.r,
+        params.r,
         matrix_view<const from_code>(codes + column, height, 1, x.stride, 1),
         rows.scales);
-    job.to_scales.put(column, place.row0 / tile_edge, t);
+    params.to_scales.put(column, origin.row0 / tile_edge, t);
     columns.factors_of(at).low = __uint_as_float(t);
   }
   __syncthreads();
   if (!is_mine) return;
   auto* const out =
-      reinterpret_cast<to_code*>(job.to.row<To::bytes>(column)) + place.row0;
+      reinterpret_cast<to_code*>(params.to.row<To::bytes>(column)) +
+      origin.row0;
   for (int i = first; i < height; i += tile_threads / tile_edge) {
     out[i] = static_cast<to_code>(retiled_code(
-        job.r, code_at<From>(x, place.row0 + i, column), rows.scales[i],
+        params.r, code_at<From>(x, origin.row0 + i, column), rows.scales[i],
         __float_as_uint(columns.factors_of(at).low)));
   }
 }

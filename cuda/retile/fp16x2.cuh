@@ -16,12 +16,12 @@
 
 namespace zeroulp::cuda::detail {
 
-inline constexpr int halves_top = 6;
-inline constexpr int halves_range = 20;
+inline constexpr int fp16x2_top = 6;
+inline constexpr int fp16x2_range = 20;
 
 __device__ inline bool is_narrow(const retiled_rows& rows) {
   const std::uint32_t top = rows.top();
-  return top < fp32_infinity && top - rows.bottom() <= halves_range << 23;
+  return top < fp32_infinity && top - rows.bottom() <= fp16x2_range << 23;
 }
 
 /// FP16 bits of 2^e in both halves.
@@ -32,17 +32,17 @@ __device__ inline std::uint32_t two_powers(int e) {
 
 /// The codes of two FP16 numbers, saturated, nearest-even.
 template <class Out>
-__device__ std::uint32_t encode_halves(std::uint32_t two) {
+__device__ std::uint32_t encode_fp16x2(std::uint32_t two) {
   return Out::as_format == e4m3 ? ptx::cvt_e4m3x2(two) : ptx::cvt_e5m2x2(two);
 }
 
 /// A thread's 8 x 8 codes as FP16: v of rows 2 i and 2 i + 1 in one word.
 template <class To>
-class retiled_halves {
+class retiled_fp16x2 {
  public:
-  __device__ retiled_halves(const vec8<1> (&x)[8], const retiled_rows& rows,
-                            thread_place t) {
-    const std::uint32_t one = rows.top() - ((halves_top + 15) << 23);
+  __device__ retiled_fp16x2(const vec8<1> (&x)[8], const retiled_rows& rows,
+                            thread_coords t) {
+    const std::uint32_t one = rows.top() - ((fp16x2_top + 15) << 23);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const uint2 s =
@@ -53,14 +53,13 @@ class retiled_halves {
         const unsigned from = static_cast<unsigned>(j % 4 * 0x11 + 0x40);
         const std::uint32_t codes =
             __byte_perm(x[2 * i].words[j / 4], x[2 * i + 1].words[j / 4], from);
-        v_[i][j] =
-            ptx::mul_f16x2(two_halves<e4m3_elements>(&codes, 0), by_rows);
+        v_[i][j] = ptx::mul_f16x2(fp16x2_of<e4m3_elements>(&codes, 0), by_rows);
       }
     }
   }
 
   __device__ unsigned put_amaxes(const retiled_rows&, retiled_columns& columns,
-                                 thread_place t) {
+                                 thread_coords t) {
     std::uint32_t most[4];  // two columns in a word
 #pragma unroll
     for (int j = 0; j < 8; j += 2) {
@@ -94,38 +93,38 @@ class retiled_halves {
     }
     if (most == 0) return 0;
     if (most >= 0x7c00) return fp32_nan;
-    return __float_as_uint(half_value(most, 0)) + rows.top() -
-           ((127 + halves_top) << 23);
+    return __float_as_uint(fp16_value(most, 0)) + rows.top() -
+           ((127 + fp16x2_top) << 23);
   }
 
   /// Stores the FP16 factor of a column; NaN if FP16 cannot hold it.
   __device__ static void put_factor(retiled_columns& columns,
                                     const retiled_rows& rows, int column) {
     const std::uint32_t t = columns.scale[column];
-    const int e = static_cast<int>(rows.top() >> 23) - halves_top -
+    const int e = static_cast<int>(rows.top() >> 23) - fp16x2_top -
                   static_cast<int>(t >> 23);
     const bool fits = columns.factors_of(column).low > 0 && e >= -14 && e <= 15;
     columns.halves[column % 8][column / 8] = fits ? two_powers(e) : 0x7fff7fff;
   }
 
-  __device__ unsigned put_codes(const retile_job&, tile_place,
+  __device__ unsigned put_codes(const retile_params&, tile_origin,
                                 const retiled_rows&,
-                                const retiled_columns& columns, thread_place t,
+                                const retiled_columns& columns, thread_coords t,
                                 transposing_tile<To::bytes>& out) const {
-    unsigned open = 0;
+    unsigned undecided = 0;
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       const std::uint32_t factor = columns.halves[j][t.c];
-      if (factor == 0x7fff7fff) open |= 1u << j;
+      if (factor == 0x7fff7fff) undecided |= 1u << j;
       vec8<1> codes{};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         codes.words[i / 2] |=
-            encode_halves<To>(ptx::mul_f16x2(v_[i][j], factor)) << i % 2 * 16;
+            encode_fp16x2<To>(ptx::mul_f16x2(v_[i][j], factor)) << i % 2 * 16;
       }
       out.put(t, j, codes);
     }
-    return open;
+    return undecided;
   }
 
  private:

@@ -1,10 +1,9 @@
 // Defines the persistent re-tiling kernel of one-byte codes under FP32 scales,
 // in rows that start on 16 bytes. It runs one block on each multiprocessor.
 //
-// Four producer warps copy tiles of 128 x 128 codes, and the scales of their
-// rows, into a pipeline of shared-memory stages (the ring). Sixteen consumer
-// warps take strips of 16 columns in order and re-tile them. No barrier joins
-// the consumers.
+// Four load warps copy tiles of 128 x 128 codes, and the scales of their rows,
+// into the stages of a pipeline. Sixteen math warps take strips of 16 columns
+// in order and re-tile them. No barrier joins the math warps.
 //
 //   codes of a strip -> values v = code * s, kept in registers; amax of the
 //   columns -> a lane a column: its scale t and factors of 1 / t -> codes of v
@@ -20,6 +19,7 @@
 #ifndef ZEROULP_CUDA_RETILE_PIPELINED_CUH_
 #define ZEROULP_CUDA_RETILE_PIPELINED_CUH_
 
+#include "cuda/common/pipeline.cuh"
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/barrier.cuh"
 #include "cuda/ptx/cp_async.cuh"
@@ -30,27 +30,27 @@ namespace zeroulp::cuda {
 
 inline constexpr unsigned strip_width = 16;
 inline constexpr unsigned strips = tile_edge / strip_width;  ///< in a tile
-inline constexpr unsigned strip_workers = 16;                ///< consumer warps
-/// Producer warps: two copy codes, half of each tile; two copy scales, of every
-/// other tile.
-inline constexpr unsigned strip_copiers = 2;
-inline constexpr int strip_threads = 32 * (strip_workers + 2 * strip_copiers);
-inline constexpr unsigned strip_stages = 6;  ///< stages of the ring
+inline constexpr unsigned math_warps = 16;  ///< that re-tile strips
+/// Load warps for codes, half of each tile each; as many again for scales,
+/// every other tile each.
+inline constexpr unsigned load_warps = 2;
+inline constexpr int pipelined_threads = 32 * (math_warps + 2 * load_warps);
+inline constexpr unsigned pipelined_stages = 6;  ///< of the pipeline
 /// Stages that are loaded at first; the others follow once tile 0 has arrived.
 /// If all blocks asked for more at once, the first tile would arrive later.
-inline constexpr unsigned first_strip_stages = 4;
+inline constexpr unsigned first_stages = 4;
 /// Tiles of a block that are prefetched into the L2. Four were no faster.
 inline constexpr unsigned prefetched_tiles = 2;
-// A stage that is not full holds up every strip_copiers-th tile after it, and
-// eight consumer warps at each. So no warp can run ahead to the stage's next
+// A stage that is not full holds up every load_warps-th tile after it, and
+// eight math warps at each. So no warp can run ahead to the stage's next
 // phase of the same parity.
-static_assert(strip_copiers == 2 && strip_stages % strip_copiers == 0 &&
-              strip_workers <= strips * (strip_stages / strip_copiers));
+static_assert(load_warps == 2 && pipelined_stages % load_warps == 0 &&
+              math_warps <= strips * (pipelined_stages / load_warps));
 
-/// A retile_job with fewer than 2^31 - 256 rows and columns, strides below
+/// A retile_params with fewer than 2^31 - 256 rows and columns, strides below
 /// that, and columns that fill whole strips.
-struct strip_job {
-  retile_job any;
+struct pipelined_params {
+  retile_params any;
   unsigned rows, cols;
   unsigned stride, to_stride;
   unsigned tiles;  ///< tiles of the matrix
@@ -105,127 +105,124 @@ struct strip_columns {
 };
 
 /// Where a tile begins, and how many strips it has.
-struct alignas(16) strip_place {
+struct alignas(16) pipelined_origin {
   unsigned row0, col0;
   unsigned count;
 };
 
-struct strip_stage {
+struct pipelined_stage {
   strip_tile tile;
   retiled_rows rows;
-  strip_place place;
+  pipelined_origin origin;
 };
 
-struct strip_ring {
-  strip_stage stages[strip_stages];
-  strip_columns columns[strip_workers];
-  ptx::barrier full[strip_stages], empty[strip_stages];
+struct pipelined_storage {
+  pipelined_stage stages[pipelined_stages];
+  strip_columns columns[math_warps];
+  pipeline<pipelined_stages> pipe;
   unsigned next;  ///< first strip of the block not yet taken; a tile has eight
 };
 
 /// A block takes every gridDim.x-th tile.
-__device__ inline unsigned tiles_of_block(const strip_job& job) {
-  return (job.tiles - 1 - blockIdx.x) / gridDim.x + 1;
+__device__ inline unsigned tiles_of_block(const pipelined_params& params) {
+  return (params.tiles - 1 - blockIdx.x) / gridDim.x + 1;
 }
 
 /// The place of the block's tile i.
-__device__ inline strip_place place_of_tile(const strip_job& job, unsigned i) {
-  const auto at = job.any.codes.tiles.divide(i * gridDim.x + blockIdx.x);
+__device__ inline pipelined_origin origin_of_tile(
+    const pipelined_params& params, unsigned i) {
+  const auto at = params.any.codes.tiles.divide(i * gridDim.x + blockIdx.x);
   const unsigned col0 = tile_edge * at.rest;
   return {tile_edge * at.quotient, col0,
-          min(strips, (job.cols - col0) / strip_width)};
+          min(strips, (params.cols - col0) / strip_width)};
 }
 
-/// The stage of the block's tile i, and the parity of the number of its earlier
-/// uses.
-struct strip_turn {
-  unsigned stage, parity;
-
-  __device__ explicit strip_turn(unsigned i)
-      : stage(i % strip_stages), parity(i / strip_stages % 2) {}
-};
+using pipelined_state = pipeline_state<pipelined_stages>;
 
 /// Prefetches into the L2 a quarter of the block's first tiles and of their
 /// scales.
-__device__ inline void prefetch_quarter(const strip_job& job,
+__device__ inline void prefetch_quarter(const pipelined_params& params,
                                         unsigned quarter) {
-  const unsigned tiles = min(tiles_of_block(job), prefetched_tiles);
+  const unsigned tiles = min(tiles_of_block(params), prefetched_tiles);
 #pragma unroll 1
   for (unsigned i = 0; i < tiles; ++i) {
-    const strip_place place = place_of_tile(job, i);
-    const unsigned first = place.row0 + tile_edge / 4 * quarter;
-    const unsigned row = min(first + threadIdx.x % 32, job.rows - 1);
-    ptx::prefetch_l2(job.any.codes.row<1>(0) + std::uint64_t{row} * job.stride +
-                     place.col0);
-    job.any.scales.prefetch(row, place.col0 / tile_edge);
+    const pipelined_origin origin = origin_of_tile(params, i);
+    const unsigned first = origin.row0 + tile_edge / 4 * quarter;
+    const unsigned row = min(first + threadIdx.x % 32, params.rows - 1);
+    ptx::prefetch_l2(params.any.codes.row<1>(0) +
+                     std::uint64_t{row} * params.stride + origin.col0);
+    params.any.scales.prefetch(row, origin.col0 / tile_edge);
   }
 }
 
 /// Copies half of a tile's rows by cp.async; called by a warp. Rows beyond the
 /// matrix repeat its last one; columns beyond are left as they are.
-__device__ inline void copy_half(const strip_job& job, strip_place place,
-                                 unsigned half, strip_tile& to) {
+__device__ inline void copy_half(const pipelined_params& params,
+                                 pipelined_origin origin, unsigned half,
+                                 strip_tile& to) {
   const unsigned strip = threadIdx.x % 8;
-  if (strip >= place.count) return;
+  if (strip >= origin.count) return;
   const unsigned first = tile_edge / 2 * half + threadIdx.x % 32 / 8;
-  const unsigned row0 = place.row0 + first;
+  const unsigned row0 = origin.row0 + first;
   const char* const codes =
-      job.any.codes.row<1>(0) + place.col0 + strip_width * strip;
+      params.any.codes.row<1>(0) + origin.col0 + strip_width * strip;
   const auto copy = [&](unsigned i, const char* from) {
     ptx::cp_async_16(&to.places[first + 4 * i][(strip ^ i / 2) % 8], from);
   };
-  if (place.row0 + tile_edge <= job.rows) {
-    const char* from = codes + std::uint64_t{row0} * job.stride;
-    const std::uint64_t step = std::uint64_t{4} * job.stride;
+  if (origin.row0 + tile_edge <= params.rows) {
+    const char* from = codes + std::uint64_t{row0} * params.stride;
+    const std::uint64_t step = std::uint64_t{4} * params.stride;
 #pragma unroll
     for (unsigned i = 0; i < 16; ++i, from += step) copy(i, from);
   } else {
 #pragma unroll 1
     for (unsigned i = 0; i < 16; ++i) {
-      const unsigned row = min(row0 + 4 * i, job.rows - 1);
-      copy(i, codes + std::uint64_t{row} * job.stride);
+      const unsigned row = min(row0 + 4 * i, params.rows - 1);
+      copy(i, codes + std::uint64_t{row} * params.stride);
     }
   }
 }
 
-__device__ inline void copy_codes(const strip_job& job, unsigned half,
-                                  strip_ring& ring) {
-  const unsigned tiles = tiles_of_block(job);
+__device__ inline void run_code_load_warp(const pipelined_params& params,
+                                          unsigned half,
+                                          pipelined_storage& storage) {
+  const unsigned tiles = tiles_of_block(params);
 #pragma unroll 1
   for (unsigned i = 0; i < tiles; ++i) {
-    const strip_turn turn(i);
-    const strip_place place = place_of_tile(job, i);
-    ptx::wait(ring.empty[turn.stage], turn.parity ^ 1);
-    if (i >= first_strip_stages && i < strip_stages) {
-      ptx::wait(ring.full[0], 0);
+    const auto at = pipelined_state::after(i);
+    const pipelined_origin origin = origin_of_tile(params, i);
+    storage.pipe.wait_empty(at);
+    if (i >= first_stages && i < pipelined_stages) {
+      storage.pipe.wait_full({});
     }
-    copy_half(job, place, half, ring.stages[turn.stage].tile);
-    ptx::arrive_after_cp_async(ring.full[turn.stage]);
+    copy_half(params, origin, half, storage.stages[at.stage].tile);
+    ptx::arrive_after_cp_async(storage.pipe.full(at));
   }
 }
 
 /// A scale-load warp; also writes the places of tiles.
-__device__ inline void copy_scales(const strip_job& job, unsigned first,
-                                   strip_ring& ring) {
-  const unsigned tiles = tiles_of_block(job), lane = threadIdx.x % 32;
+__device__ inline void run_scale_load_warp(const pipelined_params& params,
+                                           unsigned first,
+                                           pipelined_storage& storage) {
+  const unsigned tiles = tiles_of_block(params), lane = threadIdx.x % 32;
 #pragma unroll 1
-  for (unsigned i = first; i < tiles; i += strip_copiers) {
-    const strip_turn turn(i);
-    const strip_place place = place_of_tile(job, i);
+  for (unsigned i = first; i < tiles; i += load_warps) {
+    const auto at = pipelined_state::after(i);
+    const pipelined_origin origin = origin_of_tile(params, i);
     std::uint32_t scales[4];
 #pragma unroll
     for (unsigned q = 0; q < 4; ++q) {
-      const unsigned row = min(place.row0 + 32 * q + lane, job.rows - 1);
-      scales[q] = job.any.scales.at(row, place.col0 / tile_edge);
+      const unsigned row = min(origin.row0 + 32 * q + lane, params.rows - 1);
+      scales[q] = params.any.scales.at(row, origin.col0 / tile_edge);
     }
-    strip_stage& stage = ring.stages[turn.stage];
-    ptx::wait(ring.empty[turn.stage], turn.parity ^ 1);
+    pipelined_stage& stage = storage.stages[at.stage];
+    storage.pipe.wait_empty(at);
 #pragma unroll
     for (unsigned q = 0; q < 4; ++q) {
       stage.rows.put<false>(32 * q + lane, scales[q]);
     }
-    if (lane == 0) stage.place = place;
-    ptx::arrive(ring.full[turn.stage]);
+    if (lane == 0) stage.origin = origin;
+    ptx::arrive(storage.pipe.full(at));
   }
 }
 
@@ -246,19 +243,18 @@ __device__ std::uint32_t amax_of_column(std::uint32_t (&most)[8]) {
 
 /// Re-tiles a lane's column by the core; returns its scale.
 template <class From, class To>
-__device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
-                                                    unsigned strip,
-                                                    strip_stage& stage) {
+__device__ __noinline__ std::uint32_t retile_column(
+    const pipelined_params& params, unsigned strip, pipelined_stage& stage) {
   const strip_lane l;
-  const strip_place place = stage.place;
-  const device_rows& from = job.any.codes;
+  const pipelined_origin origin = stage.origin;
+  const device_rows& from = params.any.codes;
   const auto height = static_cast<int>(
-      min(job.rows - place.row0, static_cast<unsigned>(tile_edge)));
+      min(params.rows - origin.row0, static_cast<unsigned>(tile_edge)));
   const auto* const codes =
-      reinterpret_cast<const std::uint8_t*>(from.row<1>(place.row0)) +
-      place.col0 + strip_width * strip + l.column();
+      reinterpret_cast<const std::uint8_t*>(from.row<1>(origin.row0)) +
+      origin.col0 + strip_width * strip + l.column();
   const std::uint32_t t = retiled_scale(
-      job.any.r,
+      params.any.r,
       matrix_view<const std::uint8_t>(codes, height, 1, from.stride, 1),
       stage.rows.scales);
   const auto vec8_of = [&](int r) -> vec8<1>& {
@@ -267,23 +263,24 @@ __device__ __noinline__ std::uint32_t retile_column(const strip_job& job,
   };
   // Two lanes share the column: they take vec8s in turn.
   for (int i = l.is_first() ? 0 : 8; i < height; i += i % 8 == 7 ? 9 : 1) {
-    vec8_of(i / 8).set(i % 8, retiled_code(job.any.r, codes[i * from.stride],
+    vec8_of(i / 8).set(i % 8, retiled_code(params.any.r, codes[i * from.stride],
                                            stage.rows.scales[i], t));
   }
   return t;
 }
 
 /// Writes a strip to its place in the transposed matrix.
-__device__ inline void store_strip(const strip_job& job, strip_place place,
-                                   unsigned strip, strip_tile& tile) {
+__device__ inline void store_strip(const pipelined_params& params,
+                                   pipelined_origin origin, unsigned strip,
+                                   strip_tile& tile) {
   const unsigned lane = threadIdx.x % 32;
-  const unsigned col0 = place.col0 + strip_width * strip;
-  if (place.row0 + tile_edge <= job.rows) {
+  const unsigned col0 = origin.col0 + strip_width * strip;
+  if (origin.row0 + tile_edge <= params.rows) {
     const unsigned first = lane / 8, m = lane % 8;
-    char* row = job.any.to.row<1>(0) +
-                std::uint64_t{col0 + first} * job.to_stride + place.row0 +
+    char* row = params.any.to.row<1>(0) +
+                std::uint64_t{col0 + first} * params.to_stride + origin.row0 +
                 16 * m;
-    const std::uint64_t step = std::uint64_t{4} * job.to_stride;
+    const std::uint64_t step = std::uint64_t{4} * params.to_stride;
 #pragma unroll
     for (unsigned i = 0; i < 4; ++i, row += step) {
       *reinterpret_cast<uint4*>(row) = tile.at<uint4>(
@@ -296,18 +293,18 @@ __device__ inline void store_strip(const strip_job& job, strip_place place,
     const unsigned column = lane / 16 + 2 * i, r = lane % 16;
     const auto* const vec8s =
         tile.at<vec8<1>>(strip_tile::vec8s(column / 8, r), strip);
-    store<1>(job.any.to.row<1>(col0 + column), place.row0 + 8 * r, job.rows,
-             true, vec8s[16 * (column % 8)]);
+    store<1>(params.any.to.row<1>(col0 + column), origin.row0 + 8 * r,
+             params.rows, true, vec8s[16 * (column % 8)]);
   }
 }
 
 /// Re-tiles a strip in place; called by a warp. Returns the place of its tile.
 template <class From, class To>
-__device__ strip_place retile_strip(const strip_job& job, unsigned strip,
-                                    strip_stage& stage,
-                                    strip_columns& columns) {
+__device__ pipelined_origin retile_strip(const pipelined_params& params,
+                                         unsigned strip, pipelined_stage& stage,
+                                         strip_columns& columns) {
   const strip_lane l;
-  const retile_job& any = job.any;
+  const retile_params& any = params.any;
   const uint2* const codes = stage.tile.at<uint2>(strip_tile::codes(l), strip);
   float by_row[8];
   read_eight(by_row, stage.rows.factors + 8 * l.r);
@@ -318,9 +315,9 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     const std::uint32_t words[2] = {x.x, x.y};
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const std::uint32_t halves = two_halves<From>(words, k);
-      v[i][2 * k] = __fmul_rn(half_value(halves, 0), by_row[i]);
-      v[i][2 * k + 1] = __fmul_rn(half_value(halves, 1), by_row[i]);
+      const std::uint32_t halves = fp16x2_of<From>(words, k);
+      v[i][2 * k] = __fmul_rn(fp16_value(halves, 0), by_row[i]);
+      v[i][2 * k + 1] = __fmul_rn(fp16_value(halves, 1), by_row[i]);
     }
   }
   std::uint32_t most[8];
@@ -335,12 +332,12 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
 
   const bool by_amax = any.r.rule == retile_rule::amax;
   std::uint32_t t = column_scale<false>(any, stage.rows, amax);
-  const bool is_quick =
+  const bool is_fast =
       (by_amax ? amax == 0 || is_ordinary(amax) : amax < fp32_infinity) &
       is_ordinary(t);
   // See set_scale of retiled_columns. 0 iff the column needs the core: codes
-  // are then never `open`.
-  const float inverse = is_quick ? ptx::rcp_approx(__uint_as_float(t)) : 0;
+  // are then never `undecided`.
+  const float inverse = is_fast ? ptx::rcp_approx(__uint_as_float(t)) : 0;
   if (l.is_first()) {
     columns.factors[l.column()] = {__fmul_rn(inverse, any.plan.low),
                                    __fmul_rn(inverse, any.plan.high)};
@@ -350,7 +347,7 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
 
   vec8<1>* const vec8s =
       stage.tile.at<vec8<1>>(strip_tile::vec8s(l.h, l.r), strip);
-  unsigned open = 0;  // columns that their factors do not decide
+  unsigned undecided = 0;  // columns that their factors do not decide
 #pragma unroll
   for (int j = 0; j < 8; ++j) {
     const auto two =
@@ -363,13 +360,13 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     const auto high = scaled(j % 2 == 0 ? two.y : two.w);
     if (((low.words[0] ^ high.words[0]) | (low.words[1] ^ high.words[1])) !=
         0) {
-      open |= 1u << j;
+      undecided |= 1u << j;
     }
     vec8s[16 * j] = low;
   }
 #pragma unroll 1
-  for (; open != 0; open &= open - 1) {
-    const int at = __ffs(static_cast<int>(open)) - 1;
+  for (; undecided != 0; undecided &= undecided - 1) {
+    const int at = __ffs(static_cast<int>(undecided)) - 1;
     float x[8];
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
@@ -380,43 +377,44 @@ __device__ strip_place retile_strip(const strip_job& job, unsigned strip,
     vec8s[16 * at] =
         encode_eight<To>([&](int i) { return divided(any.plan, x[i], s); });
   }
-  const strip_place place = stage.place;  // late, as registers were scarce
+  const pipelined_origin origin =
+      stage.origin;  // late, as registers were scarce
   __syncwarp();
-  if (inverse == 0) t = retile_column<From, To>(job, strip, stage);
+  if (inverse == 0) t = retile_column<From, To>(params, strip, stage);
   if (l.is_first()) {
-    put_kept(any.to_scales, place.col0 + strip_width * strip + l.column(),
-             place.row0 / tile_edge, t);
+    put_kept(any.to_scales, origin.col0 + strip_width * strip + l.column(),
+             origin.row0 / tile_edge, t);
   }
   __syncwarp();
-  return place;
+  return origin;
 }
 
-/// A consumer warp. Faster warps take more of the block's strips.
+/// A math warp. Faster warps take more of the block's strips.
 template <class From, class To>
-__device__ void retile_codes(const strip_job& job, unsigned warp,
-                             strip_ring& ring) {
-  const unsigned count = strips * tiles_of_block(job);
-  const bool are_whole = job.cols % tile_edge == 0;
+__device__ void retile_codes(const pipelined_params& params, unsigned warp,
+                             pipelined_storage& storage) {
+  const unsigned count = strips * tiles_of_block(params);
+  const bool are_all_inside = params.cols % tile_edge == 0;
 #pragma unroll 1
   for (unsigned n = warp; n < count;) {
     const unsigned strip = n % strips;
-    const strip_turn turn(n / strips);
-    strip_stage& stage = ring.stages[turn.stage];
-    ptx::wait(ring.full[turn.stage], turn.parity);
+    const auto at = pipelined_state::after(n / strips);
+    pipelined_stage& stage = storage.stages[at.stage];
+    storage.pipe.wait_full(at);
     unsigned next = 0;
     const auto take = [&] {
-      if (threadIdx.x % 32 == 0) next = atomicAdd(&ring.next, 1);
+      if (threadIdx.x % 32 == 0) next = atomicAdd(&storage.next, 1);
     };
     // A vote makes the branch warp-uniform.
-    if (are_whole || __any_sync(0xffffffff, strip < stage.place.count)) {
-      const strip_place place =
-          retile_strip<From, To>(job, strip, stage, ring.columns[warp]);
+    if (are_all_inside || __any_sync(0xffffffff, strip < stage.origin.count)) {
+      const pipelined_origin origin =
+          retile_strip<From, To>(params, strip, stage, storage.columns[warp]);
       take();
-      store_strip(job, place, strip, stage.tile);
+      store_strip(params, origin, strip, stage.tile);
     } else {
       take();
     }
-    ptx::arrive(ring.empty[turn.stage]);
+    ptx::arrive(storage.pipe.empty(at));
     n = __shfl_sync(0xffffffff, next, 0);
   }
 }
@@ -425,28 +423,30 @@ __device__ void retile_codes(const strip_job& job, unsigned warp,
 
 /// One block runs on each multiprocessor.
 template <class From, class To>
-__global__ void __launch_bounds__(strip_threads, 1)
-    retile_strips(const __grid_constant__ strip_job job) {
+__global__ void __launch_bounds__(pipelined_threads, 1)
+    retile_pipelined(const __grid_constant__ pipelined_params params) {
   extern __shared__ uint4 shared[];
-  auto& ring = *reinterpret_cast<detail::strip_ring*>(shared);
+  auto& storage = *reinterpret_cast<detail::pipelined_storage*>(shared);
   // Broadcast, since the compiler cannot see that it is warp-uniform.
   const unsigned warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
-  if (warp >= strip_workers) {
-    detail::prefetch_quarter(job, warp - strip_workers);
+  if (warp >= math_warps) {
+    detail::prefetch_quarter(params, warp - math_warps);
   }
-  if (threadIdx.x < strip_stages) {
-    ptx::initialize(ring.full[threadIdx.x], 32 * (strip_copiers + 1));
-    ptx::initialize(ring.empty[threadIdx.x], 32 * strips);
+  if (threadIdx.x < pipelined_stages) {
+    ptx::initialize(storage.pipe.full_barriers[threadIdx.x],
+                    32 * (load_warps + 1));
+    ptx::initialize(storage.pipe.empty_barriers[threadIdx.x], 32 * strips);
   }
-  if (threadIdx.x == 0) ring.next = strip_workers;
+  if (threadIdx.x == 0) storage.next = math_warps;
   __syncthreads();
   ptx::wait_for_kernels_before();
-  if (warp < strip_workers) {
-    detail::retile_codes<From, To>(job, warp, ring);
-  } else if (warp < strip_workers + strip_copiers) {
-    detail::copy_codes(job, warp - strip_workers, ring);
+  if (warp < math_warps) {
+    detail::retile_codes<From, To>(params, warp, storage);
+  } else if (warp < math_warps + load_warps) {
+    detail::run_code_load_warp(params, warp - math_warps, storage);
   } else {
-    detail::copy_scales(job, warp - strip_workers - strip_copiers, ring);
+    detail::run_scale_load_warp(params, warp - math_warps - load_warps,
+                                storage);
   }
 }
 

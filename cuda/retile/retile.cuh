@@ -14,8 +14,8 @@
 //
 // Where t is not a power of two, factors low and high bracket v / t: see
 // plan.cuh. E4M3 under powers of two that are not too far apart is computed in
-// FP16, two numbers at once: retile_halves.cuh. Aligned one-byte codes under
-// FP32 scales have a kernel of their own: retile_strips.cuh.
+// FP16, two numbers at once: retile_fp16x2.cuh. Aligned one-byte codes under
+// FP32 scales have a kernel of their own: retile_pipelined.cuh.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 
@@ -52,7 +52,7 @@ class retiled_floats {
   /// Adds the amaxes of the thread's columns. Returns the columns with Inf or
   /// NaN.
   __device__ unsigned put_amaxes(const retiled_rows& rows,
-                                 retiled_columns& columns, thread_place t) {
+                                 retiled_columns& columns, thread_coords t) {
     read_eight(by_row_, rows.factors + 8 * t.a);
     float largest[8];
 #pragma unroll
@@ -87,15 +87,15 @@ class retiled_floats {
                                     int) {}
 
   /// Writes the codes to `out`. Returns the columns that are not decided.
-  __device__ unsigned put_codes(const retile_job& job, tile_place place,
+  __device__ unsigned put_codes(const retile_params& params, tile_origin origin,
                                 const retiled_rows& rows,
-                                const retiled_columns& columns, thread_place t,
+                                const retiled_columns& columns, thread_coords t,
                                 transposing_tile<To::bytes>& out) {
     if constexpr (Vec8s && From::bytes == 1) {
-      vec8_column(job.codes, place, t).load_again(job.codes, x_);
+      vec8_column(params.codes, origin, t).load_again(params.codes, x_);
     }
     read_eight(by_row_, rows.factors + 8 * t.a);
-    unsigned open = 0;
+    unsigned undecided = 0;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {  // two columns at a time
       float v[8][2];
@@ -110,7 +110,7 @@ class retiled_floats {
               [&](int i) { return __fmul_rn(v[i][h], factor); });
         };
         auto codes = scaled(f.low);
-        if (f.low < 0) open |= 1u << j;
+        if (f.low < 0) undecided |= 1u << j;
         if constexpr (!Powers) {
           const auto others = scaled(f.high);
           std::uint32_t differ = 0;
@@ -120,22 +120,22 @@ class retiled_floats {
           }
           if (differ != 0) {
             codes = encode_eight<To>([&](int i) {
-              return divided(job.plan, v[i][h], columns.scale[8 * t.c + j]);
+              return divided(params.plan, v[i][h], columns.scale[8 * t.c + j]);
             });
           }
         }
         out.put(t, j, codes);
       }
     }
-    return open;
+    return undecided;
   }
 
  private:
   /// The values of row i in columns 2 k and 2 k + 1.
   __device__ void read(int i, int k, float (&v)[2]) const {
-    const std::uint32_t halves = two_halves<From>(x_[i].words, k);
-    v[0] = __fmul_rn(half_value(halves, 0), by_row_[i]);
-    v[1] = __fmul_rn(half_value(halves, 1), by_row_[i]);
+    const std::uint32_t halves = fp16x2_of<From>(x_[i].words, k);
+    v[0] = __fmul_rn(fp16_value(halves, 0), by_row_[i]);
+    v[1] = __fmul_rn(fp16_value(halves, 1), by_row_[i]);
   }
 
   vec8<From::bytes> x_[8];
@@ -145,57 +145,58 @@ class retiled_floats {
 /// Re-tiles the tile, whose rows are read, with numbers of this kind: amaxes,
 /// scales, codes, stores.
 template <class From, bool Powers, class Numbers, class To>
-__device__ void retile_by(const retile_job& job, tile_place place,
+__device__ void retile_by(const retile_params& params, tile_origin origin,
                           Numbers numbers, retiled_tile<To>& tile) {
-  const thread_place t;
-  unsigned open = numbers.put_amaxes(tile.rows, tile.columns, t);
+  const thread_coords t;
+  unsigned undecided = numbers.put_amaxes(tile.rows, tile.columns, t);
   __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
   bool again = false;
   if (thread < tile_edge) {
     const std::uint32_t amax =
         Numbers::amax_of(tile.columns, tile.rows, thread);
-    again = !tile.columns.template decide<Powers>(job, place, tile.rows, amax);
+    again =
+        !tile.columns.template decide<Powers>(params, origin, tile.rows, amax);
     Numbers::put_factor(tile.columns, tile.rows, thread);
   }
   __syncthreads();
-  open |= numbers.put_codes(job, place, tile.rows, tile.columns, t,
-                            tile.transposed);
-  if (open != 0) {  // columns that need the core, or may need it
-    fill_open<From, To, Powers>(job, tile.rows, tile.columns, place, open,
-                                tile.transposed);
+  undecided |= numbers.put_codes(params, origin, tile.rows, tile.columns, t,
+                                 tile.transposed);
+  if (undecided != 0) {  // columns that need the core, or may need it
+    fill_undecided<From, To, Powers>(params, tile.rows, tile.columns, origin,
+                                     undecided, tile.transposed);
   }
   again = __syncthreads_or(again) != 0;
-  store_transposed(tile.transposed, job.to, place);
-  if (thread < tile_edge) tile.columns.put_scales(job, place);
+  store_transposed(tile.transposed, params.to, origin);
+  if (thread < tile_edge) tile.columns.put_scales(params, origin);
   if (again) {
-    __syncthreads();  // retile_again overwrites shared memory
-    retile_again<From, To>(job, tile.rows, tile.columns, place);
+    __syncthreads();  // retile_by_the_core overwrites shared memory
+    retile_by_the_core<From, To>(params, tile.rows, tile.columns, origin);
   }
 }
 
 /// Re-tiles a tile whose scales are too far apart for FP16. The rows have been
 /// read.
 template <class From, class To>
-__device__ __noinline__ void retile_wide(const retile_job& job,
+__device__ __noinline__ void retile_wide(const retile_params& params,
                                          retiled_tile<To>& tile) {
-  const tile_place place(blockIdx.x, job.codes);
+  const tile_origin origin(blockIdx.x, params.codes);
   vec8<From::bytes> x[8];
-  vec8_column(job.codes, place, {}).load(job.codes, x);
-  retile_by<From, true>(job, place, retiled_floats<From, To, true, true>(x),
+  vec8_column(params.codes, origin, {}).load(params.codes, x);
+  retile_by<From, true>(params, origin, retiled_floats<From, To, true, true>(x),
                         tile);
 }
 
-/// True where retiled_halves serves most tiles.
+/// True where retiled_fp16x2 serves most tiles.
 template <class From, class To, bool Powers, bool Vec8s>
-inline constexpr bool is_retiled_as_halves =
+inline constexpr bool is_retiled_as_fp16x2 =
     Powers&& Vec8s&& From::as_format == e4m3&& To::bytes == 1;
 
 /// Resident blocks per multiprocessor.
 template <class From, class To, bool Powers, bool Vec8s>
 inline constexpr int retile_blocks =
     From::bytes + To::bytes > 2                     ? 3
-    : is_retiled_as_halves<From, To, Powers, Vec8s> ? 5
+    : is_retiled_as_fp16x2<From, To, Powers, Vec8s> ? 5
                                                     : 4;
 
 }  // namespace detail
@@ -204,30 +205,31 @@ inline constexpr int retile_blocks =
 template <class From, class To, bool Powers, bool Vec8s>
 __global__ void __launch_bounds__(
     tile_threads, (detail::retile_blocks<From, To, Powers, Vec8s>))
-    retile_tile(const __grid_constant__ retile_job job) {
+    retile_tile(const __grid_constant__ retile_params params) {
   ptx::wait_for_kernels_before();
   __shared__ detail::retiled_tile<To> tile;
-  const tile_place place(blockIdx.x, job.codes);
-  const thread_place t;
+  const tile_origin origin(blockIdx.x, params.codes);
+  const thread_coords t;
   vec8<From::bytes> x[8];
   if constexpr (Vec8s) {
-    vec8_column(job.codes, place, t).load(job.codes, x);
+    vec8_column(params.codes, origin, t).load(params.codes, x);
   } else {
-    load_rows(job.codes, place.row0 + 8 * t.a, place.col0 + 8 * t.c, x);
+    load_rows(params.codes, origin.row0 + 8 * t.a, origin.col0 + 8 * t.c, x);
   }
-  if (threadIdx.x < tile_edge) tile.rows.template read<Powers>(job, place);
+  if (threadIdx.x < tile_edge) tile.rows.template read<Powers>(params, origin);
   __syncthreads();
 
-  if constexpr (detail::is_retiled_as_halves<From, To, Powers, Vec8s>) {
+  if constexpr (detail::is_retiled_as_fp16x2<From, To, Powers, Vec8s>) {
     if (!detail::is_narrow(tile.rows)) {
-      detail::retile_wide<From>(job, tile);
+      detail::retile_wide<From>(params, tile);
       return;
     }
     detail::retile_by<From, Powers>(
-        job, place, detail::retiled_halves<To>(x, tile.rows, t), tile);
+        params, origin, detail::retiled_fp16x2<To>(x, tile.rows, t), tile);
   } else {
     detail::retile_by<From, Powers>(
-        job, place, detail::retiled_floats<From, To, Powers, Vec8s>(x), tile);
+        params, origin, detail::retiled_floats<From, To, Powers, Vec8s>(x),
+        tile);
   }
 }
 

@@ -12,25 +12,26 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class Gradient, class Moment, bool Stochastic>
-void launch(const request& r, const adamw_job& job, CUstream_st* stream) {
-  const unsigned warps = r.blocks(job.rows * job.warps_a_row);
+void launch(const argument_checks& r, const adamw_params& params,
+            CUstream_st* stream) {
+  const unsigned warps = r.blocks(params.rows * params.warps_a_row);
   const unsigned blocks = (warps - 1) / (adamw_threads / 32) + 1;
   r.need_gpu();
-  launch_after(stream, update_state<Gradient, Moment, Stochastic>, blocks,
-               adamw_threads, job);
+  pdl_launch(stream, update_state<Gradient, Moment, Stochastic>, blocks,
+             adamw_threads, params);
   r.launched();
 }
 
 template <class Gradient>
-void launch_by(const adamw_step& step, const request& r, const adamw_job& job,
-               CUstream_st* stream) {
+void launch_by(const adamw_step& step, const argument_checks& r,
+               const adamw_params& params, CUstream_st* stream) {
   (step.moment == fp32 ? launch<Gradient, fp32_elements, false>
    : step.mode == rounding::stochastic
        ? launch<Gradient, bf16_elements, true>
-       : launch<Gradient, bf16_elements, false>)(r, job, stream);
+       : launch<Gradient, bf16_elements, false>)(r, params, stream);
 }
 
-void need_elements(const request& r, const const_matrix& x, int bytes,
+void need_elements(const argument_checks& r, const const_matrix& x, int bytes,
                    const const_matrix& like, const char* what) {
   r.need_matrix(x, bytes, what);
   r.need_shape(x, like.rows, like.cols, what);
@@ -41,7 +42,7 @@ void need_elements(const request& r, const const_matrix& x, int bytes,
 void adamw(const adamw_step& step, const const_matrix& g, const matrix& m,
            const matrix& v, const matrix& w, const matrix& copy,
            CUstream_st* stream) {
-  const request r("cuda::adamw");
+  const argument_checks r("cuda::adamw");
   const auto is_taken = [](format f) { return f == fp32 || f == bf16; };
   r.need(is_taken(step.gradient), "g must be of fp32 or bf16");
   r.need(is_taken(step.moment), "m and v must be of fp32 or bf16");
@@ -63,29 +64,30 @@ void adamw(const adamw_step& step, const const_matrix& g, const matrix& m,
   };
   const bool dense = has_no_gaps(g) && has_no_gaps(m) && has_no_gaps(v) &&
                      has_no_gaps(w) && (!copies || has_no_gaps(copy));
-  adamw_job job{};
-  job.factors = step.factors;
-  job.seed = step.seed;
-  job.first = step.first;
-  job.rows = dense ? 1 : g.rows;
-  job.cols = dense ? g.rows * g.cols : g.cols;
-  const std::ptrdiff_t warps = ceil_div(job.cols, adamw_warp_columns);
-  job.warps_a_row = r.blocks(warps);
-  job.whole = true;
-  const auto place = [&](const const_matrix& x, int bytes) {
+  adamw_params params{};
+  params.factors = step.factors;
+  params.seed = step.seed;
+  params.first = step.first;
+  params.rows = dense ? 1 : g.rows;
+  params.cols = dense ? g.rows * g.cols : g.cols;
+  const std::ptrdiff_t warps = ceil_div(params.cols, adamw_warp_columns);
+  params.warps_a_row = r.blocks(warps);
+  params.vectorized = true;
+  const auto rows_for = [&](const const_matrix& x, int bytes) {
     const std::ptrdiff_t stride = dense ? 0 : x.stride;
     const auto start = reinterpret_cast<std::uintptr_t>(x.data) |
                        static_cast<std::uintptr_t>(stride * bytes);
-    job.whole = job.whole && start % static_cast<unsigned>(4 * bytes) == 0;
+    params.vectorized =
+        params.vectorized && start % static_cast<unsigned>(4 * bytes) == 0;
     return state_matrix{const_cast<void*>(x.data), stride};
   };
-  job.g = place(g, storage_bytes(step.gradient));
-  job.m = place(m, moment);
-  job.v = place(v, moment);
-  job.w = place(w, 4);
-  if (copies) job.copy = place(copy, 2);
+  params.g = rows_for(g, storage_bytes(step.gradient));
+  params.m = rows_for(m, moment);
+  params.v = rows_for(v, moment);
+  params.w = rows_for(w, 4);
+  if (copies) params.copy = rows_for(copy, 2);
   (step.gradient == fp32 ? launch_by<fp32_elements>
-                         : launch_by<bf16_elements>)(step, r, job, stream);
+                         : launch_by<bf16_elements>)(step, r, params, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -1,7 +1,7 @@
 // Defines the kernel of AdamW. A warp takes 128 elements of a row, a thread
 // four of them, so that each access of a warp covers whole lines.
 //
-//   load -> the equations by quick_fp32 -> store; if a number is not sure,
+//   load -> the equations by fast_fp32 -> store; if a number is not sure,
 //   those four elements again by device_fp32
 //
 // Source: SPEC clauses S6 and S8.
@@ -22,7 +22,7 @@ namespace zeroulp::cuda {
 /// division or square root may get wrong is not `sure`, nor is any result
 /// computed from it. Both operations scale by powers of two, so that moments of
 /// any small magnitude are sure.
-struct quick_fp32 {
+struct fast_fp32 {
   struct number {
     float value;
     bool sure;
@@ -86,12 +86,12 @@ struct state_matrix {
   }
 };
 
-struct adamw_job {
+struct adamw_params {
   adamw_factors factors;
   std::uint64_t seed, first;
   std::ptrdiff_t rows, cols;
   unsigned warps_a_row;
-  bool whole;  ///< four neighbours can be accessed at once
+  bool vectorized;  ///< four neighbours can be accessed at once
   state_matrix g, m, v, w, copy;
 };
 
@@ -159,36 +159,36 @@ __device__ std::uint32_t moment_of(float x, std::uint32_t random) {
   return ptx::cvt_bf16x2(x, 0.0f) & 0xffff;
 }
 
-__device__ inline std::uint64_t random_of(const adamw_job& job,
+__device__ inline std::uint64_t random_of(const adamw_params& params,
                                           std::ptrdiff_t i, std::ptrdiff_t j) {
-  return adamw_random(job.seed,
-                      job.first + static_cast<std::uint64_t>(i * job.cols + j));
+  return adamw_random(params.seed, params.first + static_cast<std::uint64_t>(
+                                                      i * params.cols + j));
 }
 
 /// Updates those of elements (i, j) to (i, j + 3) that exist, one by one.
 template <class Gradient, class Moment, bool Stochastic>
-__device__ __noinline__ void update_elements(const adamw_job& job,
+__device__ __noinline__ void update_elements(const adamw_params& params,
                                              std::ptrdiff_t i,
                                              std::ptrdiff_t j) {
-  const std::ptrdiff_t end = min(j + 4, job.cols);
+  const std::ptrdiff_t end = min(j + 4, params.cols);
   for (; j < end; ++j) {
-    char* const m = job.m.at<Moment::bytes>(i, j);
-    char* const v = job.v.at<Moment::bytes>(i, j);
-    char* const w = job.w.at<4>(i, j);
+    char* const m = params.m.at<Moment::bytes>(i, j);
+    char* const v = params.v.at<Moment::bytes>(i, j);
+    char* const w = params.w.at<4>(i, j);
     const auto next = adamw_update<device_fp32>(
-        job.factors,
+        params.factors,
         {load_element<Moment>(m), load_element<Moment>(v),
          load_element<fp32_elements>(w)},
-        load_element<Gradient>(job.g.at<Gradient::bytes>(i, j)));
-    const std::uint64_t random = Stochastic ? random_of(job, i, j) : 0;
+        load_element<Gradient>(params.g.at<Gradient::bytes>(i, j)));
+    const std::uint64_t random = Stochastic ? random_of(params, i, j) : 0;
     store_element<Moment>(m, moment_of<Moment, Stochastic>(
                                  next.m, static_cast<std::uint32_t>(random)));
     store_element<Moment>(
         v, moment_of<Moment, Stochastic>(
                next.v, static_cast<std::uint32_t>(random >> 32)));
     store_element<fp32_elements>(w, __float_as_uint(next.w));
-    if (job.copy.data != nullptr) {
-      store_element<bf16_elements>(job.copy.at<2>(i, j),
+    if (params.copy.data != nullptr) {
+      store_element<bf16_elements>(params.copy.at<2>(i, j),
                                    ptx::cvt_bf16x2(next.w, 0.0f) & 0xffff);
     }
   }
@@ -200,29 +200,29 @@ struct adamw_quad {
   quad<Moment::bytes> m, v;
   quad<4> w;
 
-  __device__ void load(const adamw_job& job, std::ptrdiff_t i,
+  __device__ void load(const adamw_params& params, std::ptrdiff_t i,
                        std::ptrdiff_t j) {
-    g = load_quad<Gradient::bytes>(job.g.at<Gradient::bytes>(i, j));
-    m = load_quad<Moment::bytes>(job.m.at<Moment::bytes>(i, j));
-    v = load_quad<Moment::bytes>(job.v.at<Moment::bytes>(i, j));
-    w = load_quad<4>(job.w.at<4>(i, j));
+    g = load_quad<Gradient::bytes>(params.g.at<Gradient::bytes>(i, j));
+    m = load_quad<Moment::bytes>(params.m.at<Moment::bytes>(i, j));
+    v = load_quad<Moment::bytes>(params.v.at<Moment::bytes>(i, j));
+    w = load_quad<4>(params.w.at<4>(i, j));
   }
 
-  /// Updates the state by quick_fp32. Returns false, with no usable contents,
+  /// Updates the state by fast_fp32. Returns false, with no usable contents,
   /// iff a number is not sure.
   template <bool Stochastic>
-  __device__ bool update(const adamw_job& job, std::ptrdiff_t i,
+  __device__ bool update(const adamw_params& params, std::ptrdiff_t i,
                          std::ptrdiff_t j) {
     float next_m[4], next_v[4];
     bool sure = true;
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const auto next =
-          adamw_update<quick_fp32>(job.factors,
-                                   {{value_of<Moment>(m.element(k)), true},
-                                    {value_of<Moment>(v.element(k)), true},
-                                    {__uint_as_float(w.words[k]), true}},
-                                   {value_of<Gradient>(g.element(k)), true});
+          adamw_update<fast_fp32>(params.factors,
+                                  {{value_of<Moment>(m.element(k)), true},
+                                   {value_of<Moment>(v.element(k)), true},
+                                   {__uint_as_float(w.words[k]), true}},
+                                  {value_of<Gradient>(g.element(k)), true});
       next_m[k] = next.m.value, next_v[k] = next.v.value;
       w.words[k] = __float_as_uint(next.w.value);
       sure = sure && next.w.sure;
@@ -237,7 +237,7 @@ struct adamw_quad {
       m = v = {};
 #pragma unroll
       for (int k = 0; k < 4; ++k) {
-        const std::uint64_t random = random_of(job, i, j + k);
+        const std::uint64_t random = random_of(params, i, j + k);
         const auto low = static_cast<std::uint32_t>(random);
         const auto high = static_cast<std::uint32_t>(random >> 32);
         m.words[k / 2] |= to_bf16_stochastic(next_m[k], low) << k % 2 * 16;
@@ -253,17 +253,17 @@ struct adamw_quad {
     return sure;
   }
 
-  __device__ void store(const adamw_job& job, std::ptrdiff_t i,
+  __device__ void store(const adamw_params& params, std::ptrdiff_t i,
                         std::ptrdiff_t j) const {
-    store_quad<Moment::bytes>(job.m.at<Moment::bytes>(i, j), m);
-    store_quad<Moment::bytes>(job.v.at<Moment::bytes>(i, j), v);
-    store_quad<4>(job.w.at<4>(i, j), w);
-    if (job.copy.data == nullptr) return;
+    store_quad<Moment::bytes>(params.m.at<Moment::bytes>(i, j), m);
+    store_quad<Moment::bytes>(params.v.at<Moment::bytes>(i, j), v);
+    store_quad<4>(params.w.at<4>(i, j), w);
+    if (params.copy.data == nullptr) return;
     const auto two = [this](int k) {
       return ptx::cvt_bf16x2(__uint_as_float(w.words[k]),
                              __uint_as_float(w.words[k + 1]));
     };
-    store_quad<2>(job.copy.at<2>(i, j), {{two(0), two(2)}});
+    store_quad<2>(params.copy.at<2>(i, j), {{two(0), two(2)}});
   }
 };
 
@@ -273,24 +273,24 @@ struct adamw_quad {
 /// arithmetic.
 template <class Gradient, class Moment, bool Stochastic>
 __global__ void __launch_bounds__(adamw_threads, Stochastic ? 4 : 5)
-    update_state(const __grid_constant__ adamw_job job) {
+    update_state(const __grid_constant__ adamw_params params) {
   ptx::wait_for_kernels_before();
   const unsigned warp = blockIdx.x * (adamw_threads / 32) + threadIdx.x / 32;
-  const std::ptrdiff_t i = warp / job.warps_a_row;
+  const std::ptrdiff_t i = warp / params.warps_a_row;
   const std::ptrdiff_t j =
-      std::ptrdiff_t{warp % job.warps_a_row} * adamw_warp_columns +
+      std::ptrdiff_t{warp % params.warps_a_row} * adamw_warp_columns +
       4 * (threadIdx.x % 32);
-  if (i >= job.rows) return;
-  if (job.whole && j + 4 <= job.cols) {
+  if (i >= params.rows) return;
+  if (params.vectorized && j + 4 <= params.cols) {
     detail::adamw_quad<Gradient, Moment> x;
-    x.load(job, i, j);
-    if (x.template update<Stochastic>(job, i, j)) {
-      x.store(job, i, j);
+    x.load(params, i, j);
+    if (x.template update<Stochastic>(params, i, j)) {
+      x.store(params, i, j);
       return;
     }
   }
   // Called last, so that no registers are kept across it.
-  detail::update_elements<Gradient, Moment, Stochastic>(job, i, j);
+  detail::update_elements<Gradient, Moment, Stochastic>(params, i, j);
 }
 
 }  // namespace zeroulp::cuda

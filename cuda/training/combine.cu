@@ -11,10 +11,10 @@ namespace zeroulp::cuda {
 namespace {
 
 template <combine_rule Rule, bool Weighted>
-void launch(const request& r, const combine_job& job, unsigned blocks,
-            CUstream_st* stream) {
-  launch_after(stream, combine_rows<Rule, Weighted>, blocks, combine_threads,
-               job);
+void launch(const argument_checks& r, const combine_params& params,
+            unsigned blocks, CUstream_st* stream) {
+  pdl_launch(stream, combine_rows<Rule, Weighted>, blocks, combine_threads,
+             params);
   r.launched();
 }
 
@@ -23,7 +23,7 @@ void launch(const request& r, const combine_job& job, unsigned blocks,
 void combine(combine_rule rule, const const_matrix& x, const row_numbers& slots,
              const basic_matrix<const std::uint32_t>& weights,
              const matrix& out, CUstream_st* stream) {
-  const request r("cuda::combine");
+  const argument_checks r("cuda::combine");
   const bool weighted = weights.data != nullptr;
   r.need(rule <= combine_rule::bf16_pair, "there is no such rule");
   r.need(rule != combine_rule::bf16_pair || (!weighted && slots.cols <= 2),
@@ -38,9 +38,9 @@ void combine(combine_rule rule, const const_matrix& x, const row_numbers& slots,
   r.need_shape(out, slots.rows, x.cols, "out");
   if (out.rows == 0 || out.cols == 0) return;
 
-  combine_job job{rows_of(x, 2), rows_of(out, 2), slots, weights, 0};
-  job.warps_a_token = r.blocks(ceil_div(out.cols, combine_warp_columns));
-  const unsigned warps = r.blocks(out.rows * job.warps_a_token);
+  combine_params params{rows_of(x, 2), rows_of(out, 2), slots, weights, 0};
+  params.warps_a_token = r.blocks(ceil_div(out.cols, combine_warp_columns));
+  const unsigned warps = r.blocks(out.rows * params.warps_a_token);
   const unsigned blocks = (warps - 1) / (combine_threads / 32) + 1;
   r.need_gpu();
   // Without weights, bf16_pair equals bf16_hops of two slots.
@@ -49,7 +49,7 @@ void combine(combine_rule rule, const const_matrix& x, const row_numbers& slots,
   const bool once = rule == one;
   (weighted ? once ? launch<one, true> : launch<each, true>
    : once ? launch<one, false>
-            : launch<each, false>)(r, job, blocks, stream);
+            : launch<each, false>)(r, params, blocks, stream);
 }
 
 }  // namespace zeroulp::cuda

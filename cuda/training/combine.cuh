@@ -17,7 +17,7 @@
 
 namespace zeroulp::cuda {
 
-struct combine_job {
+struct combine_params {
   device_rows x, out;
   row_numbers slots;
   basic_matrix<const std::uint32_t> weights;
@@ -29,32 +29,33 @@ inline constexpr int combine_warp_columns = 256;
 
 template <combine_rule Rule, bool Weighted>
 __global__ void __launch_bounds__(combine_threads, 5)
-    combine_rows(const __grid_constant__ combine_job job) {
+    combine_rows(const __grid_constant__ combine_params params) {
   ptx::wait_for_kernels_before();
   using A = device_fp32;
   constexpr unsigned all = 0xffffffff;
   constexpr int batch = 4;
   const unsigned warp = blockIdx.x * (combine_threads / 32) + threadIdx.x / 32;
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const std::ptrdiff_t token = warp / job.warps_a_token;
-  if (token >= job.out.rows) return;
+  const std::ptrdiff_t token = warp / params.warps_a_token;
+  if (token >= params.out.rows) return;
   const std::ptrdiff_t col =
-      std::ptrdiff_t{warp % job.warps_a_token} * combine_warp_columns +
+      std::ptrdiff_t{warp % params.warps_a_token} * combine_warp_columns +
       8 * lane;
-  const bool in_one = job.x.whole && col + 8 <= job.x.cols;
+  const bool in_one = params.x.vectorized && col + 8 <= params.x.cols;
 
   float sum[8] = {};  // no_contribution, until there is any
   bool any = false, wrong = false;
-  for (std::ptrdiff_t first = 0; first < job.slots.cols; first += 32) {
+  for (std::ptrdiff_t first = 0; first < params.slots.cols; first += 32) {
     std::int32_t slot = -1;
     std::uint32_t weight = 0;
-    if (first + lane < job.slots.cols) {
-      slot = job.slots.data[token * job.slots.stride + first + lane];
+    if (first + lane < params.slots.cols) {
+      slot = params.slots.data[token * params.slots.stride + first + lane];
       if constexpr (Weighted) {
-        weight = job.weights.data[token * job.weights.stride + first + lane];
+        weight =
+            params.weights.data[token * params.weights.stride + first + lane];
       }
     }
-    const bool is_row = slot >= 0 && slot < job.x.rows;
+    const bool is_row = slot >= 0 && slot < params.x.rows;
     wrong = wrong || __any_sync(all, !is_row && slot != -1);
     const unsigned rows = __ballot_sync(all, is_row);
     for (int s = 0; rows >> s != 0; s += batch) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(combine_threads, 5)
       const char* row[batch];
 #pragma unroll
       for (int i = 0; i < batch; ++i) {
-        row[i] = job.x.row<2>(__shfl_sync(all, slot, s + i));
+        row[i] = params.x.row<2>(__shfl_sync(all, slot, s + i));
       }
       if (in_one) {
 #pragma unroll
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(combine_threads, 5)
 #pragma unroll
         for (int i = 0; i < batch; ++i) {
           if (rows >> (s + i) & 1) {
-            x[i] = load<2>(row[i], col, job.x.cols, false);
+            x[i] = load<2>(row[i], col, params.x.cols, false);
           }
         }
       }
@@ -100,7 +101,8 @@ __global__ void __launch_bounds__(combine_threads, 5)
     codes.words[k / 2] =
         wrong ? 0x7fff7fff : ptx::cvt_bf16x2(sum[k], sum[k + 1]);
   }
-  store<2>(job.out.row<2>(token), col, job.out.cols, job.out.whole, codes);
+  store<2>(params.out.row<2>(token), col, params.out.cols,
+           params.out.vectorized, codes);
 }
 
 }  // namespace zeroulp::cuda

@@ -12,8 +12,9 @@ namespace zeroulp::cuda {
 namespace {
 
 template <class Out>
-void launch(const dispatch_job& job, unsigned blocks, CUstream_st* stream) {
-  launch_after(stream, dispatch_rows<Out>, blocks, row_threads, job);
+void launch(const dispatch_params& params, unsigned blocks,
+            CUstream_st* stream) {
+  pdl_launch(stream, dispatch_rows<Out>, blocks, row_threads, params);
 }
 
 }  // namespace
@@ -21,7 +22,7 @@ void launch(const dispatch_job& job, unsigned blocks, CUstream_st* stream) {
 void dispatch(const quantizer& q, const const_matrix& x,
               const row_numbers& rows, const quantized& y,
               CUstream_st* stream) {
-  const request r("cuda::dispatch");
+  const argument_checks r("cuda::dispatch");
   r.need(q.from == bf16, "x must be of bf16");
   r.need(q.group == group_shape{1, 128}, "groups must be 1x128");
   r.need_matrix(x, 2, "x");
@@ -29,18 +30,18 @@ void dispatch(const quantizer& q, const const_matrix& x,
   r.need_shape(rows, rows.rows, 1, "rows");
   r.need(y.codes.data != nullptr || rows.rows == 0 || x.cols == 0,
          "y has no codes");
-  dispatch_job job{};
-  job.y = row_target(r, q, y, rows.rows, x.cols, "y");
+  dispatch_params params{};
+  params.y = row_target(r, q, y, rows.rows, x.cols, "y");
   if (rows.rows == 0 || x.cols == 0) return;
-  job.plan = plan_of(q);
-  job.x = rows_of(x, 2);
-  job.rows = rows;
+  params.plan = plan_of(q);
+  params.x = rows_of(x, 2);
+  params.rows = rows;
   const unsigned half_warps =
       r.blocks(half_warps_of<bf16_elements>(rows.rows, x.cols));
   const unsigned blocks = (half_warps - 1) / (row_threads / 16) + 1;
   r.need_gpu();
   with_codes(q.to,
-             [&](auto out) { launch<decltype(out)>(job, blocks, stream); });
+             [&](auto out) { launch<decltype(out)>(params, blocks, stream); });
   r.launched();
 }
 

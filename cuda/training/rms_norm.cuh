@@ -25,7 +25,7 @@ inline constexpr int rms_stride = rms_run * rms_threads;
 inline constexpr int rms_vec8s = 4;
 
 /// Outputs without data, or without groups, are not wanted.
-struct rms_job {
+struct rms_params {
   quantizer_plan plan;
   number_matrix x, w, y;
   matrix_view<std::uint32_t> rstd;
@@ -66,16 +66,16 @@ __device__ float sum_of_lanes(float (&p)[Rows]) {
 /// Computes rstd of rows row0 to row0 + Rows - 1 from their partial sums, for
 /// all threads.
 template <int Rows>
-__device__ void find_rstd(const rms_job& job, std::ptrdiff_t row0,
+__device__ void find_rstd(const rms_params& params, std::ptrdiff_t row0,
                           float (&p)[Rows], float (&rstd)[Rows]) {
   using A = device_fp32;
   const float sum = sum_of_lanes(p);
   const std::ptrdiff_t row = row0 + threadIdx.x;
   if (threadIdx.x < Rows) {
     rstd[threadIdx.x] =
-        rms_rstd<A>(sum, A::from_bits(job.count), A::from_bits(job.eps));
-    if (job.rstd.data != nullptr && row < job.x.rows.rows) {
-      job.rstd(row, 0) = __float_as_uint(rstd[threadIdx.x]);
+        rms_rstd<A>(sum, A::from_bits(params.count), A::from_bits(params.eps));
+    if (params.rstd.data != nullptr && row < params.x.rows.rows) {
+      params.rstd(row, 0) = __float_as_uint(rstd[threadIdx.x]);
     }
   }
   __syncthreads();
@@ -88,13 +88,13 @@ struct rms_weights {
   __device__ rms_weights(const number_matrix& w, std::ptrdiff_t col0) {
     const device_rows& rows = w.rows;
     if (w.kind == number_kind::bf16) {
-      const auto x = load<2>(rows.data, col0, rows.cols, rows.whole);
+      const auto x = load<2>(rows.data, col0, rows.cols, rows.vectorized);
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         number[k] = value_of<bf16_elements>(x.element(k));
       }
     } else {
-      const auto x = load<4>(rows.data, col0, rows.cols, rows.whole);
+      const auto x = load<4>(rows.data, col0, rows.cols, rows.vectorized);
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
         number[k] = value_of<fp32_elements>(x.element(k));
@@ -125,12 +125,12 @@ struct normalized_vec8s {
   static constexpr int count = rms_vec8s;
   static constexpr int of_row = count / Rows;
 
-  const rms_job& job;
+  const rms_params& params;
   const float* rstd;
   std::ptrdiff_t row0, chunk;  ///< a chunk has of_row vec8s of a row
 
-  __device__ const quantized_target& target(int) const { return job.out; }
-  __device__ const scale_target& scales(int) const { return job.out.scales; }
+  __device__ const quantized_target& target(int) const { return params.out; }
+  __device__ const scale_target& scales(int) const { return params.out.scales; }
   __device__ std::ptrdiff_t row(int i) const { return row0 + i / of_row; }
   __device__ std::ptrdiff_t group(int i) const {
     return (chunk * of_row + i % of_row) * (rms_stride / tile_edge) +
@@ -140,19 +140,20 @@ struct normalized_vec8s {
     return column_of_vec8(group(i));
   }
   __device__ bool is_inside(int i) const {
-    return row(i) < job.x.rows.rows && group(i) * tile_edge < job.x.rows.cols;
+    return row(i) < params.x.rows.rows &&
+           group(i) * tile_edge < params.x.rows.cols;
   }
   __device__ bool is_full() const {
-    return job.out.codes.whole && row(count - 1) < job.x.rows.rows &&
-           column(count - 1) + 8 <= job.x.rows.cols;
+    return params.out.codes.vectorized && row(count - 1) < params.x.rows.rows &&
+           column(count - 1) + 8 <= params.x.rows.cols;
   }
   __device__ rms_vec8 input(int i) const {
-    const device_rows& x = job.x.rows;
+    const device_rows& x = params.x.rows;
     if (row(i) >= x.rows) return {};
-    return load<2>(x.row<2>(row(i)), column(i), x.cols, x.whole);
+    return load<2>(x.row<2>(row(i)), column(i), x.cols, x.vectorized);
   }
   __device__ rms_vec8 again(int i) const {
-    return rms_value_vec8(input(i), rstd[i / of_row], {job.w, column(i)});
+    return rms_value_vec8(input(i), rstd[i / of_row], {params.w, column(i)});
   }
 };
 
@@ -163,12 +164,12 @@ namespace detail {
 /// Finishes a half warp's groups. Not inlined, to keep its registers out of the
 /// kernel.
 template <class Out, int Rows>
-__device__ __noinline__ void finish_rms(const rms_job& job, const float* rstd,
-                                        std::ptrdiff_t row0,
+__device__ __noinline__ void finish_rms(const rms_params& params,
+                                        const float* rstd, std::ptrdiff_t row0,
                                         std::ptrdiff_t chunk,
                                         unfinished_vec8s left) {
-  const normalized_vec8s<Rows> vec8s{job, rstd, row0, chunk};
-  finish_vec8s<Out>(job.plan, {}, vec8s, left);
+  const normalized_vec8s<Rows> vec8s{params, rstd, row0, chunk};
+  finish_vec8s<Out>(params.plan, {}, vec8s, left);
 }
 
 template <int Rows>
@@ -194,22 +195,23 @@ template <class Out, int Rows>
 __device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
                             rms_vec8 (&x)[rms_vec8s]) {
   constexpr int of_row = rms_vec8s / Rows;
-  const rms_job& job = vec8s.job;
-  const device_rows& y = job.y.rows;
+  const rms_params& params = vec8s.job;
+  const device_rows& y = params.y.rows;
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {
-    const rms_weights w(job.w, vec8s.column(c));
+    const rms_weights w(params.w, vec8s.column(c));
 #pragma unroll
     for (int i = c; i < rms_vec8s; i += of_row) {
       x[i] = rms_value_vec8(x[i], vec8s.rstd[i / of_row], w);
       if (y.data == nullptr || vec8s.row(i) >= y.rows) continue;
-      store<2>(y.row<2>(vec8s.row(i)), vec8s.column(i), y.cols, y.whole, x[i]);
+      store<2>(y.row<2>(vec8s.row(i)), vec8s.column(i), y.cols, y.vectorized,
+               x[i]);
     }
   }
-  if (job.out.groups == grouping::none) return;
-  const auto left = quantize_vec8s<Out>(job.plan, {}, vec8s, x);
-  if (__any_sync(all_lanes, left.by_core || left.open != 0)) {
-    finish_rms<Out, Rows>(job, vec8s.rstd, vec8s.row0, vec8s.chunk, left);
+  if (params.out.groups == grouping::none) return;
+  const auto left = quantize_vec8s<Out>(params.plan, {}, vec8s, x);
+  if (__any_sync(all_lanes, left.by_core || left.undecided != 0)) {
+    finish_rms<Out, Rows>(params, vec8s.rstd, vec8s.row0, vec8s.chunk, left);
   }
 }
 
@@ -220,15 +222,15 @@ __device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
 /// columns and are read twice.
 template <class Out, int Rows, bool Longer>
 __global__ void __launch_bounds__(rms_threads, 4)
-    rms_norm_rows(const __grid_constant__ rms_job job) {
+    rms_norm_rows(const __grid_constant__ rms_params params) {
   ptx::wait_for_kernels_before();
   __shared__ float rstd[Rows];
-  detail::normalized_vec8s<Rows> vec8s{job, rstd,
+  detail::normalized_vec8s<Rows> vec8s{params, rstd,
                                        std::ptrdiff_t{blockIdx.x} * Rows, 0};
   const bool is_written =
-      job.y.rows.data != nullptr || job.out.groups != grouping::none;
+      params.y.rows.data != nullptr || params.out.groups != grouping::none;
   [[maybe_unused]] const auto chunks = static_cast<int>(
-      ceil_div(job.x.rows.cols, rms_stride * rms_vec8s / Rows));
+      ceil_div(params.x.rows.cols, rms_stride * rms_vec8s / Rows));
   float p[Rows] = {};
   detail::rms_vec8 x[rms_vec8s];
   if constexpr (Longer) {
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(rms_threads, 4)
     detail::read_vec8s(vec8s, x);
     detail::add_squares(x, p);
   }
-  detail::find_rstd<Rows>(job, vec8s.row0, p, rstd);
+  detail::find_rstd<Rows>(params, vec8s.row0, p, rstd);
   if (!is_written) return;
   if constexpr (Longer) {
     for (vec8s.chunk = 0; vec8s.chunk < chunks; ++vec8s.chunk) {
@@ -254,23 +256,23 @@ __global__ void __launch_bounds__(rms_threads, 4)
 
 /// Numbers of any kind, without quantized output. A block takes a row.
 static __global__ void __launch_bounds__(rms_threads)
-    rms_norm_values(const __grid_constant__ rms_job job) {
+    rms_norm_elementwise(const __grid_constant__ rms_params params) {
   ptx::wait_for_kernels_before();
   __shared__ float rstd[1];
-  const std::ptrdiff_t row = blockIdx.x, n = job.x.rows.cols;
+  const std::ptrdiff_t row = blockIdx.x, n = params.x.rows.cols;
   float p[1] = {};
   for (std::ptrdiff_t j = rms_run * threadIdx.x; j < n; j += rms_stride) {
     for (std::ptrdiff_t k = j; k < min(n, j + rms_run); ++k) {
-      const float value = job.x.at(row, k);
+      const float value = params.x.at(row, k);
       p[0] = __fmaf_rn(value, value, p[0]);
     }
   }
-  detail::find_rstd<1>(job, row, p, rstd);
-  if (job.y.rows.data == nullptr) return;
+  detail::find_rstd<1>(params, row, p, rstd);
+  if (params.y.rows.data == nullptr) return;
   for (std::ptrdiff_t j = threadIdx.x; j < n; j += rms_threads) {
-    job.y.put(
-        row, j,
-        rms_value<device_fp32>(job.x.at(row, j), rstd[0], job.w.at(0, j)));
+    params.y.put(row, j,
+                 rms_value<device_fp32>(params.x.at(row, j), rstd[0],
+                                        params.w.at(0, j)));
   }
 }
 

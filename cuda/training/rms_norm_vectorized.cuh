@@ -17,39 +17,41 @@
 namespace zeroulp::cuda {
 
 /// A thread's vec8s, the columns between them, and the columns of a row.
-inline constexpr int rms_whole_vec8s = 8;
-inline constexpr int rms_whole_stride = rms_run * row_threads;
-inline constexpr int rms_whole_columns = rms_whole_vec8s * rms_whole_stride;
+inline constexpr int rms_vectorized_vec8s = 8;
+inline constexpr int rms_vectorized_stride = rms_run * row_threads;
+inline constexpr int rms_vectorized_columns =
+    rms_vectorized_vec8s * rms_vectorized_stride;
 
 namespace detail {
 
 /// The `Vec8s` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
 template <int Rows>
-struct whole_vec8s {
+struct row_vec8s {
   using elements = bf16_elements;
-  static constexpr int count = rms_whole_vec8s;
+  static constexpr int count = rms_vectorized_vec8s;
   static constexpr int of_row = count / Rows;
 
-  const rms_job& job;
+  const rms_params& params;
   const float* rstd;
 
-  __device__ const quantized_target& target(int) const { return job.out; }
-  __device__ const scale_target& scales(int) const { return job.out.scales; }
+  __device__ const quantized_target& target(int) const { return params.out; }
+  __device__ const scale_target& scales(int) const { return params.out.scales; }
   __device__ std::ptrdiff_t row(int i) const {
     return std::ptrdiff_t{blockIdx.x} * Rows + i / of_row;
   }
   __device__ std::ptrdiff_t group(int i) const {
-    return i % of_row * (rms_whole_stride / tile_edge) +
+    return i % of_row * (rms_vectorized_stride / tile_edge) +
            static_cast<int>(threadIdx.x / 16);
   }
   __device__ bool is_inside(int i) const {
-    return row(i) < job.x.rows.rows && group(i) * tile_edge < job.x.rows.cols;
+    return row(i) < params.x.rows.rows &&
+           group(i) * tile_edge < params.x.rows.cols;
   }
   __device__ rms_vec8 again(int i) const {
-    const device_rows& x = job.x.rows;
+    const device_rows& x = params.x.rows;
     const std::ptrdiff_t col = column_of_vec8(group(i));
     return rms_value_vec8(load<2>(x.row<2>(row(i)), col, x.cols, true),
-                          rstd[i / of_row], {job.w, col});
+                          rstd[i / of_row], {params.w, col});
   }
 };
 
@@ -61,41 +63,42 @@ __device__ inline rms_vec8 load_if(bool inside, const char* from) {
 }
 
 template <class Out, int Rows>
-__device__ __noinline__ void finish_whole_rms(const rms_job& job, float rstd) {
+__device__ __noinline__ void finish_rms_vectorized(const rms_params& params,
+                                                   float rstd) {
   // Lane 8 i holds rstd of row i.
   __shared__ float of_warp[row_threads / 32][Rows];
   const unsigned lane = threadIdx.x % 32;
   float* const here = of_warp[threadIdx.x / 32];
   if (lane % 8 == 0 && lane / 8 < Rows) here[lane / 8] = rstd;
   __syncwarp();
-  finish_vec8s<Out>(job.plan, {}, whole_vec8s<Rows>{job, here}, {true});
+  finish_vec8s<Out>(params.plan, {}, row_vec8s<Rows>{params, here}, {true});
 }
 
 }  // namespace detail
 
-/// x, y and w are of BF16 and aligned (`whole`), with a multiple of eight
-/// columns, at most rms_whole_columns / Rows. `Steps`: x has Steps *
-/// rms_whole_stride columns, and all threads have as many vec8s. 0: any number
-/// of columns.
+/// x, y and w are of BF16 and aligned (`vectorized`), with a multiple of eight
+/// columns, at most rms_vectorized_columns / Rows. `Steps`: x has Steps *
+/// rms_vectorized_stride columns, and all threads have as many vec8s. 0: any
+/// number of columns.
 template <class Out, int Rows, int Steps>
 __global__ void __launch_bounds__(row_threads, 8)
-    rms_norm_whole(const __grid_constant__ rms_job job) {
+    rms_norm_vectorized(const __grid_constant__ rms_params params) {
   using detail::rms_vec8;
-  constexpr int count = rms_whole_vec8s, of_row = count / Rows;
+  constexpr int count = rms_vectorized_vec8s, of_row = count / Rows;
   constexpr int warps = row_threads / 32;
   __shared__ float sums[Rows][2 * warps];
   const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const std::ptrdiff_t row0 = std::ptrdiff_t{blockIdx.x} * Rows;
-  const device_rows& in = job.x.rows;
+  const device_rows& in = params.x.rows;
   const int cols = static_cast<int>(in.cols);
   const int col0 = rms_run * static_cast<int>(threadIdx.x);
   const auto has = [&](int c) {
-    return Steps != 0 ? c < Steps : col0 + c * rms_whole_stride < cols;
+    return Steps != 0 ? c < Steps : col0 + c * rms_vectorized_stride < cols;
   };
   const auto vec8_at = [&](const char* row, int c) {
     return Steps != 0 && c >= Steps
                ? rms_vec8{}
-               : detail::load_if(has(c), row + c * rms_whole_stride * 2);
+               : detail::load_if(has(c), row + c * rms_vectorized_stride * 2);
   };
 
   const char* first[Rows];
@@ -109,7 +112,7 @@ __global__ void __launch_bounds__(row_threads, 8)
     for (int i = 0; i < count; ++i) {
       const int c = i % of_row;
       if ((Steps == 0 || c < Steps) && has(c)) {
-        ptx::prefetch_l2(first[i / of_row] + c * rms_whole_stride * 2);
+        ptx::prefetch_l2(first[i / of_row] + c * rms_vectorized_stride * 2);
       }
     }
   }
@@ -150,13 +153,13 @@ __global__ void __launch_bounds__(row_threads, 8)
     sum = __fadd_rn(sum, __shfl_xor_sync(all_lanes, sum, lanes));
   }
   const float my_rstd =
-      rms_rstd<A>(sum, A::from_bits(job.count), A::from_bits(job.eps));
-  if (job.rstd.data != nullptr && threadIdx.x % 8 == 0 &&
+      rms_rstd<A>(sum, A::from_bits(params.count), A::from_bits(params.eps));
+  if (params.rstd.data != nullptr && threadIdx.x % 8 == 0 &&
       threadIdx.x < 8 * Rows && row0 + lane / 8 < in.rows) {
-    job.rstd(row0 + lane / 8, 0) = __float_as_uint(my_rstd);
+    params.rstd(row0 + lane / 8, 0) = __float_as_uint(my_rstd);
   }
-  const bool makes_codes = job.out.groups != grouping::none;
-  const device_rows& y = job.y.rows;
+  const bool makes_codes = params.out.groups != grouping::none;
+  const device_rows& y = params.y.rows;
   const int rows = static_cast<int>(min(in.rows - row0, std::ptrdiff_t{Rows}));
   if (!makes_codes && y.data == nullptr) return;
   float rstd[Rows];
@@ -164,7 +167,7 @@ __global__ void __launch_bounds__(row_threads, 8)
   for (int r = 0; r < Rows; ++r) {
     rstd[r] = __shfl_sync(all_lanes, my_rstd, 8 * r);
   }
-  const char* w_at = job.w.rows.row<2>(0) + col0 * 2;
+  const char* w_at = params.w.rows.row<2>(0) + col0 * 2;
   asm volatile("" : "+l"(w_at));  // otherwise recomputed for each vec8
   const auto weights = [&](int c) { return vec8_at(w_at, c); };
   rms_vec8 next = weights(0);
@@ -193,8 +196,8 @@ __global__ void __launch_bounds__(row_threads, 8)
     for (int i = 0; i < count; ++i) {
       const int r = i / of_row, c = i % of_row;
       if (!has(c) || r >= rows) continue;
-      store<2>(y_at + r * y.stride * 2, c * rms_whole_stride,
-               (c + 1) * rms_whole_stride, true, x[i]);
+      store<2>(y_at + r * y.stride * 2, c * rms_vectorized_stride,
+               (c + 1) * rms_vectorized_stride, true, x[i]);
     }
   }
   if (!makes_codes) return;
@@ -208,25 +211,25 @@ __global__ void __launch_bounds__(row_threads, 8)
   const std::uint32_t two = detail::largest_pair_of_rows(keys);
   const std::uint32_t largest =
       lane % count < count / 2 ? two << 16 : two & 0xffff0000;
-  const detail::whole_vec8s<Rows> vec8s{job, nullptr};
+  const detail::row_vec8s<Rows> vec8s{params, nullptr};
   group_factors mine;
-  bool done = detail::find_groups(job.plan, {}, vec8s, largest, mine);
+  bool done = detail::find_groups(params.plan, {}, vec8s, largest, mine);
   if (done) {
-    const device_rows& codes_out = job.out.codes;
+    const device_rows& codes_out = params.out.codes;
     char* const codes_at = codes_out.row<Out::bytes>(row0) + col0 * Out::bytes;
     const auto put = [&](int i, const vec8<Out::bytes>& codes) {
       const int r = i / of_row, c = i % of_row;
       if (!has(c) || r >= rows) return;
       store<Out::bytes>(codes_at + r * codes_out.stride * Out::bytes,
-                        c * rms_whole_stride, (c + 1) * rms_whole_stride, true,
-                        codes);
+                        c * rms_vectorized_stride,
+                        (c + 1) * rms_vectorized_stride, true, codes);
     };
     const auto put_codes = [&](auto codes_of) {
 #pragma unroll
       for (int i = 0; i < count; ++i) {
         const int c = i % of_row;
         const bool is_wanted =  // by some lane of the warp
-            Steps != 0 ? has(c) : c * rms_whole_stride < cols;
+            Steps != 0 ? has(c) : c * rms_vectorized_stride < cols;
         if (is_wanted) put(i, codes_of(i, x[i]));
       }
     };
@@ -238,10 +241,10 @@ __global__ void __launch_bounds__(row_threads, 8)
       }
       put(group, codes_of(group, v));
     };
-    done = detail::by_factors<Out, count>(job.plan, mine, largest, put_codes,
+    done = detail::by_factors<Out, count>(params.plan, mine, largest, put_codes,
                                           put_group);
   }
-  if (!done) detail::finish_whole_rms<Out, Rows>(job, my_rstd);
+  if (!done) detail::finish_rms_vectorized<Out, Rows>(params, my_rstd);
 }
 
 }  // namespace zeroulp::cuda

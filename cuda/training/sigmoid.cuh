@@ -19,9 +19,9 @@
 
 namespace zeroulp::cuda {
 
-/// The bounds hold for g >= -quick_limit, that of slope also needs g <=
-/// quick_limit.
-inline constexpr float quick_limit = 8;
+/// The bounds hold for g >= -fast_limit, that of slope also needs g <=
+/// fast_limit.
+inline constexpr float fast_limit = 8;
 /// The relative bound of s in units of 2^-24. For |g| below 2^-60 s is 1/2, as
 /// the core's.
 inline constexpr int sigmoid_bound = 10;
@@ -58,7 +58,7 @@ inline constexpr float flat_gate = -0x1.474974p+0f;
 inline constexpr float flat_reach = 0x1.8p-15f;
 
 /// Returns sigmoid(g) within sigmoid_bound.
-__device__ inline float quick_sigmoid(float g) {
+__device__ inline float fast_sigmoid(float g) {
   const float e = ptx::ex2_approx(__fmul_rn(g, -0x1.715476p+0f));
   return ptx::rcp_approx(__fadd_rn(1, e));
 }

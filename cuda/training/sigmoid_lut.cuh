@@ -16,7 +16,7 @@ namespace zeroulp::cuda::detail {
 
 /// For a block of `Threads` threads.
 template <unsigned Threads>
-struct sigmoid_table {
+struct sigmoid_lut {
   /// The number of consecutive powers of two in the table.
   static constexpr int powers = 4;
 
@@ -66,27 +66,27 @@ struct sigmoid_table {
 
 /// No table.
 template <>
-struct sigmoid_table<0> {
+struct sigmoid_lut<0> {
   __device__ static bool make(float, bool) { return false; }
 };
 
 /// dg and du of a vec8, by the table.
-struct tabled_gradient {
+struct lut_gradient {
   bf16_vec8 dg, du;
 
   template <unsigned Threads>
-  __device__ tabled_gradient(const bf16_vec8& dh, const vec8<1>& g,
-                             const vec8<1>& u, const gate_group& of,
-                             const sigmoid_table<Threads>& sigmoids) {
+  __device__ lut_gradient(const bf16_vec8& dh, const vec8<1>& g,
+                          const vec8<1>& u, const gate_group& of,
+                          const sigmoid_lut<Threads>& sigmoids) {
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-      const std::uint32_t g2 = two_halves<e4m3_elements>(g.words, k);
-      const std::uint32_t u2 = two_halves<e4m3_elements>(u.words, k);
+      const std::uint32_t g2 = fp16x2_of<e4m3_elements>(g.words, k);
+      const std::uint32_t u2 = fp16x2_of<e4m3_elements>(u.words, k);
       const auto gradient = [&](int i) {
         return swiglu_gradient_of<device_fp32>(
-            __fmul_rn(half_value(g2, i), of.g_scale),
+            __fmul_rn(fp16_value(g2, i), of.g_scale),
             sigmoids.at(of.g_scale, g.words, 2 * k + i),
-            __fmul_rn(half_value(u2, i), of.u_scale),
+            __fmul_rn(fp16_value(u2, i), of.u_scale),
             value_of<bf16_elements>(dh.element(2 * k + i)));
       };
       const auto first = gradient(0), second = gradient(1);

@@ -19,7 +19,7 @@ namespace zeroulp::cuda {
 namespace {
 
 /// Blocks of row_threads threads, for half warps of swiglu_rows rows.
-unsigned blocks_of(const request& r, const const_matrix& x) {
+unsigned blocks_of(const argument_checks& r, const const_matrix& x) {
   const unsigned half_warps =
       r.blocks(ceil_div(x.rows, swiglu_rows) * ceil_div(x.cols, tile_edge));
   return (half_warps - 1) / (row_threads / 16) + 1;
@@ -31,54 +31,55 @@ std::uint32_t boxes_of_row(const device_rows& x) {
 }
 
 /// Blocks of `threads` threads for these boxes.
-unsigned staged_blocks(const request& r, const device_rows& x,
-                       unsigned threads) {
+unsigned smem_blocks(const argument_checks& r, const device_rows& x,
+                     unsigned threads) {
   const unsigned warps =
-      r.blocks(ceil_div(x.rows, staged_rows) * boxes_of_row(x));
+      r.blocks(ceil_div(x.rows, smem_rows) * boxes_of_row(x));
   return (warps - 1) / (threads / 32) + 1;
 }
 
 /// A tensor map of BF16 (2 bytes) or of E4M3 codes (1 byte).
-CUtensorMap map_of(const request& r, const device_rows& x, int bytes) {
-  return make_map(r,
-                  {bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                              : CU_TENSOR_MAP_DATA_TYPE_UINT8,
-                   bytes, x.data, 1, x.rows, x.cols, x.stride, staged_box_rows,
-                   2 * tile_edge, CU_TENSOR_MAP_SWIZZLE_NONE});
+CUtensorMap map_of(const argument_checks& r, const device_rows& x, int bytes) {
+  return make_tensor_map(
+      r, {bytes == 2 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                     : CU_TENSOR_MAP_DATA_TYPE_UINT8,
+          bytes, x.data, 1, x.rows, x.cols, x.stride, smem_box_rows,
+          2 * tile_edge, CU_TENSOR_MAP_SWIZZLE_NONE});
 }
 
 template <bool Powers>
-void launch_staged(const request& r, const swiglu_gradient_job& job,
-                   CUstream_st* stream) {
-  constexpr int threads = staged_gradient_threads<Powers>;
-  constexpr int bytes = sizeof(staged_gradient_memory<Powers>);
-  const auto kernel = swiglu_backward_staged<Powers>;
+void launch_smem(const argument_checks& r, const swiglu_gradient_params& params,
+                 CUstream_st* stream) {
+  constexpr int threads = smem_gradient_threads<Powers>;
+  constexpr int bytes = sizeof(smem_gradient_memory<Powers>);
+  const auto kernel = swiglu_backward_smem<Powers>;
   r.require(cudaFuncSetAttribute(
       kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  launch_after(
-      stream, kernel, staged_blocks(r, job.dh, threads), threads,
-      {job,
-       divisor(boxes_of_row(job.dh)),
-       {map_of(r, job.dh, 2), map_of(r, job.g, 1), map_of(r, job.u, 1)}},
-      bytes);
+  pdl_launch(stream, kernel, smem_blocks(r, params.dh, threads), threads,
+             {params,
+              divisor(boxes_of_row(params.dh)),
+              {map_of(r, params.dh, 2), map_of(r, params.g, 1),
+               map_of(r, params.u, 1)}},
+             bytes);
 }
 
 number_matrix numbers_of(format f, const device_rows& rows) {
   return {rows, number_kind_of(f)};
 }
 
-void check_numbers(const request& r, format f) {
+void check_numbers(const argument_checks& r, format f) {
   r.need(is_number(f), "numbers must be of fp32, bf16 or fp16");
 }
 
-device_rows checked_rows(const request& r, format f, const const_matrix& x,
-                         const const_matrix& like, const char* what) {
+device_rows checked_rows(const argument_checks& r, format f,
+                         const const_matrix& x, const const_matrix& like,
+                         const char* what) {
   r.need_matrix(x, storage_bytes(f), what);
   r.need_shape(x, like.rows, like.cols, what);
   return rows_of(x, storage_bytes(f));
 }
 
-struct staged_input {
+struct smem_input {
   const device_rows& x;
   int bytes;  ///< of an element
 };
@@ -86,23 +87,23 @@ struct staged_input {
 /// True iff the staged kernels can load these inputs by TMA and write these
 /// outputs by whole vec8s. All matrices have one shape. Outputs without data
 /// are not wanted; at least one output is.
-bool can_be_staged(std::initializer_list<staged_input> inputs,
-                   std::initializer_list<device_rows> outputs) {
-  const auto has_boxes = [](const staged_input& in) {
+bool fits_smem(std::initializer_list<smem_input> inputs,
+               std::initializer_list<device_rows> outputs) {
+  const auto has_boxes = [](const smem_input& in) {
     constexpr std::ptrdiff_t most = std::ptrdiff_t{1} << 30;
     return in.x.rows < most && in.x.stride < most &&
            in.x.rows * in.x.stride < std::ptrdiff_t{1} << 38 &&
            starts_on(16, in.x.data, in.x.stride * in.bytes);
   };
-  const auto is_whole = [](const device_rows& x) {
-    return x.data == nullptr || (x.whole && x.cols % 8 == 0);
+  const auto is_vectorized_or_absent = [](const device_rows& x) {
+    return x.data == nullptr || (x.vectorized && x.cols % 8 == 0);
   };
   return std::all_of(inputs.begin(), inputs.end(), has_boxes) &&
-         std::all_of(outputs.begin(), outputs.end(), is_whole);
+         std::all_of(outputs.begin(), outputs.end(), is_vectorized_or_absent);
 }
 
 /// Checks a cache of an m x n matrix.
-cached_matrix checked_cache(const request& r, const quantizer& q,
+cached_matrix checked_cache(const argument_checks& r, const quantizer& q,
                             const const_quantized& x, const const_matrix& like,
                             const char* what) {
   r.need_codes(q.to, what);
@@ -122,62 +123,62 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
                     const const_matrix& u, const matrix& h,
                     const quantized& h_out, const quantized& g_cache,
                     const quantized& u_cache, CUstream_st* stream) {
-  const request r("cuda::swiglu_forward");
+  const argument_checks r("cuda::swiglu_forward");
   const format from = layer.cache.from, to = layer.out.from;
   check_numbers(r, from);
   check_numbers(r, to);
-  swiglu_job job{};
-  job.g = checked_rows(r, from, g, g, "g");
-  job.u = checked_rows(r, from, u, g, "u");
-  job.h = number_target(r, to, h, g.rows, g.cols, "h");
-  job.h_out = row_target(r, layer.out, h_out, g.rows, g.cols, "h quantized");
-  job.g_cache =
+  swiglu_params params{};
+  params.g = checked_rows(r, from, g, g, "g");
+  params.u = checked_rows(r, from, u, g, "u");
+  params.h = number_target(r, to, h, g.rows, g.cols, "h");
+  params.h_out = row_target(r, layer.out, h_out, g.rows, g.cols, "h quantized");
+  params.g_cache =
       row_target(r, layer.cache, g_cache, g.rows, g.cols, "the cache of g");
-  job.u_cache =
+  params.u_cache =
       row_target(r, layer.cache, u_cache, g.rows, g.cols, "the cache of u");
-  const bool makes_codes = job.h_out.groups != grouping::none ||
-                           job.g_cache.groups != grouping::none ||
-                           job.u_cache.groups != grouping::none;
+  const bool makes_codes = params.h_out.groups != grouping::none ||
+                           params.g_cache.groups != grouping::none ||
+                           params.u_cache.groups != grouping::none;
   const bool all_bf16 = from == bf16 && to == bf16;
   r.need(!makes_codes || all_bf16,
          "what is quantized in the same pass must be of bf16, in groups of "
          "1x128");
   if (g.rows == 0 || g.cols == 0) return;
-  r.need(makes_codes || job.h.data != nullptr, "there is no output");
+  r.need(makes_codes || params.h.data != nullptr, "there is no output");
   const unsigned blocks = blocks_of(r, g);
   r.need_gpu();
   if (!all_bf16) {
-    launch_after(stream, swiglu_forward_values, blocks, row_threads,
-                 {numbers_of(from, job.g), numbers_of(from, job.u),
-                  numbers_of(to, job.h)});
+    pdl_launch(stream, swiglu_forward_elementwise, blocks, row_threads,
+               {numbers_of(from, params.g), numbers_of(from, params.u),
+                numbers_of(to, params.h)});
     return r.launched();
   }
   // A quantizer that makes no codes may be anything.
   const auto format_of = [](const quantizer& q, bool wanted) {
     return wanted ? q.to : e4m3;
   };
-  const bool makes_h = job.h_out.groups != grouping::none;
-  const bool caches = job.g_cache.groups != grouping::none ||
-                      job.u_cache.groups != grouping::none;
-  if (makes_h) job.out = plan_of(layer.out);
-  if (caches) job.cache = plan_of(layer.cache);
+  const bool makes_h = params.h_out.groups != grouping::none;
+  const bool caches = params.g_cache.groups != grouping::none ||
+                      params.u_cache.groups != grouping::none;
+  if (makes_h) params.out = plan_of(layer.out);
+  if (caches) params.cache = plan_of(layer.cache);
   const format out_format = format_of(layer.out, makes_h);
   const format cache_format = format_of(layer.cache, caches);
   if (out_format == e4m3 && cache_format == e4m3 &&
-      can_be_staged(
-          {{job.g, 2}, {job.u, 2}},
-          {job.h, job.h_out.codes, job.g_cache.codes, job.u_cache.codes})) {
-    launch_after(stream, swiglu_forward_staged,
-                 staged_blocks(r, job.g, row_threads), row_threads,
-                 {job,
-                  divisor(boxes_of_row(job.g)),
-                  {map_of(r, job.g, 2), map_of(r, job.u, 2)}});
+      fits_smem({{params.g, 2}, {params.u, 2}},
+                {params.h, params.h_out.codes, params.g_cache.codes,
+                 params.u_cache.codes})) {
+    pdl_launch(stream, swiglu_forward_smem,
+               smem_blocks(r, params.g, row_threads), row_threads,
+               {params,
+                divisor(boxes_of_row(params.g)),
+                {map_of(r, params.g, 2), map_of(r, params.u, 2)}});
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
     with_codes(cache_format, [&](auto cache) {
-      launch_after(stream, swiglu_forward_rows<decltype(out), decltype(cache)>,
-                   blocks, row_threads, job);
+      pdl_launch(stream, swiglu_forward_rows<decltype(out), decltype(cache)>,
+                 blocks, row_threads, params);
     });
   });
   r.launched();
@@ -189,7 +190,7 @@ void swiglu_backward(const swiglu_layer& layer, format from,
                      const matrix& dg, const matrix& du,
                      const quantized& dg_out, const quantized& du_out,
                      CUstream_st* stream) {
-  const request r("cuda::swiglu_backward");
+  const argument_checks r("cuda::swiglu_backward");
   const format to = layer.out.from;
   check_numbers(r, from);
   check_numbers(r, to);
@@ -197,54 +198,56 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   const device_rows in = checked_rows(r, from, dh, dh, "dh");
   const auto g = checked_cache(r, layer.cache, g_cache, dh, "the cache of g");
   const auto u = checked_cache(r, layer.cache, u_cache, dh, "the cache of u");
-  swiglu_gradient_job job{};
-  job.dh = in, job.g = g.codes, job.u = u.codes;
-  job.g_scales = g.scales, job.u_scales = u.scales;
-  job.h = number_target(r, to, h, m, n, "h");
-  job.dg = number_target(r, to, dg, m, n, "dg");
-  job.du = number_target(r, to, du, m, n, "du");
-  job.dg_out = row_target(r, layer.out, dg_out, m, n, "dg quantized");
-  job.du_out = row_target(r, layer.out, du_out, m, n, "du quantized");
-  const bool makes_codes = job.dg_out.groups != grouping::none ||
-                           job.du_out.groups != grouping::none;
+  swiglu_gradient_params params{};
+  params.dh = in, params.g = g.codes, params.u = u.codes;
+  params.g_scales = g.scales, params.u_scales = u.scales;
+  params.h = number_target(r, to, h, m, n, "h");
+  params.dg = number_target(r, to, dg, m, n, "dg");
+  params.du = number_target(r, to, du, m, n, "du");
+  params.dg_out = row_target(r, layer.out, dg_out, m, n, "dg quantized");
+  params.du_out = row_target(r, layer.out, du_out, m, n, "du quantized");
+  const bool makes_codes = params.dg_out.groups != grouping::none ||
+                           params.du_out.groups != grouping::none;
   const bool in_rows =
       from == bf16 && to == bf16 && layer.cache.group == group_shape{1, 128};
   r.need(!makes_codes || in_rows,
          "what is quantized in the same pass must be of bf16, from caches in "
          "groups of 1x128");
   if (m == 0 || n == 0) return;
-  r.need(makes_codes || job.h.data != nullptr || job.dg.data != nullptr ||
-             job.du.data != nullptr,
+  r.need(makes_codes || params.h.data != nullptr || params.dg.data != nullptr ||
+             params.du.data != nullptr,
          "there is no output");
   const unsigned blocks = blocks_of(r, dh);
   r.need_gpu();
   if (!in_rows) {
-    const swiglu_gradient_values_job values{numbers_of(from, job.dh),
-                                            numbers_of(to, job.h),
-                                            numbers_of(to, job.dg),
-                                            numbers_of(to, job.du),
-                                            g,
-                                            u};
+    const swiglu_gradient_elementwise_params values{numbers_of(from, params.dh),
+                                                    numbers_of(to, params.h),
+                                                    numbers_of(to, params.dg),
+                                                    numbers_of(to, params.du),
+                                                    g,
+                                                    u};
     with_codes(layer.cache.to, [&](auto cache) {
-      launch_after(stream, swiglu_backward_values<decltype(cache)>, blocks,
-                   row_threads, values);
+      pdl_launch(stream, swiglu_backward_elementwise<decltype(cache)>, blocks,
+                 row_threads, values);
     });
     return r.launched();
   }
-  if (makes_codes) job.out = plan_of(layer.out);
+  if (makes_codes) params.out = plan_of(layer.out);
   const format out_format = makes_codes ? layer.out.to : e4m3;
-  if (job.h.data == nullptr && out_format == e4m3 && layer.cache.to == e4m3 &&
-      can_be_staged({{job.dh, 2}, {job.g, 1}, {job.u, 1}},
-                    {job.dg, job.du, job.dg_out.codes, job.du_out.codes})) {
+  if (params.h.data == nullptr && out_format == e4m3 &&
+      layer.cache.to == e4m3 &&
+      fits_smem(
+          {{params.dh, 2}, {params.g, 1}, {params.u, 1}},
+          {params.dg, params.du, params.dg_out.codes, params.du_out.codes})) {
     (layer.cache.scale == scale_kind::float32
-         ? launch_staged<false>
-         : launch_staged<true>)(r, job, stream);
+         ? launch_smem<false>
+         : launch_smem<true>)(r, params, stream);
     return r.launched();
   }
   with_codes(out_format, [&](auto out) {
     with_codes(layer.cache.to, [&](auto cache) {
-      launch_after(stream, swiglu_backward_rows<decltype(out), decltype(cache)>,
-                   blocks, row_threads, job);
+      pdl_launch(stream, swiglu_backward_rows<decltype(out), decltype(cache)>,
+                 blocks, row_threads, params);
     });
   });
   r.launched();

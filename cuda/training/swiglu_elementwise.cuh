@@ -13,7 +13,7 @@
 
 namespace zeroulp::cuda {
 
-struct swiglu_values_job {
+struct swiglu_elementwise_params {
   number_matrix g, u, h;
 };
 
@@ -32,7 +32,7 @@ struct cached_matrix {
   }
 };
 
-struct swiglu_gradient_values_job {
+struct swiglu_gradient_elementwise_params {
   number_matrix dh, h, dg, du;
   cached_matrix g, u;
 };
@@ -42,7 +42,7 @@ namespace detail {
 /// Calls use(i, j) for this thread's elements of a matrix like x.
 template <class Use>
 __device__ void for_elements(const device_rows& x, Use use) {
-  const half_warp_place at(swiglu_rows, x);
+  const half_warp_position at(swiglu_rows, x);
   const std::ptrdiff_t first = at.group * tile_edge + threadIdx.x % 16;
   for (int i = 0; i < swiglu_rows && at.row0 + i < x.rows; ++i) {
 #pragma unroll 4
@@ -55,24 +55,26 @@ __device__ void for_elements(const device_rows& x, Use use) {
 }  // namespace detail
 
 static __global__ void __launch_bounds__(row_threads)
-    swiglu_forward_values(const __grid_constant__ swiglu_values_job job) {
+    swiglu_forward_elementwise(
+        const __grid_constant__ swiglu_elementwise_params params) {
   ptx::wait_for_kernels_before();
-  detail::for_elements(job.g.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    job.h.put(i, j, swiglu_value<device_fp32>(job.g.at(i, j), job.u.at(i, j)));
+  detail::for_elements(params.g.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    params.h.put(
+        i, j, swiglu_value<device_fp32>(params.g.at(i, j), params.u.at(i, j)));
   });
 }
 
 template <class Cache>
-__global__ void __launch_bounds__(row_threads) swiglu_backward_values(
-    const __grid_constant__ swiglu_gradient_values_job job) {
+__global__ void __launch_bounds__(row_threads) swiglu_backward_elementwise(
+    const __grid_constant__ swiglu_gradient_elementwise_params params) {
   ptx::wait_for_kernels_before();
-  detail::for_elements(job.dh.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-    const auto x = swiglu_gradient<device_fp32>(job.g.template at<Cache>(i, j),
-                                                job.u.template at<Cache>(i, j),
-                                                job.dh.at(i, j));
-    job.h.put(i, j, x.h);
-    job.dg.put(i, j, x.dg);
-    job.du.put(i, j, x.du);
+  detail::for_elements(params.dh.rows, [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+    const auto x = swiglu_gradient<device_fp32>(
+        params.g.template at<Cache>(i, j), params.u.template at<Cache>(i, j),
+        params.dh.at(i, j));
+    params.h.put(i, j, x.h);
+    params.dg.put(i, j, x.dg);
+    params.du.put(i, j, x.du);
   });
 }
 

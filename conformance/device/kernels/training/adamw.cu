@@ -8,11 +8,11 @@
 namespace zeroulp::conformance::device {
 namespace {
 
-using cuda::quick_fp32;
+using cuda::fast_fp32;
 
 /// A result that is not sure counts as right, since the kernel then takes the
 /// slow path, unless it must be sure.
-__device__ std::uint32_t held(quick_fp32::number x, bool must_be_sure,
+__device__ std::uint32_t held(fast_fp32::number x, bool must_be_sure,
                               std::uint32_t right) {
   if (x.sure) return __float_as_uint(x.value);
   return must_be_sure ? ~right : right;
@@ -23,7 +23,7 @@ struct root_case {
   __device__ observation operator()(std::uint64_t i) const {
     const auto x = static_cast<std::uint32_t>(i * 0x9e3779b1u);
     const std::uint32_t right = __float_as_uint(__fsqrt_rn(__uint_as_float(x)));
-    const auto root = quick_fp32::square_root({__uint_as_float(x), true});
+    const auto root = fast_fp32::square_root({__uint_as_float(x), true});
     return {{x, 0, 0}, held(root, x < 0x5f800000, right), right};
   }
 };
@@ -50,7 +50,7 @@ struct quotient_case {
     }
     const float x = __uint_as_float(a), y = __uint_as_float(b);
     const float right = __fdiv_rn(x, y);
-    const auto quotient = quick_fp32::divide({x, true}, {y, true});
+    const auto quotient = fast_fp32::divide({x, true}, {y, true});
     const bool must_be_sure =
         !any &&
         ((fabsf(right) > 0x1p-126f && fabsf(right) < 0x1p40f) || x == 0);

@@ -14,9 +14,9 @@ namespace {
 constexpr double slack = 0x5p-24, upper_slack = 0x6p-24;
 
 __device__ bool holds_for_sigmoid(float g) {
-  if (!(g >= -cuda::quick_limit)) return true;
+  if (!(g >= -cuda::fast_limit)) return true;
   const float core = sigmoid<cuda::device_fp32>(g);
-  const float quick = cuda::quick_sigmoid(g);
+  const float quick = cuda::fast_sigmoid(g);
   if (fabsf(g) < 0x1p-60f) return core == 0.5f && quick == 0.5f;
   return fabs(double{quick} - core) <= cuda::sigmoid_bound * 0x1p-24 * core;
 }
@@ -32,14 +32,14 @@ __device__ bool holds_for_bound(float g, float rest, double ratio, float below,
 }
 
 __device__ bool holds_for_slope(float g) {
-  if (!(fabsf(g) <= cuda::quick_limit)) return true;
+  if (!(fabsf(g) <= cuda::fast_limit)) return true;
   const float core = sigmoid<cuda::device_fp32>(g);
   const float slope = __fmul_rn(core, __fmaf_rn(g, __fsub_rn(1, core), 1));
-  const float quick = cuda::quick_sigmoid(g), rest = __fsub_rn(1, quick);
+  const float quick = cuda::fast_sigmoid(g), rest = __fsub_rn(1, quick);
   const double ratio = double{slope} / quick;
-  // The largest bound: a vec8 has a gate of -quick_limit.
+  // The largest bound: a vec8 has a gate of -fast_limit.
   const float most =
-      cuda::slope_bound::of_gates(cuda::quick_limit, 1)(-cuda::quick_limit);
+      cuda::slope_bound::of_gates(cuda::fast_limit, 1)(-cuda::fast_limit);
   bool holds = fabs(ratio) > 3 * double{most} ||
                fabsf(g - cuda::flat_gate) <= cuda::flat_reach;
   // A bound that a kernel finds from a code and its scale may be smaller by

@@ -27,7 +27,7 @@ constexpr int l2_panel = 512 << 10;  // bytes of a row or a column of tiles
 constexpr int memory_panel = 8 << 20;
 static_assert(2 * panels * memory_panel == wgmma_bytes);
 
-struct limit_job {
+struct limit_params {
   const unsigned char* codes;
   int panel_bytes;
   int rounds;  ///< of all stages
@@ -115,7 +115,7 @@ __device__ void write(const Sums& sums, float* out) {
 /// read it.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::threads, 1)
-    multiply(const limit_job job) {
+    multiply(const limit_params job) {
   static_assert(Shape::groups == 2 && !Shape::fed);
   extern __shared__ unsigned char memory[];
   const limit_operands<Shape> operands(fill_stages<Shape>(memory, job.codes));
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 /// and one of B for each column, the same for all blocks there, which are at
 /// the same elements of K.
 template <class Shape>
-__device__ void feed(unsigned char* tiles, const limit_job& job,
+__device__ void feed(unsigned char* tiles, const limit_params& job,
                      cuda::pipeline<stages>& pipe) {
   constexpr int b_bytes = Shape::stage_bytes - Shape::b_at;
   const auto block = static_cast<int>(blockIdx.x);
@@ -161,7 +161,7 @@ __device__ void feed(unsigned char* tiles, const limit_job& job,
 
 template <class Shape, class Scaling>
 __global__ void __launch_bounds__(Shape::threads, 1)
-    multiply_promoted(const limit_job job) {
+    multiply_promoted(const limit_params job) {
   extern __shared__ unsigned char memory[];
   __shared__ cuda::pipeline<stages> pipe;
   if (Shape::fed && threadIdx.x == 0) {
@@ -203,8 +203,8 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 }
 
 template <class Shape>
-double launch_kernel(void (*kernel)(limit_job), limit_job job, double work,
-                     int multiprocessors, CUstream_st* stream) {
+double launch_kernel(void (*kernel)(limit_params), limit_params job,
+                     double work, int multiprocessors, CUstream_st* stream) {
   constexpr int bytes = Shape::shared_bytes;
   static_assert(stages * Shape::stage_bytes <= wgmma_bytes);
   require_cuda(cudaFuncSetAttribute(
@@ -212,8 +212,8 @@ double launch_kernel(void (*kernel)(limit_job), limit_job job, double work,
   const double round =
       2.0 * Shape::groups * 64 * Shape::n * 128 * stages * multiprocessors;
   job.rounds = std::max(static_cast<int>(work / round + 0.5), 1);
-  cuda::launch_after(stream, kernel, static_cast<unsigned>(multiprocessors),
-                     Shape::threads, job, bytes);
+  cuda::pdl_launch(stream, kernel, static_cast<unsigned>(multiprocessors),
+                   Shape::threads, job, bytes);
   require_cuda(cudaGetLastError());
   return job.rounds * round;
 }
@@ -229,9 +229,11 @@ double launch_wgmma(wgmma_loop loop, const void* codes, double work,
   using narrow = limit_shape<2, 128>;
   using three = limit_shape<3, 128>;
   using fed = limit_shape<3, 128, true>;
-  const auto run = [&]<class Shape>(Shape /*shape*/, void (*kernel)(limit_job),
+  const auto run = [&]<class Shape>(Shape /*shape*/,
+                                    void (*kernel)(limit_params),
                                     int panel_bytes = l2_panel) {
-    const limit_job job{static_cast<const unsigned char*>(codes), panel_bytes};
+    const limit_params job{static_cast<const unsigned char*>(codes),
+                           panel_bytes};
     return launch_kernel<Shape>(kernel, job, work, multiprocessors, stream);
   };
   switch (loop) {
