@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance/contract/implementation.hpp"
+#include "conformance/contract/output_sums.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance {
@@ -79,6 +80,12 @@ struct verdict {
     got.add(result);
     expected.add(right);
     count(result == right, describe);
+  }
+
+  /// Adds the outputs that a GPU has compared; it has counted them.
+  void add(const output_sums& sums) {
+    got.add_sum(sums.got);
+    expected.add_sum(sums.expected);
   }
 
   /// Adds what another part of the same check found.

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "conformance/contract/output_sums.hpp"
+
 // cudaStream_t is a pointer to this.
 struct CUstream_st;
 
@@ -18,6 +20,7 @@ struct output_tally {
   /// row * cols + col of any one that differs, and its bits.
   unsigned long long index;
   std::uint32_t got, want;
+  output_sums sums;
 };
 
 /// Adds to *tally, in device memory, which elements of d (m x n, `bytes` 2 or 4

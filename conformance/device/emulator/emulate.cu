@@ -76,6 +76,7 @@ __global__ void __launch_bounds__(emulator::threads, 2)
     emulate_tiles(batch x, path p, mismatch_record* found) {
   extern __shared__ unsigned char memory[];
   auto& t = *reinterpret_cast<operand_tile<Unit>*>(memory);
+  thread_sums sums;
   for (int tile = static_cast<int>(blockIdx.x); tile < x.tiles;
        tile += static_cast<int>(gridDim.x)) {
     std::uint32_t d[thread_rows][thread_cols];
@@ -104,13 +105,17 @@ __global__ void __launch_bounds__(emulator::threads, 2)
         if (Lowered) d[r][c] = join(Unit::is_half, x.c[at], d[r][c]);
         if (found == nullptr) {
           x.d[at] = d[r][c];
-        } else if (x.d[at] != d[r][c] && atomicAdd(&found->count, 1ull) == 0) {
+          continue;
+        }
+        sums.add(x.d[at], d[r][c]);
+        if (x.d[at] != d[r][c] && atomicAdd(&found->count, 1ull) == 0) {
           keep(x, tile, emulator::row_of(r), emulator::col_of(c), d[r][c],
                found);
         }
       }
     }
   }
+  if (found != nullptr) sums.add_to(found->sums);
 }
 
 template <class Unit, bool Lowered = false>

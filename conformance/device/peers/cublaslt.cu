@@ -201,6 +201,7 @@ void hold(const peer_row& row, const peer_shape& s, format output,
         (splits == 1 ? std::string() : " with " + text(splits) + " splits");
     found.add((t.differing == 0 ? "bit-equal to " : "not ") + recipe, by);
     v.cases += p.outputs();
+    v.add(t.sums);
     if (t.differing == 0) continue;
     v.failures += t.differing;
     if (!v.first_failure.empty()) continue;

@@ -67,6 +67,7 @@ verdict hold(unit by, const path& p, filling how, family of,
   verdict v;
   v.cases = tiles * batch_outputs;
   v.failures = m.count;
+  v.add(m.sums);
   v.exhaustive = how != filling::random;
   if (m.count != 0) v.first_failure = describe(p, m);
   return v;
@@ -155,6 +156,7 @@ verdict hold_chain(unit by, const path& p, const effort& e) {
   mismatch_record m{};
   found.copy_to(&m, 1);
   v.failures = m.count;
+  v.add(m.sums);
   if (m.count != 0) v.first_failure = describe(p, m);
   return v;
 }
@@ -195,13 +197,16 @@ struct host_row {
 };
 
 /// Compares d of a batch with the core; returns the number of differences and
-/// the first of them.
+/// the first of them. Adds the outputs to v.
 std::pair<std::uint64_t, std::int64_t> differences(const batch& x,
-                                                   const host_batch& h) {
+                                                   const host_batch& h,
+                                                   verdict& v) {
   std::atomic<std::uint64_t> count{0};
   std::atomic<std::int64_t> first{-1};
   std::atomic<int> next{0};
+  std::mutex guard;
   const auto work = [&] {
+    output_digest got, expected;
     for (int tile = next++; tile < x.tiles; tile = next++) {
       for (int at = 0; at < batch_outputs; ++at) {
         const int row = tile * batch_rows + at / batch_cols;
@@ -211,10 +216,13 @@ std::pair<std::uint64_t, std::int64_t> differences(const batch& x,
             step(x.p, host_row{h.a.data() + row * row_bytes, x.p.a},
                  host_row{h.b.data() + col * row_bytes, x.p.b},
                  layout_of(x.p.a).length(), h.c[i]);
+        got.add(h.d[i]), expected.add(core);
         if (core == h.d[i]) continue;
         if (count++ == 0) first = static_cast<std::int64_t>(i);
       }
     }
+    const std::lock_guard<std::mutex> lock(guard);
+    v.got.add_sum(got.sum()), v.expected.add_sum(expected.sum());
   };
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency());
@@ -236,7 +244,7 @@ verdict hold_emulator(const path& p, const effort& e) {
     emulate(x);
     finish_kernel();
     const host_batch h(x);
-    const auto [count, first] = differences(x, h);
+    const auto [count, first] = differences(x, h, v);
     v.cases += static_cast<std::uint64_t>(tiles) * batch_outputs;
     if (v.failures == 0 && count != 0) {
       v.first_failure =

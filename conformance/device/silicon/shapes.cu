@@ -25,6 +25,7 @@ struct shape_mismatch {
 struct shape_record {
   unsigned long long count;
   shape_mismatch first;
+  output_sums sums;
 };
 
 /// The form of the instruction.
@@ -74,6 +75,7 @@ __global__ void __launch_bounds__(128)
   constexpr int sign_a = Form == form::negated_a ? -1 : 1;
   constexpr int sign_b = Form == form::negated_b ? -1 : 1;
   const int thread = static_cast<int>(threadIdx.x);
+  thread_sums sums;
   for (int tile = static_cast<int>(blockIdx.x); tile < x.tiles;
        tile += static_cast<int>(gridDim.x)) {
     result<Half, N> d;
@@ -98,6 +100,7 @@ __global__ void __launch_bounds__(128)
 #pragma unroll
     for (int i = 0; i < N / 2; ++i) {
       const auto at = output_at(tile, i);
+      sums.add(d.get(i), x.d[at]);
       if (d.get(i) == x.d[at] || atomicAdd(&found->count, 1ull) != 0) continue;
       found->first = {
           static_cast<std::uint32_t>(at / batch_outputs),
@@ -105,6 +108,7 @@ __global__ void __launch_bounds__(128)
           static_cast<std::uint32_t>(at % batch_cols), d.get(i), x.d[at]};
     }
   }
+  sums.add_to(found->sums);
 }
 
 using launcher = void (*)(const batch&, int steps, int add, shape_record*);
@@ -158,6 +162,7 @@ verdict hold(const path& p, const effort& e, int cols, Use use) {
   shape_record r{};
   found.copy_to(&r, 1);
   v.failures = r.count;
+  v.add(r.sums);
   if (r.count != 0) {
     char text[120];
     std::snprintf(

@@ -27,6 +27,7 @@ struct short_mismatch {
 struct short_record {
   unsigned long long count;
   short_mismatch first;
+  output_sums sums;
 };
 
 template <type A, type B, bool Half>
@@ -35,6 +36,7 @@ __global__ void __launch_bounds__(128)
   __shared__ alignas(128) unsigned char a[batch_rows * row_bytes];
   __shared__ alignas(128) unsigned char b[batch_cols * row_bytes];
   const int thread = static_cast<int>(threadIdx.x);
+  thread_sums sums;
   for (int tile = static_cast<int>(blockIdx.x); tile < x.tiles;
        tile += static_cast<int>(gridDim.x)) {
     load_rows(x.a + tile * (batch_rows * row_bytes), a, batch_rows);
@@ -55,6 +57,7 @@ __global__ void __launch_bounds__(128)
       ptx::short_mma<A, B>::run(got.d, rows, cols);
       ptx::mma<A, B>::run(right.d, rows, cols);
       for (int i = 0; i < 4; ++i) {
+        sums.add(got.read(0, i), right.read(0, i));
         if (got.read(0, i) == right.read(0, i)) continue;
         if (atomicAdd(&found->count, 1ull) != 0) continue;
         short_mismatch& m = found->first;
@@ -69,6 +72,7 @@ __global__ void __launch_bounds__(128)
     }
     __syncthreads();
   }
+  sums.add_to(found->sums);
 }
 
 std::string describe(const short_mismatch& m) {
@@ -98,6 +102,7 @@ verdict hold(const path& p, const effort& e, kernel run) {
   short_record r{};
   found.copy_to(&r, 1);
   v.failures = r.count;
+  v.add(r.sums);
   if (r.count != 0) v.first_failure = describe(r.first);
   return v;
 }

@@ -92,6 +92,7 @@ struct mismatch_record {
   std::uint32_t c;
   std::uint32_t silicon;
   std::uint32_t emulated;
+  output_sums sums;
 };
 
 /// How the numbers of a batch are made.

@@ -20,6 +20,7 @@ struct observation {
 struct observed_mismatches {
   unsigned long long count;
   observation first;
+  output_sums sums;
 };
 
 template <class Function>
@@ -27,11 +28,14 @@ __global__ void observe(Function f, std::uint64_t count,
                         observed_mismatches* found) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  thread_sums sums;
   for (; i < count; i += stride) {
     const observation seen = f(i);
+    sums.add(seen.silicon, seen.core);
     if (seen.silicon == seen.core) continue;
     if (atomicAdd(&found->count, 1ull) == 0) found->first = seen;
   }
+  sums.add_to(found->sums);
 }
 
 /// Compares the results of f(0) to f(count - 1).
@@ -45,6 +49,7 @@ verdict compare_instruction(const Function& f, std::uint64_t count) {
   verdict result;
   result.cases = count;
   result.failures = found.count;
+  result.add(found.sums);
   if (found.count != 0) {
     const observation& seen = found.first;
     char text[120];

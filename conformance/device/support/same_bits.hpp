@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -47,14 +48,21 @@ verdict compare_on_host(const Function& f, std::uint64_t first,
                         std::uint64_t count, const Result* got) {
   std::atomic<std::uint64_t> mismatches{0};
   std::atomic<std::uint64_t> lowest{count};
+  std::mutex guard;
+  verdict result;
   const auto work = [&](std::uint64_t begin, std::uint64_t end) {
+    output_digest device, host;
     for (std::uint64_t i = begin; i < end; ++i) {
-      if (f(first + i) == got[i]) continue;
+      const Result right = f(first + i);
+      device.add(got[i]), host.add(right);
+      if (right == got[i]) continue;
       ++mismatches;
       auto seen = lowest.load();
       while (i < seen && !lowest.compare_exchange_weak(seen, i)) {
       }
     }
+    const std::lock_guard<std::mutex> lock(guard);
+    result.got.add_sum(device.sum()), result.expected.add_sum(host.sum());
   };
   const std::uint64_t workers =
       std::max(1u, std::thread::hardware_concurrency());
@@ -65,7 +73,6 @@ verdict compare_on_host(const Function& f, std::uint64_t first,
   }
   for (auto& t : threads) t.join();
 
-  verdict result;
   result.cases = count;
   result.failures = mismatches;
   if (result.failures != 0) {

@@ -116,6 +116,7 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
   verdict v;
   v.cases = size;
   v.failures = t.differing;
+  v.add(t.sums);
   if (t.differing != 0) {
     gemm_trial trial;
     trial.r = r, trial.fa = fa, trial.fb = fb;

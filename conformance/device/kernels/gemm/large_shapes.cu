@@ -351,6 +351,7 @@ verdict repeat(const recipe& r, size3 x, std::uint64_t runs) {
   verdict v;
   v.cases = runs * size;
   v.failures = t.differing;
+  v.add(t.sums);
   if (t.differing != 0) {
     v.first_failure = std::to_string(x.m) + "x" + std::to_string(x.n) + "x" +
                       std::to_string(x.k) + ", again: " + text_of(t, x.n);

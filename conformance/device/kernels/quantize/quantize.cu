@@ -213,6 +213,7 @@ struct repeated {
 struct repeated_difference {
   unsigned long long count, at;
   std::uint32_t got, right;
+  output_sums sums;
 };
 
 /// Calls use(i) for each element of the large matrix.
@@ -234,12 +235,15 @@ template <class Code>
 __global__ void compare_repeated(repeated r, const std::uint32_t* small,
                                  const Code* large,
                                  repeated_difference* found) {
+  thread_sums sums;
   for_each_repeated(r, [&](std::ptrdiff_t i) {
     const std::uint32_t got = large[i], right = small[r.source(i)];
+    sums.add(got, right);
     if (got == right || atomicAdd(&found->count, 1) != 0) return;
     found->at = static_cast<unsigned long long>(i);
     found->got = got, found->right = right;
   });
+  sums.add_to(found->sums);
 }
 
 /// The output for a large matrix, and the right output for the small one.
@@ -297,6 +301,7 @@ verdict hold_repeated(const quantizer& q, const word_matrix& small,
   verdict v;
   v.cases = static_cast<std::uint64_t>(runs * r.rows * r.cols);
   v.failures = d.count;
+  v.add(d.sums);
   if (d.count != 0) {
     v.first_failure = name_of(q.to) + ", " + std::string(name_of(q.scale)) +
                       in_hex("code or scale", d.got) + in_hex("not", d.right) +

@@ -59,6 +59,7 @@ __global__ void fill_pairs(pairs p, std::uint16_t* x, std::uint32_t* amax) {
 struct pair_difference {
   unsigned long long count;
   std::uint32_t amax, x, got, right;
+  output_sums sums;
 };
 
 template <class Code>
@@ -68,8 +69,10 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
   const std::uint32_t row = blockIdx.x;
   const std::uint32_t amax = p.amax(row) << 16;
   const group_scale s = make_scale(p.q, amax);
+  thread_sums sums;
   const auto differs = [&](std::uint32_t x, std::uint32_t got,
                            std::uint32_t right) {
+    sums.add(got, right);
     if (got == right) return;
     if (atomicAdd(&found->count, 1) != 0) return;
     found->amax = amax, found->x = x, found->got = got, found->right = right;
@@ -82,6 +85,7 @@ __global__ void compare_pairs(const __grid_constant__ pairs p,
   for (std::uint32_t g = threadIdx.x; g < tiles; g += blockDim.x) {
     differs(0, scales[std::size_t{row} * tiles + g], s.scale);
   }
+  sums.add_to(found->sums);
 }
 
 /// Compares codes of the transpose, whose groups are 128 rows of one column:
@@ -99,7 +103,9 @@ __global__ void compare_turned(const __grid_constant__ pairs p,
   atomicMax(&amax[group], x & 0x7fffffff);
   __syncthreads();
   const group_scale s = make_scale(p.q, amax[group]);
+  thread_sums sums;
   const auto differs = [&](std::uint32_t got, std::uint32_t right) {
+    sums.add(got, right);
     if (got == right || atomicAdd(&found->count, 1) != 0) return;
     found->amax = amax[group], found->x = x;
     found->got = got, found->right = right;
@@ -109,6 +115,7 @@ __global__ void compare_turned(const __grid_constant__ pairs p,
   if (row % tile == 0) {
     differs(scales[std::size_t{col} * groups + group], s.scale);
   }
+  sums.add_to(found->sums);
 }
 
 template <class Code>
@@ -150,6 +157,7 @@ verdict check_pairs(const quantizer& q, way how, std::uint32_t step) {
   pair_difference d{};
   found.copy_to(&d, 1);
   v.failures = d.count;
+  v.add(d.sums);
   if (d.count != 0) {
     v.first_failure = name_of(q.to) + ", " + std::string(name_of(q.scale)) +
                       ", " + way_names[static_cast<int>(how)] +
