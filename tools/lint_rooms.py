@@ -41,7 +41,7 @@ BELOW = {
     "fuzz/": SUITE,
     "conformance/mutants/runner/": SUITE + ("conformance/tests/engine/",),
     "conformance/mutants/": SUITE + ("conformance/device/",),
-    "conformance/peers/": ("conformance/peers/",),
+    "conformance/peers/": ("conformance/contract/", "conformance/peers/"),
     "conformance/plugin/": SUITE + ("conformance/plugin/",),
     "conformance/device/": SUITE + ("conformance/device/", "cuda/",
                                     "conformance/peers/"),
