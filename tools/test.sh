@@ -607,6 +607,8 @@ stage_records() {
     python3 conformance/records/check_edits.py
   check "READMEs' tables of proofs are those of the records" \
     python3 conformance/records/table.py --check || true
+  check "cuda/PERFORMANCE.md is what the records say" \
+    python3 conformance/records/performance.py --check || true
   check "$name" sh conformance/records/check.sh || return 0
   log=$(log_of "$name")
   cat "$log"

@@ -29,6 +29,13 @@ digest() {
 
 # sources_of SET: their patterns.
 sources_of() {
+  case $1 in
+    kernels) echo 'include/zeroulp/core/*.hpp include/zeroulp/cuda*.hpp
+                   cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp'
+             return ;;
+    library) echo 'include/zeroulp/*.hpp include/zeroulp/core/*.hpp src/*/*.?pp'
+             return ;;
+  esac
   echo 'include/zeroulp/core/*.hpp include/zeroulp/random.hpp'
   case $1 in
     cpu) echo 'conformance/cases/* conformance/contract/*
@@ -47,7 +54,7 @@ sources_of() {
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
-sets='cpu gpu'
+sets='cpu gpu kernels library'
 
 # hashes SET: `digest path` lines, in the order of the paths.
 hashes() (
@@ -64,7 +71,7 @@ commit() {
 
 cpp() {
   echo '// Made by conformance/records/check.sh.'
-  echo '#include "tools/zeroulp/conform/report.hpp"'
+  echo '#include "tools/zeroulp/record.hpp"'
   echo 'const char* zeroulp::program::sources_of(std::string_view set) {'
   for set in $sets; do
     echo "  if (set == \"$set\") {"

@@ -1,4 +1,4 @@
-// Checks of arguments, and CUDA's errors as exceptions (request.hpp).
+// Checks of arguments, and CUDA's errors as exceptions (argument_checks.hpp).
 
 #include <cuda_runtime.h>
 

@@ -195,7 +195,7 @@ template <class Out, int Rows>
 __device__ void write_vec8s(const normalized_vec8s<Rows>& vec8s,
                             rms_vec8 (&x)[rms_vec8s]) {
   constexpr int of_row = rms_vec8s / Rows;
-  const rms_params& params = vec8s.job;
+  const rms_params& params = vec8s.params;
   const device_rows& y = params.y.rows;
 #pragma unroll
   for (int c = 0; c < of_row; ++c) {

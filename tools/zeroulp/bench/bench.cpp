@@ -10,6 +10,7 @@
 #include "tools/zeroulp/bench/gpu/gpu.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/record.hpp"
 #include "zeroulp/simd.hpp"
 
 namespace zeroulp::program {
@@ -20,6 +21,7 @@ struct bench_request {
   std::string simd;
   bool quick = false;
   bool as_json = false;
+  std::string record;
 };
 
 /// What a row must reach, and what it aims at (0: nothing more).
@@ -133,6 +135,8 @@ void run_bench(const bench_request& q, outcome& out) {
   how.threads = {1};
   if (available_threads() > 1) how.threads.push_back(available_threads());
 
+  output_set record;  // before the work, which takes minutes
+  if (!q.record.empty()) record.expect({q.record});
   const auto show = make_progress();
   std::vector<bench_row> rows;
   std::vector<std::string> mismatches;
@@ -157,6 +161,12 @@ void run_bench(const bench_request& q, outcome& out) {
     const auto* g = q.quick ? nullptr : goal_of(row);
     list.push_back(to_json(row, g));
     t.rows.push_back(to_cells(row, g));
+  }
+  if (!q.record.empty() && mismatches.empty()) {
+    record.add(q.record,
+               to_record("zeroulp bench" + (q.name.empty() ? "" : " " + q.name),
+                         "library", host_platform(), {{"rows", list}}));
+    record.commit();
   }
   if (q.as_json) {
     print_json(list);
@@ -187,8 +197,10 @@ void add_bench(CLI::App& app, outcome& out) {
   auto q = std::make_shared<bench_request>();
   sub->add_option("NAME", q->name, "only those whose name begins so");
   sub->add_option("--simd", q->simd, "portable, avx2 or avx512; else the best");
-  sub->add_flag("--quick", q->quick, "small sizes, once: does everything run?");
+  auto* quick = sub->add_flag("--quick", q->quick,
+                              "small sizes, once: does everything run?");
   sub->add_flag("--json", q->as_json);
+  add_record(sub, q->record)->excludes(quick);
   add_bench_gpu(*sub, out);
   sub->callback([q, sub, &out] {
     if (sub->get_subcommands().empty()) run_bench(*q, out);

@@ -43,8 +43,6 @@ struct conform_request {
 
 #ifdef ZEROULP_HAVE_CONFORMANCE
 
-using platform_text = std::vector<std::pair<std::string, std::string>>;
-
 #ifdef ZEROULP_HAVE_DEVICE
 
 conformance::check_list gpu_checks() {
@@ -74,14 +72,6 @@ conformance::check_list gpu_checks() { refuse_gpu(); }
 platform_text gpu_platform() { refuse_gpu(); }
 
 #endif
-
-platform_text cpu_platform() {
-#ifdef __clang__
-  return {{"compiler", __VERSION__}};
-#else
-  return {{"compiler", "g++ " __VERSION__}};
-#endif
-}
 
 conformance::check_list checks_of(const conform_request& q) {
   auto checks = !q.plugin.empty()
@@ -137,7 +127,7 @@ conform_run run_checks(const conform_request& q) {
   r.implementation = q.gpu ? "device" : held.name;
   r.effort = {q.level, q.seed, false};
   r.only = q.only;
-  r.platform = q.gpu ? gpu_platform() : cpu_platform();
+  r.platform = q.gpu ? gpu_platform() : host_platform();
   if (!q.plugin.empty()) r.platform.emplace_back("seal", q.user->seal());
   auto checks = checks_of(q);
   std::erase_if(checks, [&q](const auto& c) { return c.level > q.level; });
@@ -302,9 +292,7 @@ void add_conform(CLI::App& app, outcome& out) {
   sub->add_option("--only", q->only, "only checks with this in their name");
   sub->add_option("--out", q->out,
                   "directory for conform.json, .csv, .xml (JUnit), .html");
-  sub->add_option("--record", q->record,
-                  "file for what conformance/records/ keeps of the run")
-      ->excludes(plugin);
+  add_record(sub, q->record)->excludes(plugin);
   auto* verify = sub->add_option(
       "--verify", q->verify,
       "run a part of a record again, and compare; exit status 1 if it differs");

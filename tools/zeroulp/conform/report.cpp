@@ -3,15 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
-
-#include "src/base/sha256.hpp"
-#include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
 namespace {
-
-constexpr const char* this_program = "/proc/self/exe";
 
 std::string status_of(const checked& c) {
   if (c.skipped()) return "skipped";
@@ -48,12 +42,6 @@ totals count(const conform_run& r) {
   const auto vacuous = number(&checked::vacuous);
   return {r.checks.size() - failed - skipped - vacuous, failed, skipped,
           vacuous};
-}
-
-json platform_json(const conform_run& r) {
-  json platform = json::object();
-  for (const auto& [name, value] : r.platform) platform[name] = value;
-  return platform;
 }
 
 /// What both the report and the record say of a check.
@@ -164,7 +152,7 @@ json to_json(const conform_run& r) {
   return {{"zeroulp", ZEROULP_VERSION},
           {"command", command(r, r.only)},
           {"implementation", r.implementation},
-          {"platform", platform_json(r)},
+          {"platform", to_json(r.platform)},
           {"level", r.effort.level},
           {"seed", r.effort.seed},
           {"held", n.held},
@@ -228,45 +216,12 @@ std::string to_html(const conform_run& r) {
   return page.str();
 }
 
-std::string digest_of_program() {
-  return sha256_hex(as_text(read_file(this_program)));
-}
-
 std::string to_record(const conform_run& r) {
-  json sources = json::object();
-  const char* const set = r.gpu ? "gpu" : "cpu";
-  std::istringstream lines(sources_of(set));
-  for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
   json checks = json::array();
   for (const auto& c : r.checks) checks.push_back(check_json(c));
-  const json record{{"command", command(r, r.only)},
-                    {"depends_on", set},
-                    {"platform", platform_json(r)},
-                    {"commit", commit_of_sources()},
-                    {"program", digest_of_program()},
-                    {"level", r.effort.level},
-                    {"seed", r.effort.seed},
-                    {"checks", checks},
-                    {"sources", sources}};
-  // A check or a source a line.
-  std::string text;
-  for (const auto& [key, value] : record.items()) {
-    text += fmt::format("{}\"{}\": ", text.empty() ? "{\n  " : ",\n  ", key);
-    if (key != "checks" && key != "sources") {
-      text += value.dump();
-      continue;
-    }
-    const bool named = value.is_object();
-    std::string inner;
-    for (const auto& [name, element] : value.items()) {
-      inner += inner.empty() ? "\n    " : ",\n    ";
-      if (named) inner += json(name).dump() + ": ";
-      inner += element.dump();
-    }
-    text +=
-        fmt::format("{}{}\n  {}", named ? '{' : '[', inner, named ? '}' : ']');
-  }
-  return text + "\n}\n";
+  return to_record(
+      command(r, r.only), r.gpu ? "gpu" : "cpu", r.platform,
+      {{"level", r.effort.level}, {"seed", r.effort.seed}, {"checks", checks}});
 }
 
 }  // namespace zeroulp::program

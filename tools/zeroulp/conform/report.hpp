@@ -11,6 +11,7 @@
 
 #include "conformance/contract/registry.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/record.hpp"
 
 namespace zeroulp::program {
 
@@ -33,8 +34,7 @@ struct conform_run {
   std::string implementation;  ///< that was held against the oracles
   conformance::effort effort;
   std::string only;  ///< part of the checks' names; empty: all
-  /// Device, driver, compiler, clocks, by name.
-  std::vector<std::pair<std::string, std::string>> platform;
+  platform_text platform;
   std::vector<checked> checks;
 };
 
@@ -66,20 +66,8 @@ std::string to_junit(const conform_run& r);
 /// One self-contained page.
 std::string to_html(const conform_run& r);
 
-/// What conformance/records/ keeps, with the commit and the SHA-256 of this
-/// program: nothing in it depends on when it was made, nor on how long that
-/// took.
+/// What conformance/records/ keeps.
 std::string to_record(const conform_run& r);
-
-/// The SHA-256 of this program.
-std::string digest_of_program();
-
-/// The sources that results of `set` follow from, as they were when this was
-/// built: `hash path` lines. Made by conformance/records/check.sh.
-const char* sources_of(std::string_view set);
-/// The commit that this was built from, with "-dirty" where files differ from
-/// it; "unknown" outside a clone. Made there, too.
-const char* commit_of_sources();
 
 }  // namespace zeroulp::program
 

@@ -19,7 +19,7 @@
 #include "fuzz/engine/campaign.hpp"
 #include "fuzz/engine/shard.hpp"
 #include "src/io/file_parts.hpp"
-#include "tools/zeroulp/line_chain.hpp"
+#include "tools/zeroulp/fuzz/line_chain.hpp"
 #include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/record.hpp"
 #ifdef ZEROULP_HAVE_CUDA
 #include "tools/zeroulp/bench/gpu/gemm_report.hpp"
 #endif
@@ -22,6 +23,7 @@ struct gpu_request {
   bool quick = false;
   bool overlap = false;
   bool as_json = false;
+  std::string record;
 };
 
 #ifdef ZEROULP_HAVE_CUDA
@@ -165,6 +167,8 @@ void run_gpu(const gpu_request& q, outcome& out) {
       "bench gpu: the kernels of this build are slow, for it was to be a quick "
       "one: build again with -DZEROULP_QUICK_KERNELS=OFF");
 #endif
+  output_set record;  // before the work, which takes minutes
+  if (!q.record.empty()) record.expect({q.record});
   const auto show = make_progress();
   json list = json::array();
   std::vector<std::string> failures;
@@ -175,6 +179,14 @@ void run_gpu(const gpu_request& q, outcome& out) {
   if (!gemms.empty()) {
     if (!text.empty()) text += "\n";
     text += to_text(run_gemms(gemms, q.quick, list, failures, show));
+  }
+  if (!q.record.empty() && failures.empty()) {
+    record.add(
+        q.record,
+        to_record("zeroulp bench gpu" + (q.name.empty() ? "" : " " + q.name) +
+                      (q.overlap ? " --overlap" : ""),
+                  "kernels", gpu_bench_platform(), {{"rows", list}}));
+    record.commit();
   }
   if (q.as_json) {
     print_json(list);
@@ -204,13 +216,15 @@ void add_bench_gpu(CLI::App& bench, outcome& out) {
                           "zeroulp bench gpu quantize --json");
   auto q = std::make_shared<gpu_request>();
   sub->add_option("NAME", q->name, "only those whose name begins so");
-  sub->add_flag("--quick", q->quick,
-                "small sizes or a round or two: does everything run?");
+  auto* quick =
+      sub->add_flag("--quick", q->quick,
+                    "small sizes or a round or two: does everything run?");
   sub->add_flag(
       "--overlap", q->overlap,
       "the streams, too, begin while the kernel before them ends, as the "
       "kernels always do");
   sub->add_flag("--json", q->as_json);
+  add_record(sub, q->record)->excludes(quick);
   sub->callback([q, &out] { run_gpu(*q, out); });
 }
 

@@ -19,6 +19,7 @@
 
 #include "tools/zeroulp/bench/arrays.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/record.hpp"
 #include "zeroulp/arrays.hpp"
 
 // cudaStream_t is a pointer to this.
@@ -53,9 +54,7 @@ struct gpu_operand {
   /// What it holds instead, elements of 4 bytes; empty: what `fill` says.
   std::vector<std::uint32_t> words{};
 
-  std::ptrdiff_t element_bytes() const {
-    return storage_bytes(element);
-  }
+  std::ptrdiff_t element_bytes() const { return storage_bytes(element); }
   std::size_t bytes() const {
     return static_cast<std::size_t>(is.count() * element_bytes());
   }
@@ -117,6 +116,9 @@ class gpu_bench {
   struct state;
   std::unique_ptr<state> state_;
 };
+
+/// The current device, and CUDA's versions.
+platform_text gpu_bench_platform();
 
 /// Clock and power of a GPU by the driver's management library, where it is.
 class gpu_sensors {

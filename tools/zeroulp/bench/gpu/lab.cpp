@@ -9,6 +9,22 @@
 
 namespace zeroulp::program {
 
+platform_text gpu_bench_platform() {
+  int device = 0, driver = 0, runtime = 0;
+  cudaDeviceProp properties{};
+  require_cuda(cudaGetDevice(&device));
+  require_cuda(cudaGetDeviceProperties(&properties, device));
+  require_cuda(cudaDriverGetVersion(&driver));
+  require_cuda(cudaRuntimeGetVersion(&runtime));
+  const auto version = [](int v) {
+    return fmt::format("{}.{}", v / 1000, v % 1000 / 10);
+  };
+  return {{"device", properties.name},
+          {"multiprocessors", std::to_string(properties.multiProcessorCount)},
+          {"CUDA of the driver", version(driver)},
+          {"CUDA", version(runtime)}};
+}
+
 gpu_lab::gpu_lab() {
   (void)require_gpu("bench gpu");
   int device = 0;

@@ -1,0 +1,84 @@
+#include "tools/zeroulp/record.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "src/base/sha256.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+constexpr const char* this_program = "/proc/self/exe";
+
+}  // namespace
+
+json to_json(const platform_text& platform) {
+  json j = json::object();
+  for (const auto& [name, value] : platform) j[name] = value;
+  return j;
+}
+
+std::string digest_of_program() {
+  return sha256_hex(as_text(read_file(this_program)));
+}
+
+std::string to_record(const std::string& command, const std::string& set,
+                      const platform_text& platform, const json& results) {
+  json sources = json::object();
+  std::istringstream lines(sources_of(set));
+  for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
+  json record{{"command", command},
+              {"depends_on", set},
+              {"platform", to_json(platform)},
+              {"commit", commit_of_sources()},
+              {"program", digest_of_program()}};
+  record.update(results);
+  record["sources"] = sources;
+  std::string text;
+  for (const auto& [key, value] : record.items()) {
+    text += fmt::format("{}\"{}\": ", text.empty() ? "{\n  " : ",\n  ", key);
+    const bool is_named = key == "sources";
+    if (!is_named && !value.is_array()) {
+      text += value.dump();
+      continue;
+    }
+    std::string inner;
+    for (const auto& [name, element] : value.items()) {
+      inner += inner.empty() ? "\n    " : ",\n    ";
+      if (is_named) inner += json(name).dump() + ": ";
+      inner += element.dump();
+    }
+    text += fmt::format("{}{}\n  {}", is_named ? '{' : '[', inner,
+                        is_named ? '}' : ']');
+  }
+  return text + "\n}\n";
+}
+
+CLI::Option* add_record(CLI::App* command, std::string& file) {
+  return command->add_option(
+      "--record", file, "file for what conformance/records/ keeps of the run");
+}
+
+platform_text host_platform() {
+  platform_text platform;
+#ifdef __clang__
+  platform.emplace_back("compiler", __VERSION__);
+#else
+  platform.emplace_back("compiler", "g++ " __VERSION__);
+#endif
+  std::ifstream processors("/proc/cpuinfo");
+  for (std::string line; std::getline(processors, line);) {
+    const auto colon = line.find(": ");
+    if (line.rfind("model name", 0) != 0 || colon == std::string::npos)
+      continue;
+    platform.emplace_back("processor", line.substr(colon + 2));
+    break;
+  }
+  return platform;
+}
+
+}  // namespace zeroulp::program

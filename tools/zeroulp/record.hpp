@@ -1,0 +1,50 @@
+// Defines what conformance/records/ keeps of a run: the command, what it ran on
+// and followed from, and the results.
+
+#ifndef ZEROULP_TOOLS_ZEROULP_RECORD_HPP_
+#define ZEROULP_TOOLS_ZEROULP_RECORD_HPP_
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/zeroulp/program.hpp"
+
+namespace CLI {
+class Option;
+}  // namespace CLI
+
+namespace zeroulp::program {
+
+/// Device, driver, compiler, clocks, by name.
+using platform_text = std::vector<std::pair<std::string, std::string>>;
+
+json to_json(const platform_text& platform);
+
+/// A record of `results`, members of a JSON object, with the commit and the
+/// SHA-256 of this program, and a digest of each source of `set`. Nothing in it
+/// depends on when it was made. Members that are arrays, and the sources, have
+/// an element a line.
+std::string to_record(const std::string& command, const std::string& set,
+                      const platform_text& platform, const json& results);
+
+/// The SHA-256 of this program.
+std::string digest_of_program();
+
+/// The sources that results of `set` follow from, as they were when this was
+/// built: `hash path` lines. Made by conformance/records/check.sh.
+const char* sources_of(std::string_view set);
+/// The commit that this was built from, with "-dirty" where files differ from
+/// it; "unknown" outside a clone. Made there, too.
+const char* commit_of_sources();
+
+/// Adds --record FILE.
+CLI::Option* add_record(CLI::App* command, std::string& file);
+
+/// The compiler, and the processor's model where the system names it.
+platform_text host_platform();
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_ZEROULP_RECORD_HPP_
