@@ -44,12 +44,11 @@ __device__ std::uint32_t code_at(const device_rows& x, std::ptrdiff_t i,
 /// Decides the codes of a thread's `undecided` columns by their factors or by
 /// the core.
 template <class From, class To, bool Powers>
-__device__ __noinline__ void fill_undecided(const retile_params& params,
-                                            const retiled_rows& rows,
-                                            const retiled_columns& columns,
-                                            tile_origin origin,
-                                            unsigned undecided,
-                                            transposing_tile<To::bytes>& out) {
+__device__ __noinline__ void fill_rest(const retile_params& params,
+                                       const retiled_rows& rows,
+                                       const retiled_columns& columns,
+                                       tile_origin origin, unsigned undecided,
+                                       transposing_tile<To::bytes>& out) {
   const thread_coords t;
   for (; undecided != 0; undecided &= undecided - 1) {
     const int j = __ffs(static_cast<int>(undecided)) - 1, column = 8 * t.c + j;
@@ -77,10 +76,10 @@ __device__ __noinline__ void fill_undecided(const retile_params& params,
 
 /// Redoes the columns without a scale, by the core.
 template <class From, class To>
-__device__ __noinline__ void retile_by_the_core(const retile_params& params,
-                                                const retiled_rows& rows,
-                                                retiled_columns& columns,
-                                                tile_origin origin) {
+__device__ __noinline__ void retile_again(const retile_params& params,
+                                          const retiled_rows& rows,
+                                          retiled_columns& columns,
+                                          tile_origin origin) {
   using from_code =
       std::conditional_t<From::bytes == 1, std::uint8_t, std::uint16_t>;
   using to_code =

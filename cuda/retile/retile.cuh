@@ -163,15 +163,15 @@ __device__ void retile_by(const retile_params& params, tile_origin origin,
   undecided |= numbers.put_codes(params, origin, tile.rows, tile.columns, t,
                                  tile.transposed);
   if (undecided != 0) {  // columns that need the core, or may need it
-    fill_undecided<From, To, Powers>(params, tile.rows, tile.columns, origin,
-                                     undecided, tile.transposed);
+    fill_rest<From, To, Powers>(params, tile.rows, tile.columns, origin,
+                                undecided, tile.transposed);
   }
   again = __syncthreads_or(again) != 0;
   store_transposed(tile.transposed, params.to, origin);
   if (thread < tile_edge) tile.columns.put_scales(params, origin);
   if (again) {
-    __syncthreads();  // retile_by_the_core overwrites shared memory
-    retile_by_the_core<From, To>(params, tile.rows, tile.columns, origin);
+    __syncthreads();  // retile_again overwrites shared memory
+    retile_again<From, To>(params, tile.rows, tile.columns, origin);
   }
 }
 

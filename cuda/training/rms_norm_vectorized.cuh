@@ -26,7 +26,7 @@ namespace detail {
 
 /// The `Vec8s` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
 template <int Rows>
-struct row_vec8s {
+struct local_vec8s {
   using elements = bf16_elements;
   static constexpr int count = rms_vectorized_vec8s;
   static constexpr int of_row = count / Rows;
@@ -63,15 +63,15 @@ __device__ inline rms_vec8 load_if(bool inside, const char* from) {
 }
 
 template <class Out, int Rows>
-__device__ __noinline__ void finish_rms_vectorized(const rms_params& params,
-                                                   float rstd) {
+__device__ __noinline__ void finish_row_vec8s(const rms_params& params,
+                                              float rstd) {
   // Lane 8 i holds rstd of row i.
   __shared__ float of_warp[row_threads / 32][Rows];
   const unsigned lane = threadIdx.x % 32;
   float* const here = of_warp[threadIdx.x / 32];
   if (lane % 8 == 0 && lane / 8 < Rows) here[lane / 8] = rstd;
   __syncwarp();
-  finish_vec8s<Out>(params.plan, {}, row_vec8s<Rows>{params, here}, {true});
+  finish_vec8s<Out>(params.plan, {}, local_vec8s<Rows>{params, here}, {true});
 }
 
 }  // namespace detail
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(row_threads, 8)
   const std::uint32_t two = detail::largest_pair_of_rows(keys);
   const std::uint32_t largest =
       lane % count < count / 2 ? two << 16 : two & 0xffff0000;
-  const detail::row_vec8s<Rows> vec8s{params, nullptr};
+  const detail::local_vec8s<Rows> vec8s{params, nullptr};
   group_factors mine;
   bool done = detail::find_groups(params.plan, {}, vec8s, largest, mine);
   if (done) {
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(row_threads, 8)
     done = detail::by_factors<Out, count>(params.plan, mine, largest, put_codes,
                                           put_group);
   }
-  if (!done) detail::finish_rms_vectorized<Out, Rows>(params, my_rstd);
+  if (!done) detail::finish_row_vec8s<Out, Rows>(params, my_rstd);
 }
 
 }  // namespace zeroulp::cuda
