@@ -12,19 +12,17 @@
 namespace zeroulp::cuda {
 
 /// A position in a pipeline: a stage and the parity of the phase that fills it.
-template <int Stages>
+template <int Stages, class Index = int>
 struct pipeline_state {
-  int stage = 0;
+  Index stage = 0;
   unsigned phase = 0;
 
   __device__ void advance() {
     if (++stage == Stages) stage = 0, phase ^= 1;
   }
   /// The position after `count` stages.
-  template <class Count>
-  __device__ static pipeline_state after(Count count) {
-    return {static_cast<int>(count % Stages),
-            static_cast<unsigned>(count / Stages % 2)};
+  __device__ static pipeline_state after(Index count) {
+    return {count % Stages, static_cast<unsigned>(count / Stages % 2)};
   }
 };
 
@@ -43,36 +41,50 @@ __device__ inline void arrive_as_warp(ptx::barrier& empty) {
   if (threadIdx.x % 32 < releasing_lanes) ptx::arrive(empty);
 }
 
-/// The barriers of a pipeline, in shared memory.
+/// A pipeline whose barriers are in shared memory: `Stages` full ones and as
+/// many empty ones.
 template <int Stages>
-struct pipeline {
-  using state = pipeline_state<Stages>;
-  ptx::barrier full_barriers[Stages], empty_barriers[Stages];
+class pipeline {
+ public:
+  __device__ pipeline(ptx::barrier* full, ptx::barrier* empty)
+      : full_(full), empty_(empty) {}
 
   /// Called by one thread, before ptx::fence_barrier_init. `producers`:
   /// arrivals that fill a stage. `consumers`: arrivals that release it.
-  __device__ void initialize(unsigned producers, unsigned consumers) {
+  __device__ void initialize(unsigned producers, unsigned consumers) const {
     for (int i = 0; i < Stages; ++i) {
-      ptx::initialize(full_barriers[i], producers);
-      ptx::initialize(empty_barriers[i], consumers);
+      initialize_stage(i, producers, consumers);
     }
   }
-  __device__ ptx::barrier& full(const state& at) {
-    return full_barriers[at.stage];
+  template <class Index>
+  __device__ void initialize_stage(Index stage, unsigned producers,
+                                   unsigned consumers) const {
+    ptx::initialize(full_[stage], producers);
+    ptx::initialize(empty_[stage], consumers);
   }
-  __device__ ptx::barrier& empty(const state& at) {
-    return empty_barriers[at.stage];
+  template <class State>
+  __device__ ptx::barrier& full(const State& at) const {
+    return full_[at.stage];
   }
-  __device__ void wait_full(const state& at) {
-    ptx::wait(full_barriers[at.stage], at.phase);
+  template <class State>
+  __device__ ptx::barrier& empty(const State& at) const {
+    return empty_[at.stage];
+  }
+  template <class State>
+  __device__ void wait_full(const State& at) const {
+    ptx::wait(full_[at.stage], at.phase);
   }
   /// Does not wait in the first round: all stages are empty.
-  __device__ void wait_empty(const state& at) {
-    ptx::wait(empty_barriers[at.stage], at.phase ^ 1);
+  template <class State>
+  __device__ void wait_empty(const State& at) const {
+    ptx::wait(empty_[at.stage], at.phase ^ 1);
   }
   /// A consumer warp signals that it has read stage `stage`, which may then be
   /// overwritten.
-  __device__ void release(int stage) { arrive_as_warp(empty_barriers[stage]); }
+  __device__ void release(int stage) const { arrive_as_warp(empty_[stage]); }
+
+ private:
+  ptx::barrier *full_, *empty_;
 };
 
 }  // namespace zeroulp::cuda

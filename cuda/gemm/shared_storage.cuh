@@ -126,9 +126,7 @@ struct gemm_shared_storage {
   __device__ float* b_scales(int stage) const {
     return a_scales(stage) + Shape::m;
   }
-  __device__ pipeline& pipe() const {
-    return *reinterpret_cast<pipeline*>(words());
-  }
+  __device__ pipeline pipe() const { return {words(), words() + stages}; }
   /// Full and empty barriers of smem_d, with Shape::has_store_thread.
   __device__ ptx::barrier& d_full() const { return words()[d_barriers]; }
   __device__ ptx::barrier& d_empty() const { return words()[d_barriers + 1]; }

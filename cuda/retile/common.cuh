@@ -54,7 +54,8 @@ __device__ inline std::uint32_t encode_two_short(float first, float second) {
   const auto rounded = [](float x) {
     return __fadd_rn(__fadd_rn(fminf(fabsf(x), most), 8.0f), -8.0f);
   };
-  const std::uint32_t halves = ptx::cvt_f16x2(rounded(first), rounded(second));
+  const float high = rounded(second), low = rounded(first);
+  const std::uint32_t halves = ptx::cvt_f16x2(low, high);
   const std::uint32_t signs =
       __byte_perm(__float_as_uint(first), __float_as_uint(second), 0x7632);
   return (halves | (signs & 0x80008000)) >> 4;

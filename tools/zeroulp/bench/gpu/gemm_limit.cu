@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 /// the same elements of K.
 template <class Shape>
 __device__ void feed(unsigned char* tiles, const limit_params& job,
-                     cuda::pipeline<stages>& pipe) {
+                     const cuda::pipeline<stages>& pipe) {
   constexpr int b_bytes = Shape::stage_bytes - Shape::b_at;
   const auto block = static_cast<int>(blockIdx.x);
   const auto* const a = job.codes + block / panels % panels * job.panel_bytes;
@@ -163,7 +163,8 @@ template <class Shape, class Scaling>
 __global__ void __launch_bounds__(Shape::threads, 1)
     multiply_promoted(const limit_params job) {
   extern __shared__ unsigned char memory[];
-  __shared__ cuda::pipeline<stages> pipe;
+  __shared__ ptx::barrier full[stages], empty[stages];
+  const cuda::pipeline<stages> pipe(full, empty);
   if (Shape::fed && threadIdx.x == 0) {
     pipe.initialize(1, 4 * Shape::groups * cuda::releasing_lanes);
     ptx::fence_barrier_init();
