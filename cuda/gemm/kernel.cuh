@@ -74,11 +74,11 @@ __device__ __forceinline__ void run_epilogue(
   if (params.loads_c_by_tma) {
 #pragma unroll
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
-      shared.pipe().wait_full(at);
+      wait_full(shared.full(), at);
       const char* const c = shared.a(at.stage);
       (gemm_output::add_stage(c, line + R * 64, j, acc[R]), ...);
       ptx::fence_proxy_async();
-      shared.pipe().release(at.stage);
+      arrive_as_warp(shared.empty()[at.stage]);
     }
   } else if (params.c != nullptr) {
     (gemm_output::add_c(params, t, t.row + line + R * 64, acc[R]), ...);
@@ -117,8 +117,8 @@ __device__ __forceinline__ void skip_stages(
     pipeline_state<Shape::stages>& at) {
   const int passed = blocks < 0 ? -blocks : 0;
   for (int k = 0; k < passed; ++k, at.advance()) {
-    shared.pipe().wait_full(at);
-    shared.pipe().release(at.stage);
+    wait_full(shared.full(), at);
+    arrive_as_warp(shared.empty()[at.stage]);
   }
 }
 
@@ -245,8 +245,10 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   const int warp =
       __shfl_sync(0xffffffff, static_cast<int>(threadIdx.x / 32), 0);
   if (threadIdx.x == 0) {
-    shared.pipe().initialize(Scaling::b_rows == 0 ? 1 : 1 + 32,
-                             math_warps * releasing_lanes);
+    for (int i = 0; i < Shape::stages; ++i) {
+      initialize_stage(shared.full()[i], Scaling::b_rows == 0 ? 1 : 1 + 32,
+                       shared.empty()[i], math_warps * releasing_lanes);
+    }
     if constexpr (Shape::has_store_thread) {
       ptx::initialize(shared.d_full(), math_warps * releasing_lanes);
       ptx::initialize(shared.d_empty(), 1);

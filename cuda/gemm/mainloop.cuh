@@ -62,7 +62,7 @@ struct wgmma_issuer {
   operand_descriptors first;
   pipeline_state<Shape::stages>& at;
 
-  __device__ __forceinline__ void wait() const { shared.pipe().wait_full(at); }
+  __device__ __forceinline__ void wait() const { wait_full(shared.full(), at); }
   /// Issues wgmma for a unit of stage `in`: `steps` times 32 elements of
   /// K from `step`. They overwrite p, or are added to it.
   template <int Unit>
@@ -115,7 +115,7 @@ struct mainloop : wgmma_issuer<Shape, Types> {
   /// summed, and their scales read. The registers are the same, as one piece of
   /// code in the loop starts all products.
   __device__ __forceinline__ void release_previous() const {
-    shared.pipe().release(previous);
+    arrive_as_warp(shared.empty()[previous]);
   }
   /// Releases the last stage: no products follow it.
   __device__ __forceinline__ void release_last() const {
@@ -175,7 +175,7 @@ struct mainloop : wgmma_issuer<Shape, Types> {
                              : accumulators_in_flight - 1)>(
           p[U % accumulators_in_flight]);
       if constexpr (!Scaling::reads_late && U % rows == rows - 1) {
-        shared.pipe().release(stage[U / rows]);
+        arrive_as_warp(shared.empty()[stage[U / rows]]);
       }
       if constexpr (ahead) find(std::integral_constant<int, U + 1>());
       scale[ahead ? U % 2 : 0].promote(acc[U % rows],
@@ -261,7 +261,7 @@ __device__ __forceinline__ void run_mainloop(
         if (step < 3 && pending == interval) promote();
       }
     }
-    shared.pipe().release(at.stage);
+    arrive_as_warp(shared.empty()[at.stage]);
     if (pending == interval) promote();
   }
   if (pending > 0) promote();
@@ -319,7 +319,7 @@ struct overlapped_mainloop : wgmma_issuer<Shape, Types> {
         go_on();
       }
       wait_for_products(p);
-      if constexpr (U == last) shared.pipe().release(in);
+      if constexpr (U == last) arrive_as_warp(shared.empty()[in]);
       of.promote(acc[U], p);
       if constexpr (U < last) this->template start<U + 1>(p, in);
     };

@@ -32,8 +32,8 @@ __device__ void skip_stage(const gemm_shared_storage<Shape>& shared,
                            load_turn<Threads>& turn,
                            pipeline_state<Shape::stages>& at) {
   if (turn.is_next()) {
-    shared.pipe().wait_empty(at);
-    ptx::arrive(shared.pipe().full(at));
+    wait_empty(shared.empty(), at);
+    ptx::arrive(shared.full()[at.stage]);
   }
   at.advance();
 }
@@ -78,8 +78,8 @@ __device__ void run_load_thread(const gemm_params& params,
   for (; scheduler.next(t); scheduler.look_ahead()) {
     for (int k = t.k_begin; k < t.k_end; k += Shape::k, ++stage, at.advance()) {
       if (!turn.is_next()) continue;
-      shared.pipe().wait_empty(at);
-      auto& full = shared.pipe().full(at);
+      wait_empty(shared.empty(), at);
+      auto& full = shared.full()[at.stage];
       ptx::arrive_expect_tx(full, params.a_box_bytes + Shape::b_bytes);
       ptx::tma_load(shared.a(at.stage), params.a_map, full, k, t.row,
                     t.a_matrix);
@@ -101,8 +101,8 @@ __device__ void run_load_thread(const gemm_params& params,
     if (!params.loads_c_by_tma) continue;
     for (int j = 0; j < Shape::n; j += Shape::c_columns, at.advance()) {
       if (!turn.is_next()) continue;
-      shared.pipe().wait_empty(at);
-      auto& full = shared.pipe().full(at);
+      wait_empty(shared.empty(), at);
+      auto& full = shared.full()[at.stage];
       ptx::arrive_expect_tx(full, Shape::a_bytes);
       ptx::tma_load(shared.a(at.stage), params.c_map, full, t.column + j, t.row,
                     t.d_matrix);
@@ -178,8 +178,8 @@ __device__ void run_scale_warp(const gemm_params& params,
                                       (params.n - 1) / b_rows + 1, group);
     for (int k = t.k_begin; k < t.k_end; k += Shape::k) {
       if (turn.is_next()) {
-        shared.pipe().wait_empty(at);
-        auto& full = shared.pipe().full(at);
+        wait_empty(shared.empty(), at);
+        auto& full = shared.full()[at.stage];
         if (boxes && lane == 0) ptx::expect_tx(full, a.bytes() + b.bytes());
         a.copy(shared.a_scales(at.stage), full, lane);
         b.copy(shared.b_scales(at.stage), full, lane);

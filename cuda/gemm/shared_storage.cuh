@@ -85,7 +85,6 @@ class tile_queue {
 template <class Shape>
 struct gemm_shared_storage {
   static constexpr int stages = Shape::stages;
-  using pipeline = cuda::pipeline<stages>;
   using issued_stages = detail::issued_stages<Shape::load_threads>;
   /// Offsets in words of 8 bytes: first the pipeline's barriers. With
   /// Shape::has_store_thread, the two barriers of smem_d, issued_stages and
@@ -126,7 +125,8 @@ struct gemm_shared_storage {
   __device__ float* b_scales(int stage) const {
     return a_scales(stage) + Shape::m;
   }
-  __device__ pipeline pipe() const { return {words(), words() + stages}; }
+  __device__ ptx::barrier* full() const { return words(); }
+  __device__ ptx::barrier* empty() const { return full() + stages; }
   /// Full and empty barriers of smem_d, with Shape::has_store_thread.
   __device__ ptx::barrier& d_full() const { return words()[d_barriers]; }
   __device__ ptx::barrier& d_empty() const { return words()[d_barriers + 1]; }

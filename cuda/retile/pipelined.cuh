@@ -121,8 +121,6 @@ struct pipelined_storage {
   strip_columns columns[math_warps];
   ptx::barrier full[pipelined_stages], empty[pipelined_stages];
   unsigned next;  ///< first strip of the block not yet taken; a tile has eight
-
-  __device__ pipeline<pipelined_stages> pipe() { return {full, empty}; }
 };
 
 /// A block takes every gridDim.x-th tile.
@@ -193,12 +191,12 @@ __device__ inline void run_code_load_warp(const pipelined_params& params,
   for (unsigned i = 0; i < tiles; ++i) {
     const auto at = pipelined_state::after(i);
     const pipelined_origin origin = origin_of_tile(params, i);
-    storage.pipe().wait_empty(at);
+    wait_empty(storage.empty, at);
     if (i >= first_stages && i < pipelined_stages) {
-      storage.pipe().wait_full(pipelined_state{});
+      wait_full(storage.full, pipelined_state{});
     }
     copy_half(params, origin, half, storage.stages[at.stage].tile);
-    ptx::arrive_after_cp_async(storage.pipe().full(at));
+    ptx::arrive_after_cp_async(storage.full[at.stage]);
   }
 }
 
@@ -218,13 +216,13 @@ __device__ inline void run_scale_load_warp(const pipelined_params& params,
       scales[q] = params.any.scales.at(row, origin.col0 / tile_edge);
     }
     pipelined_stage& stage = storage.stages[at.stage];
-    storage.pipe().wait_empty(at);
+    wait_empty(storage.empty, at);
 #pragma unroll
     for (unsigned q = 0; q < 4; ++q) {
       stage.rows.put<false>(32 * q + lane, scales[q]);
     }
     if (lane == 0) stage.origin = origin;
-    ptx::arrive(storage.pipe().full(at));
+    ptx::arrive(storage.full[at.stage]);
   }
 }
 
@@ -402,7 +400,7 @@ __device__ void retile_codes(const pipelined_params& params, unsigned warp,
     const unsigned strip = n % strips;
     const auto at = pipelined_state::after(n / strips);
     pipelined_stage& stage = storage.stages[at.stage];
-    storage.pipe().wait_full(at);
+    wait_full(storage.full, at);
     unsigned next = 0;
     const auto take = [&] {
       if (threadIdx.x % 32 == 0) next = atomicAdd(&storage.next, 1);
@@ -416,7 +414,7 @@ __device__ void retile_codes(const pipelined_params& params, unsigned warp,
     } else {
       take();
     }
-    ptx::arrive(storage.pipe().empty(at));
+    ptx::arrive(storage.empty[at.stage]);
     n = __shfl_sync(0xffffffff, next, 0);
   }
 }
@@ -435,8 +433,8 @@ __global__ void __launch_bounds__(pipelined_threads, 1)
     detail::prefetch_quarter(params, warp - math_warps);
   }
   if (threadIdx.x < pipelined_stages) {
-    storage.pipe().initialize_stage(threadIdx.x, 32 * (load_warps + 1),
-                                    32 * strips);
+    initialize_stage(storage.full[threadIdx.x], 32 * (load_warps + 1),
+                     storage.empty[threadIdx.x], 32 * strips);
   }
   if (threadIdx.x == 0) storage.next = math_warps;
   __syncthreads();

@@ -140,7 +140,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
 /// the same elements of K.
 template <class Shape>
 __device__ void feed(unsigned char* tiles, const limit_params& job,
-                     const cuda::pipeline<stages>& pipe) {
+                     ptx::barrier* full, ptx::barrier* empty) {
   constexpr int b_bytes = Shape::stage_bytes - Shape::b_at;
   const auto block = static_cast<int>(blockIdx.x);
   const auto* const a = job.codes + block / panels % panels * job.panel_bytes;
@@ -149,10 +149,11 @@ __device__ void feed(unsigned char* tiles, const limit_params& job,
   for (int i = 0; i < job.rounds * stages; ++i) {
     const auto at = cuda::pipeline_state<stages>::after(i);
     unsigned char* const to = tiles + at.stage * Shape::stage_bytes;
-    pipe.wait_empty(at);
-    ptx::arrive_expect_tx(pipe.full(at), Shape::stage_bytes);
-    ptx::tma_load_bytes(to, a + of_a, Shape::b_at, pipe.full(at));
-    ptx::tma_load_bytes(to + Shape::b_at, b + of_b, b_bytes, pipe.full(at));
+    auto& there = full[at.stage];
+    cuda::wait_empty(empty, at);
+    ptx::arrive_expect_tx(there, Shape::stage_bytes);
+    ptx::tma_load_bytes(to, a + of_a, Shape::b_at, there);
+    ptx::tma_load_bytes(to + Shape::b_at, b + of_b, b_bytes, there);
     of_a += Shape::b_at, of_b += b_bytes;
     if (of_a + Shape::b_at > job.panel_bytes) of_a = 0;
     if (of_b + b_bytes > job.panel_bytes) of_b = 0;
@@ -164,9 +165,11 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     multiply_promoted(const limit_params job) {
   extern __shared__ unsigned char memory[];
   __shared__ ptx::barrier full[stages], empty[stages];
-  const cuda::pipeline<stages> pipe(full, empty);
   if (Shape::fed && threadIdx.x == 0) {
-    pipe.initialize(1, 4 * Shape::groups * cuda::releasing_lanes);
+    for (int i = 0; i < stages; ++i) {
+      cuda::initialize_stage(full[i], 1, empty[i],
+                             4 * Shape::groups * cuda::releasing_lanes);
+    }
     ptx::fence_barrier_init();
   }
   auto* const tiles = fill_stages<Shape>(memory, job.codes);
@@ -176,7 +179,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   if constexpr (Shape::fed) {
     if (group == Shape::groups) {
       ptx::warpgroup_reg_dealloc<32>();
-      if (threadIdx.x % 128 == 0) feed<Shape>(tiles, job, pipe);
+      if (threadIdx.x % 128 == 0) feed<Shape>(tiles, job, full, empty);
       return;
     }
     ptx::warpgroup_reg_alloc<160>();
@@ -187,7 +190,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
   float d[Shape::n / 2] = {}, p[Shape::n / 2];
   for (int i = 0; i < job.rounds * stages; ++i) {
     const auto at = cuda::pipeline_state<stages>::after(i);
-    if (Shape::fed) pipe.wait_full(at);
+    if (Shape::fed) cuda::wait_full(full, at);
     ptx::fence_registers(p);
     ptx::begin_wgmma();
     operands.start(p, at.stage, false);
@@ -197,7 +200,7 @@ __global__ void __launch_bounds__(Shape::threads, 1)
     scaling.find_rows(scales + row);
     ptx::wait_for_wgmma<0>();
     ptx::fence_registers(p);
-    if (Shape::fed) pipe.release(at.stage);
+    if (Shape::fed) cuda::arrive_as_warp(empty[at.stage]);
     scaling.promote(d, p);
   }
   write(d, job.out);
