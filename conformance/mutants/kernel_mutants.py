@@ -100,7 +100,7 @@ MUTANTS = tuple(
     mutant("hasty." + name, "missing barrier", file, old, old.replace(WAIT, ""),
            (unit,), ("kernel.in_turn",)) for name, unit, file, old in HASTY
 ) + tuple(
-    mutant("near." + unit.removesuffix(".cu"), "wrong address", "common/tile.cuh",
+    mutant("near." + unit.removesuffix(".cu").split("/")[1], "wrong address", "common/tile.cuh",
            "static_cast<char*>(data) + i * stride * Bytes",
            "static_cast<char*>(data) + "
            "static_cast<std::uint32_t>(i * stride * Bytes)",

@@ -74,23 +74,27 @@ def section(record):
 
 
 def page():
-    lines = [HEAD.rstrip("\n")]
+    """None without a record of a GPU."""
+    lines = []
     for path in sorted(HERE.glob("perf_*.json")):
         record = json.loads(path.read_text())
         if record["depends_on"] == "kernels":
             lines += ["", *section(record)]
-    return "\n".join(lines) + "\n"
+    return HEAD + "\n".join(lines) + "\n" if lines else None
 
 
 def main():
     made = page()
     if sys.argv[1:] == ["--check"]:
-        if PAGE.exists() and PAGE.read_text() == made:
+        if made == (PAGE.read_text() if PAGE.exists() else None):
             return 0
         print("performance.py: cuda/PERFORMANCE.md is not what the records say")
         return 1
     if sys.argv[1:]:
         print(__doc__, file=sys.stderr)
+        return 2
+    if made is None:
+        print("performance.py: there is no record of a GPU", file=sys.stderr)
         return 2
     PAGE.write_text(made)
     return 0

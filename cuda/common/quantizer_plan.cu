@@ -1,4 +1,4 @@
-// The host side of plan.cuh: derives a quantizer's plan.
+// The host side of quantizer_plan.cuh: derives a quantizer's plan.
 
 #include "cuda/common/quantizer_plan.cuh"
 

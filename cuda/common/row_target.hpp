@@ -21,7 +21,7 @@ quantized_target checked_target(const argument_checks& r, const quantizer& q,
                                 const char* what);
 
 /// Returns where the codes and scales of an m x n matrix go; nothing without
-/// codes. Refuses a quantizer that quantize_rows.cuh cannot apply to BF16
+/// codes. Refuses a quantizer that rows_1x128.cuh cannot apply to BF16
 /// numbers.
 quantized_target row_target(const argument_checks& r, const quantizer& q,
                             const quantized& to, std::ptrdiff_t m,

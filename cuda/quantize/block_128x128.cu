@@ -1,5 +1,5 @@
 // Launches the quantizing kernel for tiles with one scale
-// (quantize_block_128x128.cuh).
+// (block_128x128.cuh).
 
 #include <cuda_runtime.h>
 

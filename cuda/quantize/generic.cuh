@@ -6,7 +6,7 @@
 //   a thread a group: scale and factors -> barrier -> codes -> stores
 //
 // Source: SPEC clauses Q1 to Q13. Faster kernels for fewer jobs:
-// quantize_rows.cuh, quantize_block_128x128.cuh, quantize_rows_and_columns.cuh.
+// rows_1x128.cuh, block_128x128.cuh, rows_and_columns.cuh.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_GENERIC_CUH_
 #define ZEROULP_CUDA_QUANTIZE_GENERIC_CUH_

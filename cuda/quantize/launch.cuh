@@ -12,7 +12,7 @@ inline bool writes_vec8s(const quantize_params& params) {
   return params.amaxes.data == nullptr && is_of_vec8s(params.x, params.y.codes);
 }
 
-/// True iff quantize_block_128x128.cuh serves the job.
+/// True iff block_128x128.cuh serves the job.
 inline bool quantizes_blocks(const quantize_params& params) {
   const auto is_one = [](grouping g) {
     return g == grouping::none || g >= grouping::tile;
@@ -26,7 +26,7 @@ inline bool quantizes_blocks(const quantize_params& params) {
 void launch_blocks(const quantize_params& params, unsigned tiles,
                    CUstream_st* stream);
 
-/// True iff quantize_rows_and_columns.cuh serves the job.
+/// True iff rows_and_columns.cuh serves the job.
 inline bool quantizes_rows_and_columns(const quantize_params& params) {
   return writes_vec8s(params) && params.given.data == nullptr &&
          params.plan.q.from == bf16 && params.yt.groups == grouping::column &&

@@ -152,8 +152,8 @@ __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
-/// see plan.cuh. Sets `bit` of `undecided` iff the factors leave a code
-/// undecided. `one`: each low = high.
+/// see quantizer_plan.cuh. Sets `bit` of `undecided` iff the factors leave a
+/// code undecided. `one`: each low = high.
 template <class Out, class Value, class Low, class High>
 __device__ vec8<Out::bytes> quantize_eight(Value value, Low low, High high,
                                            bool one, bool quotients,

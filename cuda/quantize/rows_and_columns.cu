@@ -1,5 +1,5 @@
 // Launches the quantizing kernel for both orientations
-// (quantize_rows_and_columns.cuh).
+// (rows_and_columns.cuh).
 
 #include <cuda_runtime.h>
 

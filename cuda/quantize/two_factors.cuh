@@ -3,10 +3,11 @@
 //
 //   code = encode(x * high + x * low), the sum rounded to FP32 once
 //
-// low = 0: one factor decides, see plan.cuh. Otherwise the scale is exact and
-// quotients may be midpoints. high + low is 1 / scale within 2^-46, so that a
-// midpoint stays one: verified for every BF16 x and amax. Where quotients are
-// rounded to FP32 first, high = 1 / scale and low = -scale give them.
+// low = 0: one factor decides, see quantizer_plan.cuh. Otherwise the scale is
+// exact and quotients may be midpoints. high + low is 1 / scale within 2^-46,
+// so that a midpoint stays one: verified for every BF16 x and amax. Where
+// quotients are rounded to FP32 first, high = 1 / scale and low = -scale give
+// them.
 
 #ifndef ZEROULP_CUDA_QUANTIZE_TWO_FACTORS_CUH_
 #define ZEROULP_CUDA_QUANTIZE_TWO_FACTORS_CUH_

@@ -13,9 +13,9 @@
 // NaN or Inf; the core redoes such columns at the end.
 //
 // Where t is not a power of two, factors low and high bracket v / t: see
-// plan.cuh. E4M3 under powers of two that are not too far apart is computed in
-// FP16, two numbers at once: retile_fp16x2.cuh. Aligned one-byte codes under
-// FP32 scales have a kernel of their own: retile_pipelined.cuh.
+// quantizer_plan.cuh. E4M3 under powers of two that are not too far apart is
+// computed in FP16, two numbers at once: retile_fp16x2.cuh. Aligned one-byte
+// codes under FP32 scales have a kernel of their own: retile_pipelined.cuh.
 //
 // Source: SPEC clauses W1 to W5, W7, Q11.
 

@@ -1,4 +1,4 @@
-// Defines the kernel of dispatch: the quantizer of quantize_rows.cuh, applied
+// Defines the kernel of dispatch: the quantizer of rows_1x128.cuh, applied
 // to rows given by row numbers. Source: SPEC clause S11.
 //
 //   a lane a row number -> vec8s of those rows -> quantized as rows -> results
@@ -28,7 +28,7 @@ struct dispatch_params {
   }
 };
 
-/// The `Vec8s` of the rows (quantize_rows.cuh); zeros for an invalid row
+/// The `Vec8s` of the rows (rows_1x128.cuh); zeros for an invalid row
 /// number.
 struct gathered_vec8s {
   using elements = bf16_elements;

@@ -117,7 +117,7 @@ __device__ inline rms_vec8 rms_value_vec8(const rms_vec8& x, float rstd,
   return y;
 }
 
-/// The `Vec8s` of y (quantize_rows.cuh): a thread's four vec8s, distributed
+/// The `Vec8s` of y (rows_1x128.cuh): a thread's four vec8s, distributed
 /// over `Rows` rows.
 template <int Rows>
 struct normalized_vec8s {

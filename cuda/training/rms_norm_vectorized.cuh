@@ -24,7 +24,7 @@ inline constexpr int rms_vectorized_columns =
 
 namespace detail {
 
-/// The `Vec8s` of y (quantize_rows.cuh): a thread's, in `Rows` rows.
+/// The `Vec8s` of y (rows_1x128.cuh): a thread's, in `Rows` rows.
 template <int Rows>
 struct local_vec8s {
   using elements = bf16_elements;

@@ -7,7 +7,7 @@
 //   slope = s (1 + g (1 - s))
 //
 // conformance tries the bounds on every FP32 number g
-// (device/kernel_sigmoid.cu).
+// (device/kernels/training/sigmoid.cu).
 //
 // Source: SPEC clauses S2, S3.
 

@@ -1,6 +1,6 @@
 // Defines the kernel of SwiGLU's forward pass over BF16 matrices. Half a warp
 // reads four rows of 128 columns of each and quantizes the results. For whole
-// vec8s swiglu_staged.cuh is faster.
+// vec8s swiglu_smem.cuh is faster.
 //
 //   g, u -> their caches -> h -> h quantized
 //
@@ -55,7 +55,7 @@ __device__ bool is_covered(const quantized_target& y,
          column_of_vec8(at.group) + 8 <= y.codes.cols;
 }
 
-/// The `Vec8s` of h (quantize_rows.cuh): `Rows` rows.
+/// The `Vec8s` of h (rows_1x128.cuh): `Rows` rows.
 template <int Rows>
 struct hidden_vec8s {
   using elements = bf16_elements;

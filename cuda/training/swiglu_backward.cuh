@@ -1,6 +1,6 @@
 // Defines the kernel of SwiGLU's backward pass over BF16 matrices. Half a warp
 // reads four rows of 128 columns of each and quantizes the results. For whole
-// vec8s swiglu_staged.cuh is faster.
+// vec8s swiglu_smem.cuh is faster.
 //
 //   dh, caches of g and u -> h, dg, du -> dg, du quantized
 //

@@ -1,6 +1,6 @@
 // Defines the kernels of SwiGLU for whole vec8s of BF16, with caches and
 // outputs in E4M3, in shared memory (smem_rows.cuh). Warps compute a row at a
-// time: with a table of sigmoids (swiglu_table.cuh), else by fast approximate
+// time: with a table of sigmoids (sigmoid_lut.cuh), else by fast approximate
 // arithmetic (sigmoid.cuh). The core then computes what these leave undecided,
 // for all rows at once.
 //
