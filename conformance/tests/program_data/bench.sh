@@ -29,6 +29,17 @@ unset OMP_NUM_THREADS
 run 0 bench gemm.exact --quick --json --simd portable
 holds bench_uses_the_instructions_asked_for \
   grep -q '"simd": "portable"' .out
+run 0 bench pack --record perf.json
+holds bench_record_says_what_it_follows_from python3 -c 'import json
+r = json.load(open("perf.json"))
+assert r["command"] == "zeroulp bench pack" and r["depends_on"] == "library", r
+assert len(r["sources"]) > 50 and any("src/" in s for s in r["sources"]), r
+assert r["platform"]["compiler"] and r["rows"][0]["unit"] and r["program"], r'
+is bench_record_is_fresh 'fresh perf' \
+  "$(sh "$here/../records/check.sh" perf.json)"
+refuses bench_records_no_quick_run 'excludes' \
+  bench pack --quick --record quick.json
+holds refused_records_are_not_written test ! -e quick.json
 refuses bench_refuses_an_unknown_name "'x'.*gemm.hopper_fp8, " bench x
 # Where there is no GPU part, no name is looked at, and no GPU.
 refuses bench_gpu_refuses_an_unknown_name \
