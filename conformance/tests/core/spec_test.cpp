@@ -6,8 +6,10 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "conformance/contract/registry.hpp"
+#include "zeroulp/core/format.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::conformance {
@@ -69,6 +71,28 @@ TEST(Spec, EveryClauseIsCitedByACheckOrProvedByTheProgramsTests) {
   const std::set<std::string> elsewhere = {
       "C9", "C10", "G11", "G12", "G13", "M1", "M2", "M3", "M4", "M5", "T15"};
   EXPECT_EQ(open, elsewhere);
+}
+
+// The fewest of 1, 2, 4 and 8 bytes that hold every code: of bits that are a
+// power of two, and of one more and one less.
+TEST(Format, StorageBytesHoldItsCodes) {
+  for (const auto& f : named_formats) {
+    const int bytes = storage_bytes(f.value);
+    EXPECT_LE(f.value.bits(), 8 * bytes) << f.name;
+    EXPECT_TRUE(bytes == 1 || f.value.bits() > 4 * bytes) << f.name;
+  }
+  const auto of_bits = [](int bits) {
+    return storage_bytes(
+        format{static_cast<std::uint8_t>(bits > 20 ? 11 : 5),
+               static_cast<std::uint8_t>(bits - 1 - (bits > 20 ? 11 : 5)), 15,
+               specials::ieee});
+  };
+  const std::pair<int, int> expected[] = {{7, 1},  {8, 1},  {9, 2},  {15, 2},
+                                          {16, 2}, {17, 4}, {31, 4}, {32, 4},
+                                          {33, 8}, {64, 8}};
+  for (const auto& [bits, bytes] : expected) {
+    EXPECT_EQ(of_bits(bits), bytes) << bits;
+  }
 }
 
 }  // namespace
