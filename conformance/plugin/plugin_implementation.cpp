@@ -28,11 +28,11 @@ void quantize(const quantizer& q, codes_in x, codes_out codes,
   const auto m = up(x.rows, c->multiple[0]);
   const auto n = up(x.cols, c->multiple[1]);
   const placement how = place_of(*c, codes);
-  request r{
-      {name_of(q.from), name_of(q.to), std::string(name_of(q.scale)), c->as,
-       whole(q.group.rows), whole(q.group.cols)},
-      {input(*c, x, m, n, storage_bytes(q.from)), output(m, n, storage_bytes(q.to), how),
-       output(groups(m, q.group.rows), groups(n, q.group.cols), 4, how)}};
+  request r{{name_of(q.from), name_of(q.to), std::string(name_of(q.scale)),
+             c->as, whole(q.group.rows), whole(q.group.cols)},
+            {input(*c, x, m, n, storage_bytes(q.from)),
+             output(m, n, storage_bytes(q.to), how),
+             output(groups(m, q.group.rows), groups(n, q.group.cols), 4, how)}};
   if (!active().call(*c, r)) {
     return core().quantize(q, x, codes, scales);
   }
@@ -108,14 +108,14 @@ void gemm(const recipe& r, const gemm_operand<std::uint32_t>& a,
     return input(*mine, x, groups(length, by.mn), groups(depth, by.k), 4,
                  fp32_one);
   };
-  request q{
-      {name_of(a.f), name_of(b.f), name_of(r.output), mine->as, whole(r.a.mn),
-       whole(r.a.k), whole(r.b.mn), whole(r.b.k), whole(r.interval),
-       whole(adds ? 1 : 0)},
-      {input(*mine, a.codes, m, depth, storage_bytes(a.f)),
-       input(*mine, b.codes, n, depth, storage_bytes(b.f)), scales(a.scales, r.a, m),
-       scales(b.scales, r.b, n), adds ? input(*mine, c, m, n, 4) : argument{},
-       output(m, n, storage_bytes(r.output), place_of(*mine, d))}};
+  request q{{name_of(a.f), name_of(b.f), name_of(r.output), mine->as,
+             whole(r.a.mn), whole(r.a.k), whole(r.b.mn), whole(r.b.k),
+             whole(r.interval), whole(adds ? 1 : 0)},
+            {input(*mine, a.codes, m, depth, storage_bytes(a.f)),
+             input(*mine, b.codes, n, depth, storage_bytes(b.f)),
+             scales(a.scales, r.a, m), scales(b.scales, r.b, n),
+             adds ? input(*mine, c, m, n, 4) : argument{},
+             output(m, n, storage_bytes(r.output), place_of(*mine, d))}};
   if (!active().call(*mine, q)) return core().gemm(r, a, b, c, d);
   store(q.matrices[5], d);
 }

@@ -1,10 +1,11 @@
 // Checks of arguments, and CUDA's errors as exceptions (argument_checks.hpp).
 
+#include "cuda/common/argument_checks.hpp"
+
 #include <cuda_runtime.h>
 
 #include <limits>
 
-#include "cuda/common/argument_checks.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::cuda {

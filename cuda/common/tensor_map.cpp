@@ -1,13 +1,13 @@
 // Encodes tensor maps with the driver's cuTensorMapEncodeTiled.
 
+#include "cuda/common/tensor_map.hpp"
+
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
-
-#include "cuda/common/tensor_map.hpp"
 
 namespace zeroulp::cuda {
 
