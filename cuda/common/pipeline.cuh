@@ -1,8 +1,9 @@
 // Defines the mbarrier pipeline: a ring of shared-memory stages that producers
 // fill and consumers release.
 //
-//   producer   wait_empty(at) -> write the stage -> arrive at full(at)
-//   consumer   wait_full(at) -> read the stage -> release(at)
+//   producer   wait_empty -> write the stage -> arrive at its full barrier
+//   consumer   wait_full -> read the stage -> arrive_as_warp at its empty
+//   barrier
 
 #ifndef ZEROULP_CUDA_COMMON_PIPELINE_CUH_
 #define ZEROULP_CUDA_COMMON_PIPELINE_CUH_
@@ -42,8 +43,9 @@ __device__ inline void arrive_as_warp(ptx::barrier& empty) {
 }
 
 // A pipeline has as many full barriers as stages, and as many empty ones, in
-// shared memory. They are given as pointers. A class that holds both, or has
-// both as members, made ptxas order operands otherwise: Wgrad was 1 % slower.
+// shared memory. They are given as pointers. A class with both arrays as
+// members made Wgrad 1 % slower; one with both pointers made ptxas order
+// operands of the grouped GEMM kernels otherwise.
 
 /// Called by one thread, before ptx::fence_barrier_init. `producers`: arrivals
 /// that fill a stage. `consumers`: arrivals that release it.

@@ -19,9 +19,8 @@
 //
 //   math warps    ... the epilogue: wait until smem_d is empty -> write D there
 //   store thread  waits until smem_d is full -> a TMA store of one box of D
-//   with
-//                 each stage of the next tile, from the third on, if it has
-//                 enough; after all boxes, releases smem_d. With
+//                 with each stage of the next tile, from the third on, if it
+//                 has enough; after all boxes, releases smem_d. With
 //                 schedules_ahead it also finds the tiles for the math warps
 //
 // With an overlapped epilogue (Shape::overlaps_epilogue) wgmma is in flight

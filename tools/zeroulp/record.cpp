@@ -22,22 +22,36 @@ json to_json(const platform_text& platform) {
   return j;
 }
 
+record_file::record_file(const std::string& file) : file_(file) {
+  if (wanted()) set_.expect({file_});
+}
+
+void record_file::write(const std::string& record) {
+  if (!wanted()) return;
+  set_.add(file_, record);
+  set_.commit();
+}
+
+json sources_as_json(std::string_view set) {
+  json sources = json::object();
+  std::istringstream lines(sources_of(set));
+  for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
+  return sources;
+}
+
 std::string digest_of_program() {
   return sha256_hex(as_text(read_file(this_program)));
 }
 
 std::string to_record(const std::string& command, const std::string& set,
                       const platform_text& platform, const json& results) {
-  json sources = json::object();
-  std::istringstream lines(sources_of(set));
-  for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
   json record{{"command", command},
               {"depends_on", set},
               {"platform", to_json(platform)},
               {"commit", commit_of_sources()},
               {"program", digest_of_program()}};
   record.update(results);
-  record["sources"] = sources;
+  record["sources"] = sources_as_json(set);
   std::string text;
   for (const auto& [key, value] : record.items()) {
     text += fmt::format("{}\"{}\": ", text.empty() ? "{\n  " : ",\n  ", key);

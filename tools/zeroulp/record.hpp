@@ -29,6 +29,22 @@ json to_json(const platform_text& platform);
 std::string to_record(const std::string& command, const std::string& set,
                       const platform_text& platform, const json& results);
 
+/// The file that a run is recorded in; nothing happens if it has no name. That
+/// it can be written is known before the run, which may take minutes.
+class record_file {
+ public:
+  explicit record_file(const std::string& file);
+  bool wanted() const { return !file_.empty(); }
+  void write(const std::string& record);
+
+ private:
+  std::string file_;
+  output_set set_;
+};
+
+/// The digests of the sources of `set`, by path.
+json sources_as_json(std::string_view set);
+
 /// The SHA-256 of this program.
 std::string digest_of_program();
 

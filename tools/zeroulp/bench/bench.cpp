@@ -135,8 +135,7 @@ void run_bench(const bench_request& q, outcome& out) {
   how.threads = {1};
   if (available_threads() > 1) how.threads.push_back(available_threads());
 
-  output_set record;  // before the work, which takes minutes
-  if (!q.record.empty()) record.expect({q.record});
+  record_file record(q.record);
   const auto show = make_progress();
   std::vector<bench_row> rows;
   std::vector<std::string> mismatches;
@@ -162,11 +161,10 @@ void run_bench(const bench_request& q, outcome& out) {
     list.push_back(to_json(row, g));
     t.rows.push_back(to_cells(row, g));
   }
-  if (!q.record.empty() && mismatches.empty()) {
-    record.add(q.record,
-               to_record("zeroulp bench" + (q.name.empty() ? "" : " " + q.name),
-                         "library", host_platform(), {{"rows", list}}));
-    record.commit();
+  if (record.wanted() && mismatches.empty()) {
+    record.write(
+        to_record("zeroulp bench" + (q.name.empty() ? "" : " " + q.name),
+                  "library", host_platform(), {{"rows", list}}));
   }
   if (q.as_json) {
     print_json(list);

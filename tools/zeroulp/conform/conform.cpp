@@ -231,8 +231,7 @@ void run_conform(const conform_request& q, outcome& out) {
     files->expect(
         {"conform.json", "conform.csv", "conform.xml", "conform.html"});
   }
-  output_set record;
-  if (!q.record.empty()) record.expect({q.record});
+  record_file record(q.record);
   const auto r = run_checks(q);
   const auto* const code = q.user->code();
   const std::string answers =
@@ -246,10 +245,7 @@ void run_conform(const conform_request& q, outcome& out) {
     files->add("conform.html", to_html(r));
     files->commit();
   }
-  if (!q.record.empty()) {
-    record.add(q.record, to_record(r));
-    record.commit();
-  }
+  if (record.wanted()) record.write(to_record(r));
   if (q.as_json) return print_json(to_json(r));
   for (const auto& [name, value] : r.platform) {
     print(fmt::format("{}: {}\n", name, value));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
+#include <iterator>
 
 #include "tools/zeroulp/json_input.hpp"
 #include "zeroulp/random.hpp"
@@ -158,16 +158,19 @@ std::vector<std::string> origins(const conform_record& recorded,
     tell(name, was == recorded.platform.end() ? "nothing" : was->dump(),
          json(value).dump());
   }
-  std::size_t differ = 0;
-  std::istringstream lines(sources_of(now.gpu ? "gpu" : "cpu"));
-  for (std::string hash, path; lines >> hash >> path;) {
-    const auto was = recorded.sources.find(path);
-    differ += was == recorded.sources.end() || *was != hash ? 1 : 0;
+  // By their digests, as check.sh does: names of files do not count.
+  std::multiset<std::string> was, is, differing;
+  for (const auto& hash : recorded.sources) was.insert(hash.dump());
+  for (const auto& hash : sources_as_json(now.gpu ? "gpu" : "cpu")) {
+    is.insert(hash.dump());
   }
-  all.push_back(differ == 0 ? "sources: as recorded"
-                            : fmt::format("sources: {} differ from the record: "
-                                          "it is stale",
-                                          differ));
+  std::set_symmetric_difference(was.begin(), was.end(), is.begin(), is.end(),
+                                std::inserter(differing, differing.end()));
+  all.push_back(differing.empty()
+                    ? "sources: as recorded"
+                    : fmt::format("sources: {} digests differ from the record: "
+                                  "it is stale",
+                                  differing.size()));
   return all;
 }
 

@@ -167,8 +167,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
       "bench gpu: the kernels of this build are slow, for it was to be a quick "
       "one: build again with -DZEROULP_QUICK_KERNELS=OFF");
 #endif
-  output_set record;  // before the work, which takes minutes
-  if (!q.record.empty()) record.expect({q.record});
+  record_file record(q.record);
   const auto show = make_progress();
   json list = json::array();
   std::vector<std::string> failures;
@@ -180,13 +179,12 @@ void run_gpu(const gpu_request& q, outcome& out) {
     if (!text.empty()) text += "\n";
     text += to_text(run_gemms(gemms, q.quick, list, failures, show));
   }
-  if (!q.record.empty() && failures.empty()) {
-    record.add(
-        q.record,
-        to_record("zeroulp bench gpu" + (q.name.empty() ? "" : " " + q.name) +
-                      (q.overlap ? " --overlap" : ""),
-                  "kernels", gpu_bench_platform(), {{"rows", list}}));
-    record.commit();
+  if (record.wanted() && failures.empty()) {
+    const auto command =
+        fmt::format("zeroulp bench gpu{}{}{}", q.name.empty() ? "" : " ",
+                    q.name, q.overlap ? " --overlap" : "");
+    record.write(
+        to_record(command, "kernels", gpu_bench_platform(), {{"rows", list}}));
   }
   if (q.as_json) {
     print_json(list);
