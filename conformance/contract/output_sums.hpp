@@ -1,5 +1,5 @@
-// Defines how a kernel sums the outputs of both sides, as output_digest does on
-// the host.
+// Defines how outputs are summed: a sum over their words that depends on their
+// number and bits, not on their order. `output_digest` sums on the host.
 
 #ifndef ZEROULP_CONFORMANCE_CONTRACT_OUTPUT_SUMS_HPP_
 #define ZEROULP_CONFORMANCE_CONTRACT_OUTPUT_SUMS_HPP_
@@ -9,11 +9,16 @@
 #ifdef __CUDACC__
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
-
-#include "zeroulp/random.hpp"
 #endif
 
+#include "zeroulp/random.hpp"
+
 namespace zeroulp::conformance {
+
+/// What a word of an output adds to the sum.
+ZEROULP_HD constexpr std::uint64_t output_summand(std::uint64_t word) {
+  return mix64(word + 1);
+}
 
 /// The sums of the outputs of both sides, in device memory.
 struct output_sums {
@@ -26,8 +31,8 @@ struct output_sums {
 class thread_sums {
  public:
   __device__ void add(std::uint32_t got, std::uint32_t expected) {
-    got_ += mix64(std::uint64_t{got} + 1);
-    expected_ += mix64(std::uint64_t{expected} + 1);
+    got_ += output_summand(got);
+    expected_ += output_summand(expected);
   }
   /// Adds this part to the sums. Lanes that have left take no part.
   __device__ void add_to(output_sums& sums) const {

@@ -12,7 +12,6 @@
 
 #include "conformance/contract/implementation.hpp"
 #include "conformance/contract/output_sums.hpp"
-#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance {
 
@@ -35,7 +34,7 @@ class output_digest {
     if constexpr (requires { output.begin(); }) {
       for (const auto word : output) add(word);
     } else {
-      sum_ += mix64(static_cast<std::uint64_t>(output) + 1);
+      sum_ += output_summand(static_cast<std::uint64_t>(output));
     }
   }
   /// Adds the outputs of another digest.

@@ -27,30 +27,25 @@ digest() {
   xargs "$TOKEN_DIGEST"
 }
 
+core='include/zeroulp/core/*.hpp'
+kernels='include/zeroulp/cuda*.hpp cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp
+         cuda/common/*.cpp'
+cases='include/zeroulp/random.hpp conformance/cases/*
+       conformance/contract/implementation.*
+       conformance/contract/output_sums.hpp conformance/contract/registry.hpp
+       fuzz/cases/* fuzz/engine/* fuzz/identify/* fuzz/targets/*.?pp
+       fuzz/targets/step/*'
+
 # sources_of SET: their patterns.
 sources_of() {
   case $1 in
-    kernels) echo 'include/zeroulp/core/*.hpp include/zeroulp/cuda*.hpp
-                   cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp'
-             return ;;
-    library) echo 'include/zeroulp/*.hpp include/zeroulp/core/*.hpp src/*/*.?pp'
-             return ;;
-  esac
-  echo 'include/zeroulp/core/*.hpp include/zeroulp/random.hpp'
-  case $1 in
-    cpu) echo 'conformance/cases/* conformance/contract/*
-               conformance/checks/*.hpp conformance/checks/*/*
-               conformance/oracles/*
-               conformance/vectors/* fuzz/cases/* fuzz/engine/* fuzz/identify/*
-               fuzz/targets/*.?pp fuzz/targets/step/*' ;;
-    gpu) echo 'include/zeroulp/cuda*.hpp conformance/device/*.* conformance/device/*/*.*
-               conformance/device/*/*/*
-               conformance/peers/* cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp
-               conformance/cases/* conformance/contract/implementation.*
-               conformance/contract/registry.hpp
-               conformance/checks/training/*
-               fuzz/cases/* fuzz/engine/* fuzz/identify/*
-               fuzz/targets/*.?pp fuzz/targets/step/*' ;;
+    kernels) echo "$core $kernels" ;;
+    library) echo "$core include/zeroulp/*.hpp src/*/*.?pp" ;;
+    cpu) echo "$core $cases conformance/contract/* conformance/checks/*.hpp
+               conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
+    gpu) echo "$core $cases $kernels conformance/checks/training/*
+               conformance/device/*.* conformance/device/*/*.*
+               conformance/device/*/*/* conformance/peers/*" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
@@ -61,7 +56,7 @@ hashes() (
   patterns=$(sources_of "$1")
   cd "$here/../.."
   # shellcheck disable=SC2010,SC2012,SC2086
-  ls -d $patterns 2>/dev/null | grep -v '/README\.md$' | sort | digest
+  ls -d $patterns 2>/dev/null | grep -v '/README\.md$' | sort -u | digest
 )
 
 commit() {

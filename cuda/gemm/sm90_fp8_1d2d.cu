@@ -4,6 +4,18 @@
 #include "cuda/gemm/instances.cuh"
 
 namespace zeroulp::cuda {
+namespace {
+
+/// For small M.
+template <int BlockN>
+using small_tile = tile_shape<tile_config{.math_warpgroups = 1,
+                                          .m_waves = 1,
+                                          .block_n = BlockN,
+                                          .accumulators_in_flight = 4,
+                                          .k_unroll = 4,
+                                          .load_threads = 1}>;
+
+}  // namespace
 
 gemm_instances gemm_1d2d(const gemm_kind& kind) {
   return with_types(kind, [&](auto types) -> gemm_instances {
@@ -28,19 +40,9 @@ gemm_instances gemm_1d2d(const gemm_kind& kind) {
                                           .accumulators_in_flight = 4,
                                           .k_unroll = 4}>;
     // Two load threads are 2 to 8 % slower where N is large: not understood.
-    using small = tile_shape<tile_config{.math_warpgroups = 1,
-                                         .m_waves = 1,
-                                         .block_n = 64,
-                                         .accumulators_in_flight = 4,
-                                         .k_unroll = 4,
-                                         .load_threads = 1}>;
+    using small = small_tile<64>;
     // With N = 7168 each of 128 multiprocessors gets one tile.
-    using narrow_small = tile_shape<tile_config{.math_warpgroups = 1,
-                                                .m_waves = 1,
-                                                .block_n = 56,
-                                                .accumulators_in_flight = 4,
-                                                .k_unroll = 4,
-                                                .load_threads = 1}>;
+    using narrow_small = small_tile<56>;
     using least = tile_shape<tile_config{.math_warpgroups = 1,
                                          .m_waves = 1,
                                          .block_n = 32,

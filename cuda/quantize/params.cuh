@@ -108,10 +108,11 @@ __device__ std::uint32_t largest_of(const vec8<In::bytes>& x) {
   }
 }
 
-/// Returns the largest key[r] over 16 neighbouring lanes, in the lanes whose
-/// number is r modulo Rows.
-template <int Rows>
-__device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
+/// Returns larger(...) of all key[r] over 16 neighbouring lanes, in the lanes
+/// whose number is r modulo Rows.
+template <int Rows, class Larger>
+__device__ std::uint32_t reduce_rows(std::uint32_t (&key)[Rows],
+                                     Larger larger) {
   constexpr unsigned all = 0xffffffff;
 #pragma unroll
   for (int half = Rows / 2; half > 0; half /= 2) {
@@ -120,35 +121,28 @@ __device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
     for (int i = 0; i < half; ++i) {
       const std::uint32_t kept = upper ? key[i + half] : key[i];
       const std::uint32_t sent = upper ? key[i] : key[i + half];
-      key[i] = max(kept, __shfl_xor_sync(all, sent, half));
+      key[i] = larger(kept, __shfl_xor_sync(all, sent, half));
     }
   }
 #pragma unroll
   for (int lanes = Rows; lanes < 16; lanes *= 2) {
-    key[0] = max(key[0], __shfl_xor_sync(all, key[0], lanes));
+    key[0] = larger(key[0], __shfl_xor_sync(all, key[0], lanes));
   }
   return key[0];
+}
+
+/// The largest key of each row.
+template <int Rows>
+__device__ std::uint32_t largest_of_rows(std::uint32_t (&key)[Rows]) {
+  return reduce_rows(
+      key, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
 }
 
 /// The same for words of two keys each; the halves are reduced separately.
 template <int Rows>
 __device__ std::uint32_t largest_pair_of_rows(std::uint32_t (&two)[Rows]) {
-  constexpr unsigned all = 0xffffffff;
-#pragma unroll
-  for (int half = Rows / 2; half > 0; half /= 2) {
-    const bool upper = (threadIdx.x & half) != 0;
-#pragma unroll
-    for (int i = 0; i < half; ++i) {
-      const std::uint32_t kept = upper ? two[i + half] : two[i];
-      const std::uint32_t sent = upper ? two[i] : two[i + half];
-      two[i] = __vmaxu2(kept, __shfl_xor_sync(all, sent, half));
-    }
-  }
-#pragma unroll
-  for (int lanes = Rows; lanes < 16; lanes *= 2) {
-    two[0] = __vmaxu2(two[0], __shfl_xor_sync(all, two[0], lanes));
-  }
-  return two[0];
+  return reduce_rows(
+      two, [](std::uint32_t a, std::uint32_t b) { return __vmaxu2(a, b); });
 }
 
 /// Quantizes the numbers value(0) to value(7) by factors low(k) and high(k):
