@@ -1,4 +1,4 @@
-// What the types of the core must refuse. tools/test.sh compiles this file once
+// What the types of the core must refuse. CTest compiles this file once
 // for each case; only case 0 may compile.
 
 #include <cstdint>

@@ -190,7 +190,6 @@ class File(generate.File):
             k = i
             while self.text(k) != ">":
                 k += 1
-            by = "".join(self.text(j) for j in range(i + 2, k))
             up = self.site(function, i + 2, "one more")
             down = self.site(function, i + 2, "one less")
             self.replaced[i] = t.replace("hn", "zm")

@@ -252,10 +252,8 @@ MUTANTS = tuple(
     # Both orientations.
     mutant("both.amax_of_half_the_row", "wrong lane in a reduction",
            "quantize/params.cuh",
-           "for (int lanes = Rows; lanes < 16; lanes *= 2) {\n"
-           "two[0] =",
-           "for (int lanes = Rows; lanes < 8; lanes *= 2) {\n"
-           "two[0] =",
+           "for (int lanes = Rows; lanes < 16; lanes *= 2) {",
+           "for (int lanes = Rows; lanes < 8; lanes *= 2) {",
            ("quantize/rows_and_columns.cu",), QUANTIZE),
     mutant("both.factors_of_the_next_column", "neighbour's scale",
            "quantize/rows_and_columns.cuh",
@@ -577,7 +575,7 @@ MUTANTS = tuple(
            ("training/swiglu.cu",), SWIGLU),
     mutant("rows.largest_of_half_the_lanes", "wrong lane in a reduction",
            "quantize/params.cuh",
-           "two[0] = __vmaxu2(two[0], __shfl_xor_sync(all, two[0], lanes));",
+           "key[0] = larger(key[0], __shfl_xor_sync(all, key[0], lanes));",
            "",
            ("training/swiglu.cu", "training/rms_norm.cu"), SWIGLU + RMS),
     mutant("scales.of_the_first_target", "neighbour's scale",
