@@ -72,6 +72,14 @@ lint() {
 }
 
 [[ $# -gt 0 ]] || set -- gcc clang
+known=" gcc clang lint program headers compile_errors digest consumers examples
+ mutants gpu fuzz threads "
+for part; do
+  if [[ $part == *[!a-z_]* || ${known//$'\n'/} != *" $part "* ]]; then
+    echo "test.sh: there is no part '$part': use one of${known//$'\n'/}" >&2
+    exit 2
+  fi
+done
 tools/install.sh test
 mkdir -p "$logs"
 ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
@@ -79,15 +87,15 @@ export ZEROULP_LEVEL=${ZEROULP_LEVEL:-1}
 # The same cases in each run, and at least two threads wherever threads matter.
 export RC_PARAMS=${RC_PARAMS:-seed=1} OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive
 
-for stage; do
+for part; do
   start=$SECONDS
-  case $stage in
+  case $part in
     gcc) ! build_gcc || run "$gcc" ;;
     clang) ! build_clang || ZEROULP_LEVEL=0 run "$clang" -LE slow ;;
-    fuzz | threads) ! build_clang || run "$clang" -L "^$stage\$" ;;
+    fuzz | threads) ! build_clang || run "$clang" -L "^$part\$" ;;
     lint) lint ;;
-    *) ! build_gcc || run "$gcc" -L "^$stage\$" ;;
+    *) ! build_gcc || run "$gcc" -L "^$part\$" ;;
   esac
-  echo "-- $stage: $((SECONDS - start)) s"
+  echo "-- $part: $((SECONDS - start)) s"
 done
 python3 conformance/tests/tally.py "${reports[@]}"

@@ -22,9 +22,14 @@ def cases_of(path):
                 yield path, "run", 0.0, file.read()
             return
         for case in tree.parse(path).getroot().iter("testcase"):
-            yield (case.get("name"), case.get("status"),
-                   float(case.get("time", 0)),
-                   case.findtext("system-out") or "")
+            status = case.get("status")
+            skipped = case.find("skipped")
+            why = "" if skipped is None else skipped.get("message", "")
+            # Else it is a test that could not run: no executable, for one.
+            if status == "notrun" and not why.startswith("SKIP_"):
+                status = "fail"
+            yield (case.get("name"), status, float(case.get("time", 0)),
+                   case.findtext("system-out") or why)
     except (OSError, tree.ParseError) as error:
         yield path, "fail", 0.0, f"no report: {error}"
 
