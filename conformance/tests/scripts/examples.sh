@@ -131,17 +131,6 @@ plugin_is_caught() {
   [[ $status -eq 1 ]]
 }
 
-linear_layer() {
-  local name="example: a Linear layer"
-  if [[ ! -x $build/examples/linear_layer ]]; then
-    skip "$name" "no nvcc here"
-  elif "$build/examples/linear_layer" | grep -q '^skipped'; then
-    skip "$name" "no Hopper GPU here"
-  else
-    check "$name" "$build/examples/linear_layer" || true
-  fi
-}
-
 python_examples() {
   local python
   python=$(python_with_numpy)
@@ -180,7 +169,6 @@ for library in static shared; do
   check "example: C++ with Eigen, $library library" example "$library" \
     hold_my_gemm.cpp "zeroulp eigen3" g++ -std=c++20 -O2 -Wall -Wextra || true
 done
-linear_layer
 check "example: the engine as a plug-in" plugin_conforms \
   "$build/plugins/plugin_engine.so" || true
 for text in README plugin.h; do
