@@ -13,6 +13,7 @@
 #include "src/base/sha256.hpp"
 #include "src/base/threads.hpp"
 #include "src/io/gzip.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -76,6 +77,7 @@ class recorder {
            std::vector<std::string> comments) {
     vector_section s{of_, q_.from, std::move(comments), std::move(cases), {}};
     s.fields.emplace_back("cases", what);
+    s.fields.emplace_back("spec", fmt::format("{}", spec_version));
     s.fields.emplace_back("generator", fmt::format("{}", generator_version));
     s.fields.emplace_back("seed", fmt::format("{}", q_.seed));
     s.d = d_of_(of_, s.cases);

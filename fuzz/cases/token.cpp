@@ -10,11 +10,13 @@
 #include "fuzz/cases/options.hpp"
 #include "src/base/whole_number.hpp"
 #include "zeroulp/io.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
 
-constexpr std::string_view version = "2";
+/// The first version of the SPEC that tokens name.
+constexpr int oldest = 2;
 constexpr std::string_view last = "end";
 /// Most elements of an operand: bounds what a short token can allocate.
 constexpr std::uint64_t most = std::uint64_t{1} << 20;
@@ -116,7 +118,7 @@ std::size_t run_of(const matrix& x, std::size_t i) {
 }
 
 std::string to_token(const problem& p) {
-  std::string text = fmt::format("{}/{}/{}", version, info_of(p.what).name,
+  std::string text = fmt::format("{}/{}/{}", spec_version, info_of(p.what).name,
                                  to_text(p.with, p.what));
   for (const matrix& x : p.in) {
     text += fmt::format("/{}={}x{}", x.name, x.rows, x.cols);
@@ -131,8 +133,15 @@ std::string to_token(const problem& p) {
 }
 
 problem parse_token(std::string_view token) {
-  if (take(token, '/') != version) {
-    fail(fmt::format("it must begin with {}/, the version", version));
+  const auto version = take(token, '/');
+  const auto number = whole_number<int>(version);
+  if (!number || *number < oldest) {
+    fail(fmt::format("it must begin with {}/, the version of the SPEC",
+                     spec_version));
+  }
+  if (*number > spec_version) {
+    fail(fmt::format("it is of version {} of the SPEC, this program of {}",
+                     *number, spec_version));
   }
   problem p;
   const auto name = take(token, '/');

@@ -3,9 +3,9 @@
 //
 //   2/quantize/from=fp32,to=e4m3,.../x=1x3.3f800000.0.80000001/.../end
 //
-// version / target / settings / one field for each operand: its shape, then its
-// codes in hexadecimal, row by row; 0r128 is 128 zeros. `end` closes the token,
-// so that a truncated one is invalid rather than another case.
+// SPEC version / target / settings / one field for each operand: its shape,
+// then its codes in hexadecimal, row by row; 0r128 is 128 zeros. `end` closes
+// the token, so that a truncated one is invalid rather than another case.
 
 #ifndef ZEROULP_FUZZ_CASES_TOKEN_HPP_
 #define ZEROULP_FUZZ_CASES_TOKEN_HPP_

@@ -58,8 +58,11 @@
 // Sizes       No matrix of a request is empty; it may be a single element. The
 //             last group or tile of a dimension may be shorter.
 // Right bits  conformance/SPEC.md defines them: each request names the clauses.
-// Versions    zeroulp checks `version` and `size` first; a request begins with
-//             its own size. Any change to this header makes a new version.
+// Versions    zeroulp takes this version and those before it. A table may end
+//             early: the functions that it lacks are NULL. A later version adds
+//             functions, and members at the end of a request, which begins with
+//             its own size. Version 2 has the scales `ocp`, and tables that end
+//             early.
 
 #ifndef ZEROULP_PLUGIN_H_
 #define ZEROULP_PLUGIN_H_
@@ -67,7 +70,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZEROULP_PLUGIN_VERSION 1
+#define ZEROULP_PLUGIN_VERSION 2
 
 #if defined(__GNUC__)
 #define ZEROULP_PLUGIN_VISIBLE __attribute__((visibility("default")))
@@ -114,10 +117,11 @@ typedef struct zeroulp_plugin_matrix {
 /// ceil(n / group_cols). Each group of group_rows x group_cols elements has one
 /// scale; 0: the whole dimension. Codes saturate. SPEC Q1 to Q13.
 typedef struct zeroulp_plugin_quantize {
-  int64_t size;            ///< of this struct, in bytes
-  const char* from;        ///< of x: fp32, bf16 or fp16
-  const char* to;          ///< of the codes: e4m3, e5m2, ...
-  const char* scale;       ///< fp32; pow2 (rounded up), pow2_down, pow2_nearest
+  int64_t size;      ///< of this struct, in bytes
+  const char* from;  ///< of x: fp32, bf16 or fp16
+  const char* to;    ///< of the codes: e4m3, e5m2, ...
+  /// fp32; pow2 (rounded up), pow2_down, pow2_nearest, ocp
+  const char* scale;
   const char* convention;  ///< the claimed one; NULL: none is claimed
   int64_t group_rows;
   int64_t group_cols;
@@ -262,7 +266,7 @@ typedef struct zeroulp_plugin_claim {
 
 typedef struct zeroulp_plugin {
   int32_t version;      ///< ZEROULP_PLUGIN_VERSION
-  int32_t size;         ///< sizeof(zeroulp_plugin)
+  int32_t size;         ///< of this table, in bytes
   const char* name;     ///< as reports call it
   int32_t memory;       ///< zeroulp_plugin_memory
   int32_t claim_count;  ///< 1 to 1024

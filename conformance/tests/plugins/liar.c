@@ -193,6 +193,12 @@ ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
                            lie_of_combine};
   if (lies("version")) table.version = 99;
   if (lies("size")) table.size = 8;
+  if (lies("odd")) table.size = 36;
+  if (lies("long")) table.size += 8;
+  if (lies("short")) {  // as a library of the first version, of one function
+    table.version = 1;
+    table.size = offsetof(zeroulp_plugin, dequantize);
+  }
   if (lies("nameless")) table.name = NULL;
   if (lies("memory")) table.memory = 5;
   if (lies("claims")) table.claims = NULL;

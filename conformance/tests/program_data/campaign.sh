@@ -149,13 +149,14 @@ verdict fuzz_merge_of_a_forged_chain "$reason"
 holds fuzz_journal_of_a_forged_chain_has_another_last_digest \
   bash -c '! cmp -s <(tail -n 1 whole.jsonl) <(tail -n 1 forged.jsonl)'
 
-# Journals of version 2: each line has a checksum of its own. What is there goes
-# on as it was begun.
+# Journals of version 2: each line has a checksum of its own, and the header no
+# version of the SPEC. What is there goes on as it was begun.
 old_version() {
   python3 -c 'import re, sys, zlib
 for line in sys.stdin:
     content = re.sub(r",.sha256.:.[0-9a-f]{64}.}$", "}", line.rstrip("\n"))
     content = content.replace("\"zeroulp_journal\":3", "\"zeroulp_journal\":2")
+    content = content.replace("\"spec\":2,", "")
     print(f"{content[:-1]},\"crc32\":\"{zlib.crc32(content.encode()):08x}\"}}")'
 }
 old_version <whole.jsonl >whole_old.jsonl
@@ -188,6 +189,7 @@ spoiled() {
   refuses "fuzz_journal_whose_$2_is_$3" "^zeroulp: spoiled.jsonl: line $1: $4" \
     $campaign --journal spoiled.jsonl
 }
+spoiled 1 spec 3 'spec is 3, not a version of the SPEC up to 2: use another'
 for field in first cases elements mismatches; do
   spoiled 3 $field '"12"' "$field is .12., not a whole number: cut the file"
 done

@@ -57,6 +57,8 @@ refuses fuzz_another_shard 'I/N' fuzz encode --shard -1/2
 refuses fuzz_a_token_of_another_target 'this token is of quantize' \
   fuzz encode --replay "$token"
 refuses fuzz_an_empty_token 'version' fuzz encode --replay x
+refuses fuzz_a_token_of_a_later_spec 'version 3 of the SPEC, this program of 2' \
+  fuzz quantize --replay "3${token#2}"
 refuses fuzz_a_cut_token 'replay token' \
   fuzz quantize --replay "${token%.*}"
 refuses fuzz_a_token_without_its_end 'where end should' fuzz decode \

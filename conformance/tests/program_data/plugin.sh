@@ -71,6 +71,9 @@ assert f["causes"] and f["token"].startswith("2/quantize/"), f'
 
 turned_away version 'built for version 99'
 turned_away size 'its table has 8 bytes'
+turned_away odd 'its table has 36 bytes'
+turned_away long 'its table has 96 bytes: the whole of version 2 has 88'
+ZEROULP_CLAIM=swiglu turned_away short 'swiglu, but its function is NULL'
 turned_away null 'returned NULL'
 turned_away nameless 'its name'
 turned_away memory 'its memory is 5'
@@ -81,6 +84,9 @@ turned_away convention 'unknown convention'
 turned_away setting 'no setting .fro.'
 turned_away multiple 'multiples of -1'
 turned_away load 'while it was loaded, it died of signal 11'
+lie short
+few plugin_whose_table_ends_early 'liar answered [1-9][0-9]* requests' \
+  fuzz quantize --against "$liar" --cases 100
 lie refuse
 run 1 fuzz quantize --against "$liar" --cases 2000
 is plugin_that_refuses_everything '' "$reason"

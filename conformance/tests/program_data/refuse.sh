@@ -374,6 +374,9 @@ for field in format group scale layout convention; do
     dequantize qm --out bad.npy
   mv meta.json qm/meta.json
 done
+sed -i 's/"spec": 2/"spec": 3/' qm/meta.json
+refuses meta_json_of_a_later_spec 'version 3 of the SPEC, this program of 2' \
+  dequantize qm --out bad.npy
 sed -i 's/"zeroulp": 1/"zeroulp": 2/; s/"e4m3"/"e4m4t"/' qm/meta.json
 refuses meta_json_of_another_version 'unknown version' \
   dequantize qm --out bad.npy

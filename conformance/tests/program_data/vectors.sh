@@ -25,6 +25,7 @@ bad() {  # bad NAME PATTERN LINE...
   refuses "vectors_check_refuses_$name" "$pattern" vectors check bad.txt
 }
 bad an_unknown_path 'line 1: unknown path' '# zeroulp-vectors 1 path=x' "$good"
+bad a_later_spec 'version 3 of the SPEC: this program has 2' "$h spec=3" "$good"
 bad another_version 'version' '# zeroulp-vectors 2 path=x' "$good"
 bad no_path 'no path=' '# zeroulp-vectors 1 device=x' "$good"
 bad no_header 'line 1: .*header' "$good"
@@ -74,8 +75,8 @@ run 0 vectors generate hopper.wgmma.e4m3.e4m3.f32 --count 3000
 gunzip -c a.txt.gz >a.txt
 holds vectors_generate_prints_what_it_would_compress cmp a.txt .out
 holds vectors_generate_says_how_it_was_made grep -qx '# zeroulp-vectors 1 '\
-'path=hopper.wgmma.e4m3.e4m3.f32 device=none oracle=core profile=mixed '\
-'generator=1 seed=1 count=3000' a.txt
+'path=hopper.wgmma.e4m3.e4m3.f32 device=none oracle=core spec=2 '\
+'profile=mixed generator=1 seed=1 count=3000' a.txt
 holds vectors_generate_says_how_wide_its_fields_are grep -qx \
   '# A: 32 operands of 8 bits (e4m3), 2 hex digits each, k ascending' a.txt
 holds vectors_generate_counts_bins grep -qE '^# bins [0-9]{3} of [0-9]{3},' \

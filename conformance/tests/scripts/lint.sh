@@ -36,8 +36,17 @@ lint_python() {
   skip "ruff" "not here: pip install ruff"
 }
 
+spec_has_the_version() {
+  local version
+  version=$(sed -n 's/.* spec_version = \(.*\);/\1/p' \
+    include/zeroulp/spec_version.hpp)
+  [ "$(head -n 1 conformance/SPEC.md)" = \
+    "# The zeroulp specification, version $version" ]
+}
+
 check "READMEs: sentences, links" python3 tools/lint_text.py || true
 check "rooms: includes, guards, sizes" python3 tools/lint_rooms.py || true
+check "SPEC.md: the version of spec_version.hpp" spec_has_the_version || true
 check "clang-format" is_formatted || true
 check "shellcheck" scripts_are_clean || true
 lint_python

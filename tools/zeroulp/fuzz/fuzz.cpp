@@ -24,6 +24,7 @@
 #include "tools/zeroulp/ignored.hpp"
 #include "tools/zeroulp/plugin/plugins.hpp"
 #include "tools/zeroulp/silicon.hpp"
+#include "zeroulp/spec_version.hpp"
 #endif
 
 namespace zeroulp::program {
@@ -211,6 +212,7 @@ json header_of(const fuzz_request& q, std::uint64_t cases, const shard& s,
   if (!ignored.empty()) options["ignore"] = ignored;
   return {{"zeroulp_journal", journal_version},
           {"version", ZEROULP_VERSION},
+          {"spec", spec_version},
           {"target", info_of(q.what).name},
           {"left", q.left},
           {"right", q.right},

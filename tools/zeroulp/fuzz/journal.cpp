@@ -104,6 +104,7 @@ void say_if_old(const journal_file& f) {
 json identity_of(json header) {
   header.erase("zeroulp_journal");
   header.at("shard").erase("by");
+  header.emplace("spec", 2);  // the version when journals began to name it
   return header;
 }
 

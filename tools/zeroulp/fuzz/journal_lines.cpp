@@ -8,6 +8,7 @@
 #include "src/base/whole_number.hpp"
 #include "tools/zeroulp/fuzz/journal.hpp"
 #include "tools/zeroulp/json_input.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::program {
 
@@ -59,6 +60,12 @@ void check_header(const json& h) {
     text_of(h, name);
   }
   for (const char* name : {"generator", "seed", "block"}) whole_of(h, name);
+  const auto spec = h.find("spec");  // journals began without it
+  if (spec != h.end() &&
+      (!spec->is_number_integer() || !is_known_spec(*spec))) {
+    fail_field("spec", *spec,
+               fmt::format("a version of the SPEC up to {}", spec_version));
+  }
   for (const auto& [name, value] : object_of(h, "options").items()) {
     if (!value.is_string()) fail_field("options." + name, value, text);
   }

@@ -7,9 +7,11 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/whole_number.hpp"
 #include "src/io/gzip.hpp"
 #include "tools/zeroulp/operands.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -72,9 +74,21 @@ std::optional<named_path> parse_header(const std::string& line) {
   if (words.size() < 3 || words[2] != "1") {
     throw input_error("vectors of an unknown version: this program reads 1");
   }
-  for (const auto& word : words) {
-    if (word.starts_with("path=")) return parse_path(word.substr(5));
+  const auto value_of = [&words](std::string_view name) {
+    for (const std::string_view word : words) {
+      if (word.starts_with(name)) return word.substr(name.size());
+    }
+    return std::string_view();
+  };
+  const auto spec = value_of("spec=");
+  if (!spec.empty() && !is_known_spec(whole_number<int>(spec).value_or(0))) {
+    throw input_error(
+        fmt::format("vectors of version {} of the SPEC: this "
+                    "program has {}",
+                    spec, spec_version));
   }
+  const auto path = value_of("path=");
+  if (!path.empty()) return parse_path(path);
   throw input_error("the header names no path=");
 }
 

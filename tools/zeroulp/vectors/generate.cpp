@@ -10,6 +10,7 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/cases/vectors.hpp"
 #include "src/io/gzip.hpp"
+#include "zeroulp/spec_version.hpp"
 #endif
 
 namespace zeroulp::program {
@@ -32,6 +33,7 @@ std::string generated_text(const generate_request& q) {
   const int profile = fuzz::parse_profile(fuzz::target::step, q.profile);
   s.fields = {{"device", "none"},
               {"oracle", "core"},
+              {"spec", fmt::format("{}", spec_version)},
               {"profile", q.profile},
               {"generator", fmt::format("{}", fuzz::generator_version)},
               {"seed", fmt::format("{}", q.seed)},
