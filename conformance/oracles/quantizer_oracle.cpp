@@ -1,5 +1,6 @@
 #include "conformance/oracles/quantizer_oracle.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "conformance/oracles/nearest_code.hpp"
@@ -60,6 +61,7 @@ int pow2_exponent(double a, double max, scale_kind kind) {
   while (std::ldexp(max, down + 1) <= a) ++down;
   int e = down;
   if (kind == scale_kind::pow2 && std::ldexp(max, down) != a) e = down + 1;
+  if (kind == scale_kind::ocp) e = std::ilogb(a) - std::ilogb(max);
   // a / max above 2^(down + 1/2): the squares are exact in FP64.
   if (kind == scale_kind::pow2_nearest &&
       a * a > std::ldexp(max * max, 2 * down + 1)) {
@@ -67,6 +69,63 @@ int pow2_exponent(double a, double max, scale_kind kind) {
   }
   return e < -127 ? -127 : e > 127 ? 127 : e;
 }
+
+namespace {
+
+/// fl(x), and that rounded to BF16 where the convention says so.
+float scale_step(const convention& how, float x) {
+  x = fl(x);
+  if (!how.bf16_scale || std::isnan(x) || std::isinf(x)) return x;
+  const policy p{false, false, true, nan_payload::quiet, false};
+  return from_code(bf16, static_cast<std::uint32_t>(
+                             nearest_code(bf16, static_cast<double>(x), 1, p)));
+}
+
+/// Q5: the exponent of a power-of-two scale.
+int exponent_of(const quantizer& q, float amax, float max, float s) {
+  const convention& how = q.how;
+  const auto clamped = [](int e) {
+    return e < -127 ? -127 : e > 127 ? 127 : e;
+  };
+  if (how.exponent == exponent_rule::exact || q.scale == scale_kind::ocp) {
+    const int e = pow2_exponent(static_cast<double>(amax),
+                                static_cast<double>(max), q.scale);
+    const float floor = to_float(how.scale_floor);
+    return floor > 0 ? std::max(e, pow2_exponent(static_cast<double>(floor), 1,
+                                                 q.scale))
+                     : clamped(e);
+  }
+  if (s == 0) return -127;
+  if (s == infinity) return 127;
+  if (how.exponent == exponent_rule::of_scale ||
+      q.scale == scale_kind::pow2_nearest) {
+    return pow2_exponent(static_cast<double>(s), 1, q.scale);
+  }
+  // 11 bits more than FP32 has: nowhere near a midpoint of FP32's.
+  const auto l = static_cast<float>(std::log2(static_cast<long double>(s)));
+  return clamped(static_cast<int>(q.scale == scale_kind::pow2 ? std::ceil(l)
+                                                              : std::floor(l)));
+}
+
+/// What an element is rounded to first, or none.
+const format* first_format(pre_rounding through) {
+  return through == pre_rounding::to_bf16   ? &bf16
+         : through == pre_rounding::to_fp16 ? &fp16
+                                            : nullptr;
+}
+
+/// The largest number of the format, or what the convention has in its place.
+float largest_number(const quantizer& q) {
+  const auto own = static_cast<double>(to_float(q.how.largest));
+  const auto most = magnitude_value(q.to, largest_code(q.to));
+  const bool has_it =
+      own > 0 && own <= most &&
+      code_value(q.to, static_cast<std::uint32_t>(
+                           nearest_code(q.to, own, 1, cuda_satfinite))) == own;
+  return static_cast<float>(has_it ? own : most);
+}
+
+}  // namespace
 
 group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
   const convention& how = q.how;
@@ -77,29 +136,28 @@ group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
   if (amax == infinity && how.edges.unit_of_infinity) {
     return {0x3f800000, 0x3f800000};
   }
-  const auto largest = [](format f) {
-    return static_cast<float>(magnitude_value(f, largest_code(f)));
-  };
-  const float max = largest(q.to);
-  if (q.scale != scale_kind::float32 && amax > 0 && amax < infinity) {
-    const int e = pow2_exponent(static_cast<double>(amax),
-                                static_cast<double>(max), q.scale);
-    return {to_bits(std::ldexp(1.0f, e)), to_bits(std::ldexp(1.0f, -e))};
+  const float max = largest_number(q);
+  float inverse = scale_step(how, max / amax);
+  if (inverse == infinity && how.edges.finite_inverse) {
+    inverse = static_cast<float>(magnitude_value(q.from, largest_code(q.from)));
   }
-  float inverse = fl(max / amax);
-  if (inverse == infinity && how.edges.finite_inverse)
-    inverse = largest(q.from);
   float s = 0;
   switch (how.scale) {
     case scale_rule::quotient:
-      s = fl(amax / max);
+      s = scale_step(how, amax / max);
       break;
     case scale_rule::times_reciprocal:
-      s = fl(amax * fl(1.0f / max));
+      s = scale_step(how, amax * scale_step(how, 1.0f / max));
       break;
     case scale_rule::reciprocal_inverse:
-      s = fl(1.0f / inverse);
+      s = scale_step(how, 1.0f / inverse);
       break;
+  }
+  if (s < to_float(how.scale_floor)) s = to_float(how.scale_floor);
+  if (q.scale != scale_kind::float32 && amax > 0 && amax < infinity) {
+    const int e = exponent_of(q, amax, max, s);
+    return {to_bits(std::ldexp(1.0f, e)),
+            to_bits(how.unrounded_inverse ? inverse : std::ldexp(1.0f, -e))};
   }
   if (s == 0 && how.edges.positive) s = to_float(1);
   return {to_bits(s), to_bits(inverse)};
@@ -131,8 +189,29 @@ std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
       v = static_cast<double>(approximate(x, s));
       break;
   }
-  return static_cast<std::uint32_t>(
-      nearest_code(q.to, v, by, q.how.conversion));
+  if (first_format(q.how.through) != nullptr) {
+    const format f = *first_format(q.how.through);
+    const policy p{false, false, true, nan_payload::quiet, false};
+    v = static_cast<double>(
+        from_code(f, static_cast<std::uint32_t>(nearest_code(f, v, by, p))));
+    by = 1;
+  }
+  // Beyond the largest number lie the numbers that clamping takes away.
+  if (q.how.largest != 0 && std::isfinite(v)) {
+    const double most = static_cast<double>(largest_number(q)) * by;
+    v = std::fabs(v) > most ? std::copysign(most, v) : v;
+  }
+  auto code =
+      static_cast<std::uint32_t>(nearest_code(q.to, v, by, q.how.conversion));
+  if (q.how.largest != 0 && !std::isfinite(v)) {
+    const double got = code_value(q.to, code);
+    const double most = static_cast<double>(largest_number(q));
+    if (std::isfinite(got) && std::fabs(got) > most) {
+      code = static_cast<std::uint32_t>(
+          nearest_code(q.to, std::copysign(most, got), 1, q.how.conversion));
+    }
+  }
+  return code;
 }
 
 quantized quantize(const quantizer& q, const grid& x) {

@@ -47,6 +47,16 @@ float round_to_float(const rational& x, bool negative_zero) {
 }  // namespace
 
 int rational_pow2_exponent(double a, double max, scale_kind kind) {
+  if (kind == scale_kind::ocp) {
+    // The difference of the two, of which each is 2^floor(log2()).
+    const auto floor = [](double x) {
+      int e = -1080;
+      while (exact(std::ldexp(1.0, e + 1)) <= exact(x)) ++e;
+      return e;
+    };
+    const int e = floor(a) - floor(max);
+    return e < -127 ? -127 : e > 127 ? 127 : e;
+  }
   const rational ratio = exact(a) / exact(max);
   const auto power = [](int e) { return exact(std::ldexp(1.0, e)); };
   int e = -127;

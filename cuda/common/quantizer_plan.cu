@@ -53,9 +53,13 @@ quantizer_plan plan_of(const quantizer& q) {
   p.near_enough = q.to == e5m6 ? -1 : 0x1p-25f;
   // The conversion instructions saturate, even a number that rounds to Inf.
   // With a floor, some groups would have one factor for all elements and others
-  // none.
+  // none. Rules of few conventions are the core's.
   const policy& how = q.how.conversion;
-  p.by_core = !how.saturate_finite ||
+  const bool has_fast_rules = q.how.scale_floor == 0 && q.how.largest == 0 &&
+                              q.how.exponent == exponent_rule::exact &&
+                              !q.how.bf16_scale && !q.how.unrounded_inverse &&
+                              q.how.through == pre_rounding::none;
+  p.by_core = !has_fast_rules || !how.saturate_finite ||
               (any && !p.rounds_once && !how.saturate_infinite) ||
               (p.rounds_once && q.how.amax_floor != 0);
   p.finds_zero = detail::is_ordinary(p.zero.scale) &&

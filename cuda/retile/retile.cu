@@ -79,7 +79,7 @@ void check(const argument_checks& r, const retiling& how,
            const const_matrix& codes, const const_scales& scales,
            const quantized& out) {
   r.need(how.tile == tile_edge, "tiles must be of 128");
-  r.need(how.scale <= scale_kind::pow2_nearest, "no such kind of scale");
+  r.need(how.scale <= scale_kind::ocp, "no such kind of scale");
   r.need(how.rule <= retile_rule::max_scale, "no such rule");
   r.need_codes(how.from, "codes");
   r.need_codes(how.to, "out");

@@ -30,7 +30,8 @@ const std::vector<named_path>& all_paths();
 // known names.
 
 /// A name of format.hpp, or eXmY for an IEEE-like format with X exponent and Y
-/// fraction bits, such as e6m9.
+/// fraction bits, such as e6m9. `:bB` after it is another bias, `:fn`, `:fnuz`
+/// and `:finite` are other special codes: e4m3:b11:finite.
 format parse_format(std::string_view text);
 rounding parse_rounding(std::string_view text);
 policy parse_policy(std::string_view text);
@@ -44,7 +45,7 @@ named_path parse_path(std::string_view text);
 /// RxC, each at most 2^20 and 0 for the whole dimension, or `tensor`: 0x0.
 group_shape parse_group(std::string_view text);
 
-/// The name of a format, or its eXmY form.
+/// The name of a format, or its eXmY[:bB][:SPECIALS] form.
 std::string name_of(format f);
 std::string name_of(group_shape g);
 std::string_view name_of(rounding r);

@@ -9,6 +9,17 @@
 
 namespace zeroulp::engine {
 
+/// Whether the scale is that of Q4 alone.
+inline bool is_plain_scale(const quantizer& q) {
+  return q.scale == scale_kind::float32 && q.how.scale_floor == 0 &&
+         !q.how.bf16_scale && q.how.largest == 0;
+}
+
+/// Whether the number that takes an element's place is encoded as it is.
+inline bool is_plain_element(const convention& how) {
+  return how.through == pre_rounding::none && how.largest == 0;
+}
+
 /// The core's make_scale; `max` is max_as_fp32(q.to). Of positive finite
 /// numbers every quotient and product is a number, so that FP32 hardware gives
 /// the core's bits; anything else goes to the core.
@@ -16,7 +27,7 @@ inline group_scale scale_of(const quantizer& q, std::uint32_t max,
                             std::uint32_t amax) {
   const convention& how = q.how;
   const std::uint32_t a = amax < how.amax_floor ? how.amax_floor : amax;
-  if (q.scale != scale_kind::float32 || a == 0 || a >= fp32_infinity) {
+  if (!is_plain_scale(q) || a == 0 || a >= fp32_infinity) {
     return make_scale(q, amax);
   }
   const auto fa = bit_cast<float>(a);
@@ -46,6 +57,7 @@ inline scaling scaling_of(element_rule rule) {
 }
 
 inline group_plan plan_of(const quantizer& q, group_scale s) {
+  if (!is_plain_element(q.how)) return {fp32_one, true};
   switch (q.how.element) {
     case element_rule::exact_quotient:
       return {s.scale, !divides_exactly(q.to, s.scale)};

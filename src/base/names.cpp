@@ -33,23 +33,102 @@ std::string_view find_name(const Table& table, Value value) {
   return "?";
 }
 
-/// eXmY as an IEEE-like format, or nothing.
+/// A format of scales has no name but ue8m0.
+constexpr const char* specials_names[] = {"ieee", "fn", "fnuz", "finite",
+                                          "scale"};
+
+/// The bias of an IEEE-like format.
+int usual_bias(int exp_bits) { return (1 << (exp_bits - 1)) - 1; }
+
+/// eXmY, with `:bB` if the bias is not the usual one and `:fn`, `:fnuz` or
+/// `:finite` if the format is not IEEE-like; `:ieee` if it is, but not the
+/// format that is called eXmY.
+std::string custom_name(format f) {
+  auto name = fmt::format("e{}m{}", f.exp_bits, f.man_bits);
+  if (f.bias != usual_bias(f.exp_bits)) name += fmt::format(":b{}", f.bias);
+  const bool is_taken =
+      std::any_of(std::begin(named_formats), std::end(named_formats),
+                  [&name](const auto& row) { return row.name == name; });
+  if (f.kind != specials::ieee || is_taken) {
+    name += fmt::format(":{}", specials_names[static_cast<int>(f.kind)]);
+  }
+  return name;
+}
+
+/// Throws unless FP64 holds the format, and it holds a number and what its
+/// specials need.
+void check_custom_format(std::string_view text, int exp_bits, int man_bits,
+                         int bias, specials kind) {
+  const bool is_ieee = kind == specials::ieee;
+  const auto refuse = [text](std::string_view why) {
+    throw input_error(fmt::format("format '{}': {}", text, why));
+  };
+  if (is_ieee &&
+      (exp_bits < 2 || exp_bits > 11 || man_bits < 1 || man_bits > 52)) {
+    refuse("eXmY needs 2 <= X <= 11 and 1 <= Y <= 52");
+  }
+  if (exp_bits < 1 || exp_bits > 11 || man_bits < 0 || man_bits > 52 ||
+      (exp_bits == 1 && man_bits == 0)) {
+    refuse(
+        "eXmY:fn, :fnuz and :finite need 1 <= X <= 11 and 0 <= Y <= 52, not "
+        "e1m0");
+  }
+  if (bias < -4096 || bias > 4096) refuse("its numbers are beyond FP64's");
+  const format f{static_cast<std::uint8_t>(exp_bits),
+                 static_cast<std::uint8_t>(man_bits),
+                 static_cast<std::int16_t>(bias), kind};
+  const unpacked max = decode(f, f.max_code());
+  if (f.quantum_exponent() < fp64.quantum_exponent() ||
+      msb(max.significand) + max.exponent > 1023) {
+    refuse("its numbers are beyond FP64's");
+  }
+}
+
+/// eXmY[:bB][:specials], or nothing.
 std::optional<format> parse_custom_format(std::string_view text) {
   const auto m = text.find('m');
   if (text.empty() || text[0] != 'e' || m == std::string_view::npos) return {};
+  const auto colon = std::min(text.find(':'), text.size());
+  if (m > colon) return {};
   const auto exp_bits = whole_number<int>(text.substr(1, m - 1));
-  const auto man_bits = whole_number<int>(text.substr(m + 1));
+  const auto man_bits = whole_number<int>(text.substr(m + 1, colon - m - 1));
   if (!exp_bits || !man_bits) return {};
-  // One name for one format: e04m3 would be another e4m3.
-  if (text != fmt::format("e{}m{}", *exp_bits, *man_bits)) return {};
-  if (*exp_bits < 2 || *exp_bits > 11 || *man_bits < 1 || *man_bits > 52) {
-    throw input_error(fmt::format(
-        "format '{}': eXmY needs 2 <= X <= 11 and 1 <= Y <= 52", text));
+  if (*exp_bits < 1 || *exp_bits > 11) {
+    check_custom_format(text, *exp_bits, *man_bits, 0, specials::ieee);
   }
-  return format{static_cast<std::uint8_t>(*exp_bits),
-                static_cast<std::uint8_t>(*man_bits),
-                static_cast<std::int16_t>((1 << (*exp_bits - 1)) - 1),
-                specials::ieee};
+  int bias = usual_bias(*exp_bits);
+  auto kind = specials::ieee;
+  auto rest = text.substr(colon);
+  while (!rest.empty()) {
+    const auto end = std::min(rest.find(':', 1), rest.size());
+    const auto part = rest.substr(1, end - 1);
+    rest = rest.substr(end);
+    const auto name =
+        std::find(std::begin(specials_names), std::end(specials_names), part);
+    const bool negative = part.starts_with("b-");
+    const auto value = part.starts_with("b")
+                           ? whole_number<int>(part.substr(negative ? 2 : 1))
+                           : std::nullopt;
+    if (name < std::end(specials_names) - 1) {
+      kind = static_cast<specials>(name - std::begin(specials_names));
+    } else if (value) {
+      bias = negative ? -*value : *value;
+    } else {
+      throw input_error(fmt::format(
+          "format '{}': '{}' is no bias (b8) and none of ieee, fn, fnuz and "
+          "finite: use eXmY[:bB][:SPECIALS]",
+          text, part));
+    }
+  }
+  check_custom_format(text, *exp_bits, *man_bits, bias, kind);
+  const format f{static_cast<std::uint8_t>(*exp_bits),
+                 static_cast<std::uint8_t>(*man_bits),
+                 static_cast<std::int16_t>(bias), kind};
+  // One name for one format: e04m3 would be another e4m3.
+  const auto name = colon == text.size() ? custom_name(f) : name_of(f);
+  if (text == name) return f;
+  if (colon == text.size()) return {};
+  throw input_error(fmt::format("format '{}': it is called {}", text, name));
 }
 
 struct operand_pair {
@@ -191,7 +270,7 @@ std::string name_of(format f) {
   for (const auto& row : named_formats) {
     if (row.value == f) return row.name;
   }
-  return fmt::format("e{}m{}", f.exp_bits, f.man_bits);
+  return custom_name(f);
 }
 
 std::string name_of(group_shape g) {

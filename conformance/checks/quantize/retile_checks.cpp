@@ -184,7 +184,7 @@ verdict retiled_matrices(const implementation& i, const effort& e) {
     counter_rng rng(e.seed, n);
     const auto& pair = pairs[rng.below(rng.one_in(2) ? 3 : std::size(pairs))];
     const retile_case r{format_named(pair[0]), format_named(pair[1]),
-                        named_scale_kinds[rng.one_in(2) ? 1 : rng.below(4)],
+                        named_scale_kinds[rng.one_in(2) ? 1 : rng.below(5)],
                         tiles[n % std::size(tiles)],
                         named_retile_rules[rng.below(2)]};
     const auto shape = any_shape(rng, e.level == 0 ? 2'000 : 20'000);

@@ -96,9 +96,22 @@ verdict scales_of_any_convention(const implementation& i, const effort& e) {
     how.value.edges = {rng.one_in(2), rng.one_in(2), rng.one_in(2),
                        rng.one_in(2)};
     if (rng.one_in(4)) how.value.amax_floor = rng.below(0x7f800000);
-    const auto& kind = named_scale_kinds[rng.below(4)];
+    if (rng.one_in(4)) how.value.scale_floor = rng.below(0x7f800000);
+    how.value.exponent = static_cast<exponent_rule>(rng.below(3));
+    how.value.bf16_scale = rng.one_in(4);
+    how.value.unrounded_inverse = rng.one_in(2);
+    const auto& kind = named_scale_kinds[rng.below(
+        static_cast<std::uint32_t>(std::size(named_scale_kinds)))];
     const std::size_t to =
         rng.below(static_cast<std::uint32_t>(formats.size()));
+    // Some number of the format, or any.
+    how.value.largest =
+        rng.one_in(2) ? 0
+        : rng.one_in(4)
+            ? rng.below(0x7f800000)
+            : static_cast<std::uint32_t>(recode(
+                  formats[to].value,
+                  rng.next() % (formats[to].value.max_code() + 1), fp32));
     const auto& known = boundaries[to];
     const std::uint32_t amax =
         rng.one_in(2)

@@ -88,7 +88,7 @@ void for_each_case(const effort& e, std::uint64_t stream,
   const auto rounds = static_cast<int>(cases(e, 1, 3));
   for (int round = 0; round < rounds; ++round) {
     for (const auto& how : named_conventions) {
-      for (int scale = 0; scale <= static_cast<int>(scale_kind::pow2_nearest);
+      for (int scale = 0; scale <= static_cast<int>(scale_kind::ocp);
            ++scale) {
         for (const content kind : contents) {
           const quantizer q{

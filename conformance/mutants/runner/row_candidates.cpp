@@ -103,6 +103,15 @@ constexpr named_change<convention> convention_changes[] = {
     {"finite_inverse", [](convention& c) { flip(c.edges.finite_inverse); }},
     {"positive", [](convention& c) { flip(c.edges.positive); }},
     {"bf16_amax", [](convention& c) { flip(c.bf16_amax); }},
+    {"scale_floor + 1 ulp", [](convention& c) { ++c.scale_floor; }},
+    {"scale_floor - 1 ulp",
+     [](convention& c) { c.scale_floor -= c.scale_floor > 0 ? 1 : 0; }},
+    {"exponent", [](convention& c) { next(c.exponent, 3); }},
+    {"bf16_scale", [](convention& c) { flip(c.bf16_scale); }},
+    {"unrounded_inverse", [](convention& c) { flip(c.unrounded_inverse); }},
+    {"through", [](convention& c) { next(c.through, 3); }},
+    {"largest",
+     [](convention& c) { c.largest = c.largest == 0 ? 0x43600000 : 0; }},
     {"saturate_finite",
      [](convention& c) { flip(c.conversion.saturate_finite); }},
     {"saturate_infinite",
@@ -137,6 +146,7 @@ convention effective(convention c) {
       scale_by_inverse || c.element == element_rule::inverse;
   auto& edges = c.edges;
   if (!has_inverse) edges.finite_inverse = false;
+  if (c.element != element_rule::inverse) c.unrounded_inverse = false;
   if (c.amax_floor > 0) {
     edges.unit_of_zero = edges.finite_inverse = edges.positive = false;
   }

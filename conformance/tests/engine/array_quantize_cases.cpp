@@ -176,6 +176,19 @@ void add_mixtures(engine_case_list& all) {
       }
     }
   }
+  // The least floor of a scale, and the least of largest numbers.
+  auto floor = vllm_convention, largest = floor;
+  floor.amax_floor = 0, floor.scale_floor = 1, largest.largest = 1;
+  for (std::size_t i = 0; i < amaxes.size(); ++i) {
+    amaxes[i] = static_cast<std::uint32_t>(i * 12);
+  }
+  for (const format to : {e4m3, fp32}) {
+    for (const auto& how : {floor, largest}) {
+      few.push_back(solved({fp32, to, how, scale_kind::float32, {1, 8}},
+                           make_numbers(family::ordinary, 15, 320), 1, 320,
+                           storage::dense, amaxes));
+    }
+  }
   all.push_back(case_of("quantize mixtures", std::move(few)));
 }
 

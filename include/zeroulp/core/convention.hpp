@@ -58,6 +58,16 @@ inline constexpr scale_edges all_scale_edges{.unit_of_zero = true,
                                              .finite_inverse = true,
                                              .positive = true};
 
+/// How the exponent of a power-of-two scale follows.
+enum class exponent_rule : std::uint8_t {
+  exact,     ///< from amax / max, exactly
+  of_scale,  ///< from the FP32 scale s
+  of_log2,   ///< from fl(log2(s)): exp2(ceil(log2f(s)))
+};
+
+/// What an element is rounded to before it is encoded; beyond it: Inf.
+enum class pre_rounding : std::uint8_t { none, to_bf16, to_fp16 };
+
 /// A quantizer convention as a value.
 struct convention {
   std::uint32_t amax_floor;  ///< FP32 bits; amax is at least this
@@ -70,6 +80,16 @@ struct convention {
   /// Power-of-two scales unless FP32 is asked for.
   bool power_of_two = false;
   policy conversion = cuda_satfinite;  ///< of the element; nearest-even
+  std::uint32_t scale_floor = 0;  ///< FP32 bits; the scale is at least this
+  exponent_rule exponent = exponent_rule::exact;
+  /// The quotients and products that make s and q are rounded to BF16, too.
+  bool bf16_scale = false;
+  /// Under a power-of-two scale q stays that of the FP32 scale.
+  bool unrounded_inverse = false;
+  pre_rounding through = pre_rounding::none;
+  /// FP32 bits. If the format has this number, it takes the place of its
+  /// largest: in scales, and where codes are clamped. 0: the format's.
+  std::uint32_t largest = 0;
 
   friend constexpr bool operator==(const convention&,
                                    const convention&) = default;
@@ -85,6 +105,8 @@ struct named_convention {
 inline constexpr std::uint32_t floor_1e_4 = 0x38d1b717;   // fl(1e-4)
 inline constexpr std::uint32_t floor_1e_10 = 0x2edbe6ff;  // fl(1e-10)
 inline constexpr std::uint32_t floor_1e_12 = 0x2b8cbccc;  // fl(1e-12)
+/// fl(1 / (448 * 512))
+inline constexpr std::uint32_t vllm_scale_floor = 0x36924925;
 
 inline constexpr convention zeroulp_convention{
     .amax_floor = 0,
@@ -148,6 +170,58 @@ inline constexpr convention trt_llm_convention{
     .edges = {.unit_of_zero = true},
     .bf16_amax = true};
 
+inline constexpr convention sglang_convention{
+    .amax_floor = floor_1e_10,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::inverse,
+    .amax = amax_rule::skip_nan,
+    .exponent = exponent_rule::of_scale};
+inline constexpr convention vllm_per_token_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::quotient,
+    .element = element_rule::quotient,
+    .amax = amax_rule::skip_nan,
+    .conversion = clamp_nan_to_largest,
+    .scale_floor = vllm_scale_floor};
+inline constexpr convention vllm_ue8m0_convention{
+    .amax_floor = floor_1e_10,
+    .scale = scale_rule::quotient,
+    .element = element_rule::quotient,
+    .amax = amax_rule::skip_nan,
+    .power_of_two = true,
+    .conversion = clamp_nan_to_lowest,
+    .scale_floor = floor_1e_10,
+    .exponent = exponent_rule::of_log2};
+inline constexpr convention vllm_indexer_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::quotient,
+    .element = element_rule::quotient,
+    .amax = amax_rule::skip_nan,
+    .power_of_two = true,
+    .exponent = exponent_rule::of_log2};
+inline constexpr convention vllm_fnuz_convention{
+    .amax_floor = floor_1e_10,
+    .scale = scale_rule::quotient,
+    .element = element_rule::quotient,
+    .amax = amax_rule::skip_nan,
+    .conversion = clamp_nan_to_lowest,
+    .largest = 0x43600000};  // 224
+inline constexpr convention huggingface_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_inverse,
+    .element = element_rule::inverse,
+    .amax = amax_rule::keep_nan,
+    .edges = {.unit_of_zero = true},
+    .unrounded_inverse = true};
+inline constexpr convention torch_bf16_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_inverse,
+    .element = element_rule::inverse,
+    .amax = amax_rule::keep_nan,
+    .bf16_amax = true,
+    .bf16_scale = true,
+    .through = pre_rounding::to_bf16};
+
 inline constexpr named_convention named_conventions[] = {
     {"zeroulp", zeroulp_convention, "ours: SPEC clause Q13"},
     {"deepseek_v3", deepseek_v3_convention,
@@ -167,6 +241,20 @@ inline constexpr named_convention named_conventions[] = {
     {"torchao", torchao_convention,
      "torchao; FP64 quotient rounded to FP32, the same bits"},
     {"trt_llm", trt_llm_convention, "TensorRT-LLM: amax reduced in BF16"},
+    {"sglang", sglang_convention,
+     "SGLang per-token-group kernel; pow2: next power of the FP32 scale"},
+    {"vllm.per_token", vllm_per_token_convention,
+     "vLLM dynamic per-token kernel: the scale is at least 1 / (448 * 512)"},
+    {"vllm.ue8m0", vllm_ue8m0_convention,
+     "vLLM per-token-group kernel, UE8M0: exp2(ceil(log2f(scale)))"},
+    {"vllm.indexer", vllm_indexer_convention,
+     "vLLM indexer's key cache: exp2(ceil(log2f(scale)))"},
+    {"vllm.fnuz", vllm_fnuz_convention,
+     "vLLM per-token-group kernel for e4m3fnuz: the largest number is 224"},
+    {"huggingface", huggingface_convention,
+     "Transformers, weights: codes by the unrounded scale"},
+    {"torch_bf16", torch_bf16_convention,
+     "PyTorch on BF16 tensors: scale and scaled element rounded to BF16"},
 };
 
 /// How scales come about.
@@ -175,6 +263,7 @@ enum class scale_kind : std::uint8_t {
   pow2,          ///< 2^ceil(log2(amax / max)): no element exceeds max
   pow2_down,     ///< 2^floor(log2(amax / max))
   pow2_nearest,  ///< 2^round(log2(amax / max))
+  ocp,           ///< 2^(floor(log2(amax)) - floor(log2(max))): OCP MX
 };
 
 struct named_scale_kind {
@@ -187,6 +276,7 @@ inline constexpr named_scale_kind named_scale_kinds[] = {
     {"pow2", scale_kind::pow2},
     {"pow2_down", scale_kind::pow2_down},
     {"pow2_nearest", scale_kind::pow2_nearest},
+    {"ocp", scale_kind::ocp},
 };
 
 /// How a partial sum p joins the FP32 sum acc; sa, sb are the group's scales.

@@ -56,29 +56,51 @@ ZEROULP_HD constexpr std::uint32_t group_amax(const quantizer& q,
   return amax;
 }
 
+/// Returns the code of a number that takes the place of an element.
+template <class Significand>
+ZEROULP_HD constexpr std::uint64_t encode_element(
+    const quantizer& q, const number<Significand>& v) {
+  const auto to_code = [&q](const auto& value) {
+    return encode(q.to, value, {}, q.how.conversion);
+  };
+  const format f = q.how.through == pre_rounding::to_bf16 ? bf16 : fp16;
+  const std::uint64_t code =
+      q.how.through == pre_rounding::none
+          ? to_code(v)
+          : to_code(decode(f, encode(f, v, {}, ocp_nonsaturate)));
+  if (q.how.largest == 0) return code;
+  const std::uint64_t most = recode(fp32, largest_of(q), q.to);
+  const std::uint64_t magnitude = code & q.to.magnitude_mask();
+  return magnitude > most && magnitude <= q.to.max_code()
+             ? (code & q.to.sign_mask()) | most
+             : code;
+}
+
 /// Returns the code of one element, FP32 bits, under its group's scale.
 ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
                                                     group_scale s,
                                                     std::uint32_t x) {
   using detail::fl_divide;
   using detail::fl_multiply;
-  const auto to_code = [&q](const auto& value) {
-    return encode(q.to, value, {}, q.how.conversion);
-  };
+  std::uint32_t v = 0;
   switch (q.how.element) {
     case element_rule::exact_quotient:
-      return to_code(quotient(decode(fp32, x), decode(fp32, s.scale)));
+      return encode_element(q,
+                            quotient(decode(fp32, x), decode(fp32, s.scale)));
     case element_rule::quotient:
-      return to_code(decode(fp32, fl_divide(x, s.scale)));
+      v = fl_divide(x, s.scale);
+      break;
     case element_rule::scale_reciprocal:
-      return to_code(
-          decode(fp32, fl_multiply(x, fl_divide(fp32_one, s.scale))));
+      v = fl_multiply(x, fl_divide(fp32_one, s.scale));
+      break;
     case element_rule::approximate_quotient:
-      return to_code(decode(fp32, approximate_quotient(x, s.scale)));
+      v = approximate_quotient(x, s.scale);
+      break;
     case element_rule::inverse:
+      v = fl_multiply(x, s.inverse);
       break;
   }
-  return to_code(decode(fp32, fl_multiply(x, s.inverse)));
+  return encode_element(q, decode(fp32, v));
 }
 
 /// Quantizes one group whose amax is given: that of the group, or, under

@@ -70,11 +70,42 @@ ZEROULP_HD constexpr int integer_log2(const unpacked& x, const unpacked& y,
       if (a >= b) return compare(aa, bb + bb) > 0 ? down + 1 : down;
       return compare(aa + aa, bb) > 0 ? down : down - 1;
     }
+    case scale_kind::ocp:
+      return down;
     case scale_kind::float32:
     case scale_kind::pow2_down:
       break;
   }
   return floor;
+}
+
+/// The same of log2(x).
+ZEROULP_HD constexpr int integer_log2(const unpacked& x, scale_kind how) {
+  return integer_log2(x, decode(fp32, fp32_one), how);
+}
+
+/// Returns fl(log2(s)) of a positive FP32 number as an integer: rounded up or
+/// down; to nearest, that of log2(s) itself.
+///
+/// Both lie between the same integers, but where fl(log2(s)) is one, n: where s
+/// = 2^n (1 + d) and |log2(1 + d)| is less than half the distance of FP32
+/// numbers at n. There d is so small that it is log(2) times that. No tie is
+/// possible: the logarithm is irrational or an integer.
+ZEROULP_HD constexpr int rounded_log2(std::uint32_t s, scale_kind how) {
+  const unpacked x = decode(fp32, s);
+  const int n = integer_log2(x, scale_kind::pow2_nearest);
+  if (n == 0) return integer_log2(x, how);
+  // |d| in units of 2^-24.
+  constexpr std::uint64_t unit = std::uint64_t{1} << 24;
+  const std::uint64_t scaled = x.significand << (x.exponent - n + 24);
+  const bool above = scaled > unit;
+  const std::uint64_t d = above ? scaled - unit : unit - scaled;
+  const auto size = static_cast<std::uint64_t>(n < 0 ? -n : n);
+  // Towards 0 the distance at a power of two is half of that away from it.
+  const bool half = above == (n < 0) && (size & (size - 1)) == 0;
+  constexpr std::uint64_t log_2 = 11629080;  // 2^24 log(2)
+  return d << 25 < log_2 << (msb(size) + (half ? 0 : 1)) ? n
+                                                         : integer_log2(x, how);
 }
 
 /// The shape of the groups that share a scale; 0: the whole dimension.
@@ -109,13 +140,43 @@ struct group_scale {
   std::uint32_t inverse;
 };
 
-/// Returns 2^e with e = log2(amax / max) as an integer, kept within -127 to 127
-/// (UE8M0). `amax` is finite and positive.
+/// The convention's largest number, if the format has it, or the format's: FP32
+/// bits.
+ZEROULP_HD constexpr std::uint32_t largest_of(const quantizer& q) {
+  const std::uint32_t own = q.how.largest;
+  const bool has_it = recode(q.to, recode(fp32, own, q.to), fp32) == own;
+  return own > 0 && has_it ? own : max_as_fp32(q.to);
+}
+
+/// Returns e within UE8M0's range: -127 to 127.
+ZEROULP_HD constexpr int clamp_exponent(int e) {
+  return e < -127 ? -127 : e > 127 ? 127 : e;
+}
+
+/// Returns e = log2(amax / max) as an integer within that range. `amax` is
+/// finite and positive.
 ZEROULP_HD constexpr int pow2_exponent(std::uint32_t amax, format to,
                                        scale_kind kind) {
-  const int e =
-      integer_log2(decode(fp32, amax), decode(to, to.max_code()), kind);
-  return e < -127 ? -127 : e > 127 ? 127 : e;
+  return clamp_exponent(
+      integer_log2(decode(fp32, amax), decode(to, to.max_code()), kind));
+}
+
+/// Returns e of the power-of-two scale 2^e of a group. `amax` is finite and
+/// positive, `s` its FP32 scale.
+ZEROULP_HD constexpr int pow2_exponent(const quantizer& q, std::uint32_t amax,
+                                       std::uint32_t s) {
+  if (q.how.exponent == exponent_rule::exact || q.scale == scale_kind::ocp) {
+    const int e =
+        integer_log2(decode(fp32, amax), decode(fp32, largest_of(q)), q.scale);
+    if (q.how.scale_floor == 0) return clamp_exponent(e);
+    const int least = integer_log2(decode(fp32, q.how.scale_floor), q.scale);
+    return clamp_exponent(e < least ? least : e);
+  }
+  if (s == 0) return -127;
+  if (s >= fp32_infinity) return 127;
+  return clamp_exponent(q.how.exponent == exponent_rule::of_scale
+                            ? integer_log2(decode(fp32, s), q.scale)
+                            : rounded_log2(s, q.scale));
 }
 
 /// Returns the scale of a group whose amax is the FP32 number `amax` >= 0.
@@ -124,26 +185,33 @@ ZEROULP_HD constexpr group_scale make_scale(const quantizer& q,
   using detail::fl_divide;
   using detail::fl_multiply;
   const convention& how = q.how;
+  const auto rounded = [&how](std::uint32_t x) {
+    if (!how.bf16_scale) return x;
+    const auto code = recode(fp32, x, bf16, {}, cuda_nosat);
+    return static_cast<std::uint32_t>(recode(bf16, code, fp32, {}, cuda_nosat));
+  };
   const bool is_nan = amax > fp32_infinity;
   if (!is_nan && amax < how.amax_floor) amax = how.amax_floor;
   if ((amax == 0 && how.edges.unit_of_zero) ||
       (amax == fp32_infinity && how.edges.unit_of_infinity)) {
     return {fp32_one, fp32_one};
   }
-  const std::uint32_t max = max_as_fp32(q.to);
-  if (q.scale != scale_kind::float32 && amax != 0 && amax < fp32_infinity) {
-    const int e = pow2_exponent(amax, q.to, q.scale);
-    return {pow2_as_fp32(e), pow2_as_fp32(-e)};
-  }
-  std::uint32_t inverse = fl_divide(max, amax);
+  const std::uint32_t max = largest_of(q);
+  std::uint32_t inverse = rounded(fl_divide(max, amax));
   if (how.edges.finite_inverse && inverse == fp32_infinity) {
     inverse = max_as_fp32(q.from);
   }
-  const std::uint32_t s = how.scale == scale_rule::quotient
-                              ? fl_divide(amax, max)
-                          : how.scale == scale_rule::times_reciprocal
-                              ? fl_multiply(amax, fl_divide(fp32_one, max))
-                              : fl_divide(fp32_one, inverse);
+  std::uint32_t s =
+      how.scale == scale_rule::quotient ? rounded(fl_divide(amax, max))
+      : how.scale == scale_rule::times_reciprocal
+          ? rounded(fl_multiply(amax, rounded(fl_divide(fp32_one, max))))
+          : rounded(fl_divide(fp32_one, inverse));
+  if (s < how.scale_floor) s = how.scale_floor;
+  if (q.scale != scale_kind::float32 && amax != 0 && amax < fp32_infinity) {
+    const int e = pow2_exponent(q, amax, s);
+    return {pow2_as_fp32(e),
+            how.unrounded_inverse ? inverse : pow2_as_fp32(-e)};
+  }
   return {how.edges.positive && s == 0 ? 1 : s, inverse};
 }
 
@@ -185,6 +253,14 @@ ZEROULP_HD constexpr std::uint32_t scale_of_ours(scale_kind kind,
 static_assert(scale_of_ours(scale_kind::float32, 0) == fp32_one);
 static_assert(scale_of_ours(scale_kind::pow2, 0x43e00000) == fp32_one);
 static_assert(scale_of_ours(scale_kind::pow2, 0x43e00001) == 0x40000000);
+static_assert(largest_of({fp32, e4m3fnuz, vllm_fnuz_convention,
+                          scale_kind::float32}) == 0x43600000);
+static_assert(largest_of({fp32, e2m1, vllm_fnuz_convention,
+                          scale_kind::float32}) == 0x40c00000);
+static_assert(scale_of_ours(scale_kind::ocp, 0x3ff13cf1) == 0x3b800000);
+// The last FP32 number whose logarithm rounds to 10, and the next.
+static_assert(rounded_log2(0x44800002, scale_kind::pow2) == 10);
+static_assert(rounded_log2(0x44800003, scale_kind::pow2) == 11);
 
 }  // namespace detail
 
