@@ -13,7 +13,7 @@
 #define ZEROULP_API
 #endif
 
-#define ZEROULP_ABI_VERSION 1
+#define ZEROULP_ABI_VERSION 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,8 @@ typedef enum zeroulp_status {
 
 /// The ABI version of the library that was loaded.
 ZEROULP_API int32_t zeroulp_abi_version(void);
+/// The version of SPEC.md that the library follows.
+ZEROULP_API int32_t zeroulp_spec_version(void);
 /// The version of the library, such as "0.1.0".
 ZEROULP_API const char* zeroulp_version(void);
 /// Describes, in one line, the error of the last call that failed on this
@@ -108,7 +110,20 @@ enum zeroulp_unit_scale {
   ZEROULP_POSITIVE_SCALE = 16  ///< a scale that rounds to 0 becomes 2^-149
 };
 
-/// How a kernel quantizes: SPEC, Q2 to Q6, Q12, Q13.
+/// How the exponent of a power-of-two scale follows: SPEC, Q5.
+enum zeroulp_exponent_rule {
+  ZEROULP_EXPONENT_EXACT = 0,     ///< from amax / max
+  ZEROULP_EXPONENT_OF_SCALE = 1,  ///< from the FP32 scale s
+  ZEROULP_EXPONENT_OF_LOG2 = 2    ///< from fl(log2(s))
+};
+/// What an element is rounded to before it is encoded.
+enum zeroulp_pre_rounding {
+  ZEROULP_THROUGH_NOTHING = 0,
+  ZEROULP_THROUGH_BF16 = 1,
+  ZEROULP_THROUGH_FP16 = 2
+};
+
+/// How a kernel quantizes: SPEC, Q2 to Q6, Q12 to Q15.
 typedef struct zeroulp_convention {
   uint32_t amax_floor;   ///< FP32 bits, not negative, not NaN
   int32_t scale;         ///< zeroulp_scale_rule
@@ -118,13 +133,21 @@ typedef struct zeroulp_convention {
   int32_t bf16_amax;     ///< yes or no
   int32_t power_of_two;  ///< yes or no: what zeroulp_quantizer_from_names takes
   zeroulp_policy conversion;
+  uint32_t scale_floor;       ///< FP32 bits, not negative, finite
+  int32_t exponent;           ///< zeroulp_exponent_rule
+  int32_t bf16_scale;         ///< yes or no
+  int32_t unrounded_inverse;  ///< yes or no
+  int32_t through;            ///< zeroulp_pre_rounding
+  uint32_t largest;     ///< FP32 bits, or 0: the largest number, if `to` has it
+  int32_t reserved[6];  ///< 0
 } zeroulp_convention;
 
 enum zeroulp_scale_kind {
   ZEROULP_SCALE_FP32 = 0,
   ZEROULP_SCALE_POW2 = 1,
   ZEROULP_SCALE_POW2_DOWN = 2,
-  ZEROULP_SCALE_POW2_NEAREST = 3
+  ZEROULP_SCALE_POW2_NEAREST = 3,
+  ZEROULP_SCALE_OCP = 4
 };
 
 /// The elements that one scale covers; 0: the whole dimension. In an operand of
@@ -140,6 +163,7 @@ typedef struct zeroulp_quantizer {
   zeroulp_convention how;
   int32_t scale;  ///< zeroulp_scale_kind
   zeroulp_group group;
+  int32_t reserved[5];  ///< 0
 } zeroulp_quantizer;
 
 enum zeroulp_retile_rule {
@@ -151,9 +175,10 @@ enum zeroulp_retile_rule {
 typedef struct zeroulp_retiling {
   zeroulp_format from;
   zeroulp_format to;
-  int32_t scale;  ///< zeroulp_scale_kind
-  int32_t tile;   ///< elements; 0: the whole dimension
-  int32_t rule;   ///< zeroulp_retile_rule
+  int32_t scale;        ///< zeroulp_scale_kind
+  int32_t tile;         ///< elements; 0: the whole dimension
+  int32_t rule;         ///< zeroulp_retile_rule
+  int32_t reserved[5];  ///< 0
 } zeroulp_retiling;
 
 enum zeroulp_addend { ZEROULP_ADDEND_ALIGNED = 0, ZEROULP_ADDEND_LAST = 1 };
@@ -188,7 +213,8 @@ typedef struct zeroulp_path {
   zeroulp_format a;
   zeroulp_format b;
   zeroulp_accumulator accumulator;
-  int32_t lowering;  ///< zeroulp_lowering
+  int32_t lowering;     ///< zeroulp_lowering
+  int32_t reserved[8];  ///< 0
 } zeroulp_path;
 
 enum zeroulp_promotion {
@@ -211,6 +237,7 @@ typedef struct zeroulp_recipe {
   int32_t splits;         ///< at least 1
   int32_t epilogue;       ///< zeroulp_epilogue
   zeroulp_format output;  ///< at most 32 bits
+  int32_t reserved[5];    ///< 0
 } zeroulp_recipe;
 
 // Names.
@@ -237,7 +264,9 @@ ZEROULP_API zeroulp_status zeroulp_value_from_name(int32_t table,
                                                    const char* name,
                                                    int32_t* value);
 
-/// A name of the table, or eXmY for an IEEE-like format.
+/// A name of the table, or eXmY[:bB][:fn|fnuz|finite]: X exponent and Y
+/// fraction bits, bias B (of IEEE 754 if absent), special codes (of IEEE 754 if
+/// absent).
 ZEROULP_API zeroulp_status zeroulp_format_from_name(const char* name,
                                                     zeroulp_format* format);
 /// Writes the name of `format` and a 0 to `name`, which has room for `size`

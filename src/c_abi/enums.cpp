@@ -55,9 +55,19 @@ static_assert(are(
     {amax_rule::finite_only, amax_rule::skip_nan, amax_rule::keep_nan}));
 
 static_assert(are({ZEROULP_SCALE_FP32, ZEROULP_SCALE_POW2,
-                   ZEROULP_SCALE_POW2_DOWN, ZEROULP_SCALE_POW2_NEAREST},
+                   ZEROULP_SCALE_POW2_DOWN, ZEROULP_SCALE_POW2_NEAREST,
+                   ZEROULP_SCALE_OCP},
                   {scale_kind::float32, scale_kind::pow2, scale_kind::pow2_down,
-                   scale_kind::pow2_nearest}));
+                   scale_kind::pow2_nearest, scale_kind::ocp}));
+
+static_assert(are({ZEROULP_EXPONENT_EXACT, ZEROULP_EXPONENT_OF_SCALE,
+                   ZEROULP_EXPONENT_OF_LOG2},
+                  {exponent_rule::exact, exponent_rule::of_scale,
+                   exponent_rule::of_log2}));
+
+static_assert(
+    are({ZEROULP_THROUGH_NOTHING, ZEROULP_THROUGH_BF16, ZEROULP_THROUGH_FP16},
+        {pre_rounding::none, pre_rounding::to_bf16, pre_rounding::to_fp16}));
 
 static_assert(are({ZEROULP_RETILE_AMAX, ZEROULP_RETILE_MAX_SCALE},
                   {retile_rule::amax, retile_rule::max_scale}));

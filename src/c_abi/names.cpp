@@ -182,9 +182,11 @@ zeroulp_status zeroulp_quantizer_from_names(const char* from, const char* to,
                                          : zeroulp::scale_kind::float32;
     const zeroulp_quantizer q{
         to_c(zeroulp::parse_format(&needed(from, "from"))),
-        to_c(zeroulp::parse_format(&needed(to, "to"))), to_c(how),
+        to_c(zeroulp::parse_format(&needed(to, "to"))),
+        to_c(how),
         static_cast<std::int32_t>(kind),
-        to_c(zeroulp::parse_group(&needed(group, "group")))};
+        to_c(zeroulp::parse_group(&needed(group, "group"))),
+        {}};
     quantizer_of(&q);
     needed(quantizer, "quantizer") = q;
   });

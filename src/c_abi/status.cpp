@@ -6,6 +6,7 @@
 
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/cuda.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
@@ -43,6 +44,8 @@ zeroulp_status keep_error(const char* function) noexcept {
 }  // namespace zeroulp::c_abi
 
 std::int32_t zeroulp_abi_version() { return ZEROULP_ABI_VERSION; }
+
+std::int32_t zeroulp_spec_version() { return zeroulp::spec_version; }
 
 const char* zeroulp_version() { return ZEROULP_VERSION; }
 

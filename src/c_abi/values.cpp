@@ -46,6 +46,38 @@ std::int32_t edges_to_c(const scale_edges& e) {
          (e.positive ? ZEROULP_POSITIVE_SCALE : 0);
 }
 
+/// Throws unless the members that a later version may name are 0.
+template <std::size_t Size>
+void check_reserved(const std::int32_t (&values)[Size], const char* what) {
+  for (std::size_t i = 0; i < Size; ++i) {
+    if (values[i] != 0) {
+      refuse("{}.reserved[{}] is {}: use 0", what, i, values[i]);
+    }
+  }
+}
+
+/// The members of a convention that ABI 2 added.
+void set_rules_of_abi_2(const ::zeroulp_convention& c, convention& how) {
+  if (c.scale_floor >= fp32_infinity) {
+    refuse("quantizer.how.scale_floor is {:08x}: negative or not finite",
+           c.scale_floor);
+  }
+  how.scale_floor = c.scale_floor;
+  how.exponent =
+      enum_of(c.exponent, exponent_rule::of_log2, "quantizer.how.exponent");
+  how.bf16_scale = flag_of(c.bf16_scale, "quantizer.how.bf16_scale");
+  how.unrounded_inverse =
+      flag_of(c.unrounded_inverse, "quantizer.how.unrounded_inverse");
+  how.through =
+      enum_of(c.through, pre_rounding::to_fp16, "quantizer.how.through");
+  if (c.largest >= fp32_infinity) {
+    refuse("quantizer.how.largest is {:08x}: negative or not finite",
+           c.largest);
+  }
+  how.largest = c.largest;
+  check_reserved(c.reserved, "quantizer.how");
+}
+
 rounding exact_rounding_of(std::int32_t mode, const char* what) {
   return enum_of(mode, rounding::to_odd, what);
 }
@@ -171,7 +203,7 @@ group_shape group_of(const zeroulp_group& g, const char* what) {
 }
 
 scale_kind scale_kind_of(std::int32_t kind) {
-  return enum_of(kind, scale_kind::pow2_nearest, "scale");
+  return enum_of(kind, scale_kind::ocp, "scale");
 }
 
 quantizer quantizer_of(const zeroulp_quantizer* given) {
@@ -184,7 +216,7 @@ quantizer quantizer_of(const zeroulp_quantizer* given) {
   if (c.amax_floor > fp32_infinity) {
     refuse("quantizer.how.amax_floor is {:08x}: negative or NaN", c.amax_floor);
   }
-  return {
+  quantizer result{
       from,
       quantizable_of(q.to, "quantizer.to"),
       {c.amax_floor,
@@ -196,21 +228,26 @@ quantizer quantizer_of(const zeroulp_quantizer* given) {
        flag_of(c.bf16_amax, "quantizer.how.bf16_amax"),
        flag_of(c.power_of_two, "quantizer.how.power_of_two"),
        policy_of(&c.conversion, {})},
-      enum_of(q.scale, scale_kind::pow2_nearest, "quantizer.scale"),
+      enum_of(q.scale, scale_kind::ocp, "quantizer.scale"),
       group_of(q.group, "quantizer.group")};
+  set_rules_of_abi_2(c, result.how);
+  check_reserved(q.reserved, "quantizer");
+  return result;
 }
 
 retiling retiling_of(const zeroulp_retiling* given) {
   const auto& r = needed(given, "retiling");
+  check_reserved(r.reserved, "retiling");
   return {quantizable_of(r.from, "retiling.from"),
           quantizable_of(r.to, "retiling.to"),
-          enum_of(r.scale, scale_kind::pow2_nearest, "retiling.scale"),
+          enum_of(r.scale, scale_kind::ocp, "retiling.scale"),
           checked(r.tile, 0, INT32_MAX, "retiling.tile"),
           enum_of(r.rule, retile_rule::max_scale, "retiling.rule")};
 }
 
 path path_of(const zeroulp_path* given) {
   const auto& p = needed(given, "path");
+  check_reserved(p.reserved, "path");
   const path result{operand_of(&p.a, "path.a"), operand_of(&p.b, "path.b"),
                     accumulator_of(p.accumulator),
                     enum_of(p.lowering, lowering::hmma_zero, "path.lowering")};
@@ -226,6 +263,7 @@ path path_of(const zeroulp_path* given) {
 
 recipe recipe_of(const zeroulp_recipe* given) {
   const auto& r = needed(given, "recipe");
+  check_reserved(r.reserved, "recipe");
   const recipe result{
       accumulator_of(r.accumulator),
       checked(r.interval, 0, INT32_MAX, "recipe.interval"),
@@ -261,12 +299,22 @@ zeroulp_group to_c(group_shape g) { return {g.rows, g.cols}; }
           edges_to_c(c.edges),
           c.bf16_amax,
           c.power_of_two,
-          to_c(c.conversion)};
+          to_c(c.conversion),
+          c.scale_floor,
+          static_cast<std::int32_t>(c.exponent),
+          c.bf16_scale,
+          c.unrounded_inverse,
+          static_cast<std::int32_t>(c.through),
+          c.largest,
+          {}};
 }
 
 zeroulp_path to_c(const path& p) {
-  return {to_c(p.a), to_c(p.b), accumulator_to_c(p.acc),
-          static_cast<std::int32_t>(p.lowering)};
+  return {to_c(p.a),
+          to_c(p.b),
+          accumulator_to_c(p.acc),
+          static_cast<std::int32_t>(p.lowering),
+          {}};
 }
 
 zeroulp_recipe to_c(const recipe& r) {
@@ -277,7 +325,8 @@ zeroulp_recipe to_c(const recipe& r) {
           {r.b.mn, r.b.k},
           r.splits,
           static_cast<std::int32_t>(r.end),
-          to_c(r.output)};
+          to_c(r.output),
+          {}};
 }
 
 }  // namespace zeroulp::c_abi

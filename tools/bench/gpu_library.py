@@ -14,8 +14,8 @@ import sys
 import torch
 
 Format = ctypes.c_int32 * 4
-Quantizer = ctypes.c_int32 * 23
-Recipe = ctypes.c_int32 * 27
+Quantizer = ctypes.c_int32 * 40
+Recipe = ctypes.c_int32 * 32
 AdamwFactors = ctypes.c_uint32 * 6
 
 

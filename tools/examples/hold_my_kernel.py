@@ -18,7 +18,7 @@ import sys
 
 import numpy as np
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 
 class Matrix(ctypes.Structure):
@@ -51,9 +51,10 @@ class Quantizer(ctypes.Structure):
     _fields_ = [
         ("from_", Format),
         ("to", Format),
-        ("how", ctypes.c_int32 * 12),
+        ("how", ctypes.c_int32 * 24),
         ("scale", ctypes.c_int32),
         ("group", ctypes.c_int32 * 2),
+        ("reserved", ctypes.c_int32 * 5),
     ]
 
 

@@ -120,7 +120,7 @@ class altered_requests {
       no_such("other groups", [g](quantized&, q& to) { to.group = g; });
     }
     no_such("no kind",
-            [](quantized&, q& to) { to.scale = static_cast<scale_kind>(4); });
+            [](quantized&, q& to) { to.scale = static_cast<scale_kind>(5); });
     no_such("no rule of scales", [](quantized&, q& to) {
       to.how.scale = static_cast<scale_rule>(3);
     });

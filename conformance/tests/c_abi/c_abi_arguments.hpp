@@ -25,7 +25,7 @@ struct arguments {
 
   zeroulp_format fp32_format = c_format(fp32), e4m3_format = c_format(e4m3);
   zeroulp_quantizer quantizer{};
-  zeroulp_retiling retiling{c_format(e4m3), c_format(e5m2), 0, 4, 0};
+  zeroulp_retiling retiling{c_format(e4m3), c_format(e5m2), 0, 4, 0, {}};
   zeroulp_path path{};
   zeroulp_recipe recipe{};
   zeroulp_policy policy{};

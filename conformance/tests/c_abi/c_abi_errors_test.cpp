@@ -152,8 +152,10 @@ TEST(CAbiErrors, ValuesThatAreNone) {
     for (auto member :
          {&::zeroulp_convention::scale, &::zeroulp_convention::element,
           &::zeroulp_convention::amax, &::zeroulp_convention::unit_scale,
-          &::zeroulp_convention::bf16_amax,
-          &::zeroulp_convention::power_of_two}) {
+          &::zeroulp_convention::bf16_amax, &::zeroulp_convention::power_of_two,
+          &::zeroulp_convention::exponent, &::zeroulp_convention::bf16_scale,
+          &::zeroulp_convention::unrounded_inverse,
+          &::zeroulp_convention::through}) {
       expect_refused(
           quantize_call, [&](auto& a) { a.quantizer.how.*member = value; },
           "quantizer.how.");
@@ -206,6 +208,27 @@ TEST(CAbiErrors, ValuesThatAreNone) {
   expect_refused(
       quantize_call, [](auto& a) { a.quantizer.how.amax_floor = 0x80000000; },
       "amax_floor is 80000000");
+  expect_refused(
+      quantize_call, [](auto& a) { a.quantizer.how.scale_floor = 0x7f800000; },
+      "scale_floor is 7f800000: negative or not finite");
+  expect_refused(
+      quantize_call, [](auto& a) { a.quantizer.how.largest = 0x80000000; },
+      "largest is 80000000: negative or not finite");
+  // What a later version may name is 0.
+  expect_refused(
+      quantize_call, [](auto& a) { a.quantizer.how.reserved[5] = 1; },
+      "quantizer.how.reserved[5] is 1: use 0");
+  expect_refused(
+      quantize_call, [](auto& a) { a.quantizer.reserved[0] = -1; },
+      "quantizer.reserved[0] is -1");
+  expect_refused(
+      retile_call, [](auto& a) { a.retiling.reserved[4] = 1; },
+      "retiling.reserved[4]");
+  expect_refused(
+      step_call, [](auto& a) { a.path.reserved[7] = 1; }, "path.reserved[7]");
+  expect_refused(
+      gemm_call, [](auto& a) { a.recipe.reserved[4] = 1; },
+      "recipe.reserved[4]");
   expect_refused(
       retile_call, [](auto& a) { a.retiling.tile = -1; }, "retiling.tile is");
   expect_refused(

@@ -61,6 +61,31 @@ TEST(CAbi, FormatsHaveTheirFieldsAndTheirNames) {
   EXPECT_STREQ(name, "e6m9");
 }
 
+// Every format without a name of its own has one that says all of it.
+TEST(CAbi, NamesOfFormatsSayBiasAndSpecials) {
+  for (const int exp_bits : {1, 2, 4, 5, 8, 11}) {
+    for (const int man_bits : {0, 1, 3, 6}) {
+      for (const int bias : {-3, 0, 1, 7, 15, 127, 1023}) {
+        for (const int kind : {0, 1, 2, 3}) {
+          const zeroulp_format f{exp_bits, man_bits, bias, kind};
+          char name[32];
+          // Not of IEEE 754 with one exponent bit, nor beyond FP64.
+          if (zeroulp_format_name(&f, name, sizeof name) != ZEROULP_OK) {
+            EXPECT_TRUE((kind == 0 && (exp_bits == 1 || man_bits == 0)) ||
+                        (exp_bits == 1 && man_bits == 0) ||
+                        last_error().find("beyond FP64") != std::string::npos)
+                << exp_bits << man_bits << " " << bias << " " << last_error();
+            continue;
+          }
+          zeroulp_format again;
+          ZEROULP_CALLS(zeroulp_format_from_name(name, &again));
+          EXPECT_EQ(std::memcmp(&f, &again, sizeof f), 0) << name;
+        }
+      }
+    }
+  }
+}
+
 TEST(CAbi, GroupsAndConventionsHaveTheirFields) {
   zeroulp_group g{-1, -1};
   ZEROULP_CALLS(zeroulp_group_from_name("128x64", &g));
@@ -227,9 +252,12 @@ TEST(CAbi, RetilingEqualsTheCore) {
     for (const auto& rule : named_retile_rules) {
       for (const std::int32_t tile : {0, 16}) {
         const retiling r{e4m3, e5m2, kind.value, tile, rule.value};
-        const zeroulp_retiling c{c_format(e4m3), c_format(e5m2),
-                                 static_cast<int>(kind.value), tile,
-                                 static_cast<int>(rule.value)};
+        const zeroulp_retiling c{c_format(e4m3),
+                                 c_format(e5m2),
+                                 static_cast<int>(kind.value),
+                                 tile,
+                                 static_cast<int>(rule.value),
+                                 {}};
         const auto codes = any_codes<std::uint8_t>(e4m3, 21, 40, 1);
         const auto scales = any_scales(21, tile == 0 ? 1 : 3, 2,
                                        kind.value != scale_kind::float32);

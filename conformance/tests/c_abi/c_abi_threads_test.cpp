@@ -140,8 +140,8 @@ TEST(CAbiErrors, NamesThatAreUnknownAreListed) {
                                          "1x128", &q),
             ZEROULP_INVALID_ARGUMENT);
   EXPECT_EQ(zeroulp_use_simd(4), ZEROULP_INVALID_ARGUMENT);
-  zeroulp_format odd = c_format(e4m3);
-  odd.bias = 9;
+  zeroulp_format odd = c_format(ue8m0);
+  odd.bias = 100;
   char name[16] = "as it was";
   EXPECT_EQ(zeroulp_format_name(&odd, name, sizeof name),
             ZEROULP_INVALID_ARGUMENT);

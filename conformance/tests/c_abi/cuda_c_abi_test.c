@@ -108,7 +108,7 @@ static void test_quantize(void) {
   REFUSES(zeroulp_cuda_quantize(&q, &negative, &to, NULL, NULL), "negative");
   REFUSES(zeroulp_cuda_quantize(&q, &narrow, &to, NULL, NULL), "stride");
   REFUSES(zeroulp_cuda_quantize(&q, &in, NULL, NULL, NULL), "neither");
-  wrong.scale = 4;
+  wrong.scale = 5;
   REFUSES(zeroulp_cuda_quantize(&wrong, &in, &to, NULL, NULL), "scale");
   wrong = quantizer_of("1x64");
   REFUSES(zeroulp_cuda_quantize(&wrong, &in, &to, NULL, NULL), "groups");

@@ -30,7 +30,7 @@ verdict refused_quantization(const effort&) {
   q = good, q.group = {0, 0};
   no("the whole matrix without its amax", q, x,
      {codes(100, 200), scales_of(1)});
-  q = good, q.scale = static_cast<scale_kind>(4);
+  q = good, q.scale = static_cast<scale_kind>(5);
   no("no kind", q, x, y);
   no("null x", good, {nullptr, 100, 200}, y);
   no("misaligned x", good, {nowhere() + 1, 100, 200}, y);
@@ -81,7 +81,7 @@ verdict refused_retiling(const effort&) {
   no("to bf16", r, in, by, out);
   r = good, r.rule = static_cast<retile_rule>(2);
   no("no rule", r, in, by, out);
-  r = good, r.scale = static_cast<scale_kind>(4);
+  r = good, r.scale = static_cast<scale_kind>(5);
   no("no kind", r, in, by, out);
   no("null codes", good, {nullptr, 100, 200}, by, out);
   no("null scales", good, in, {nullptr, 2}, out);

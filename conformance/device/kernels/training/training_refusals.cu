@@ -113,7 +113,7 @@ verdict refused_dispatch(const effort&) {
   no("groups of 128x128", q, x, rows, y);
   q = good, q.group = {1, 0};
   no("groups of a row", q, x, rows, {codes(100, 200), scales_of(1)});
-  q = good, q.scale = static_cast<scale_kind>(4);
+  q = good, q.scale = static_cast<scale_kind>(5);
   no("no kind", q, x, rows, y);
   q = good, q.how.element = static_cast<element_rule>(5);
   no("no convention", q, x, rows, y);
