@@ -47,8 +47,7 @@ verdict hold_large(const recipe& r, format fa, format fb, const trial_shape& s,
                    const std::vector<std::int32_t>& table,
                    large_places places) {
   const std::ptrdiff_t n = s.n, d_rows = s.d_rows();
-  static std::uint64_t turn = 0;
-  counter_rng rng(41, turn++);
+  counter_rng rng(input_seeds::next(), 0);
   const bool by_blocks[] = {rng.one_in(2), rng.one_in(2)};
   const filled_scales sa(
       (s.has_several_a() ? s.count : 1) * scale_count(s.m, r.a.mn),

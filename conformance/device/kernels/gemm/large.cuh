@@ -33,6 +33,20 @@ __global__ void fill_with(content what, format f, std::uint64_t seed,
   }
 }
 
+/// The seeds of a check's inputs, one after the other: each check begins anew,
+/// so that its inputs do not depend on what ran before it.
+class input_seeds {
+ public:
+  static void begin(std::uint64_t seed) { state() = mix64(seed); }
+  static std::uint64_t next() { return ++state(); }
+
+ private:
+  static std::uint64_t& state() {
+    static std::uint64_t last = 0;
+    return last;
+  }
+};
+
 /// A filled matrix; rows start on multiples of `each` elements.
 template <class Word>
 struct filled {
@@ -45,9 +59,9 @@ struct filled {
         cols(n),
         stride(ceil_div(n, each) * each),
         memory(static_cast<std::size_t>(m * stride) + 1) {
-    static std::uint64_t seed = 0;
-    fill_with<<<132 * 16, 128>>>(
-        what, f, ++seed, static_cast<std::uint64_t>(m * stride), memory.data());
+    fill_with<<<132 * 16, 128>>>(what, f, input_seeds::next(),
+                                 static_cast<std::uint64_t>(m * stride),
+                                 memory.data());
   }
   matrix_view<const Word> view() const {
     return {memory.data(), rows, cols, stride, 1};
