@@ -35,14 +35,24 @@ std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
       {"scale",
        {"fl(amax/max)", "fl(amax*fl(1/max))", "fl(1/q), q = fl(max/amax)"}},
       {"kind of scale", {}},
-      {"element",
-       {"x/s", "fl(x/s)", "fl(x*fl(1/s))", "fl(x*q)", "div.full(x, s)"}},
+      {"element", {}},
       {"amax of NaN and Inf", {"finite only", "skip NaN", "keep NaN"}},
       {"floor of amax", {"none", "1e-4", "1e-10", "1e-12"}},
       {"amax 0, Inf; q Inf; s 0",
        {"no rule", "scale 1 for amax 0", "scale 1 for both, q and s numbers"}},
       {"amax in BF16", {"no", "yes"}},
-      {"conversion", {}}};
+      {"conversion", {}},
+      {"further rule of scales",
+       {"none", "power of two of s", "s at least 1 / (448 * 512)",
+        "power of two of fl(log2(s)), s at least 1e-10",
+        "power of two of fl(log2(s))", "largest number 224",
+        "q of the unrounded scale", "s and q in BF16"}}};
+  for (const char* through : {"", ", to BF16 first", ", to FP16 first"}) {
+    for (const char* rule :
+         {"x/s", "fl(x/s)", "fl(x*fl(1/s))", "fl(x*q)", "div.full(x, s)"}) {
+      all[5].values.push_back(std::string(rule) + through);
+    }
+  }
   for (const format f : grid.formats) all[0].values.push_back(name_of(f));
   for (const auto& g : grid.groupings) {
     all[1].values.push_back(g.shape == group_shape{1, 0} ? "a whole row (1xK)"
@@ -63,11 +73,15 @@ struct member {
   std::size_t policy;
 
   convention value() const {
-    return {
-        grid_floors[amax.floor],          grid_scale_rules[scales->choice.rule],
-        grid_element_rules[element],      grid_amax_rules[amax.rule],
-        grid_edges[scales->choice.edges], amax.bf16 != 0,
-        scales->choice.kind != 0,         named_policies[policy].value};
+    convention how = zeroulp_convention;
+    how.amax_floor = grid_floors[amax.floor];
+    how.amax = grid_amax_rules[amax.rule];
+    how.bf16_amax = amax.bf16 != 0;
+    how.power_of_two = scales->choice.kind != 0;
+    how.conversion = named_policies[policy].value;
+    scales->choice.set(how);
+    set_element(how, element);
+    return how;
   }
 };
 
@@ -158,7 +172,7 @@ void describe(const quantizer_evidence& e, const quantizer_search& s,
         layouts.begin());
     builder.add({c.format, c.grouping, static_cast<std::size_t>(reading.holds),
                  c.rule, c.kind, m.element, m.amax.rule, m.amax.floor, c.edges,
-                 m.amax.bf16, m.policy, layout});
+                 m.amax.bf16, m.policy, c.extra, layout});
     for (std::size_t n = 0; n < named.size(); ++n) {
       if (!is_named(m.value(), named_conventions[n].value)) continue;
       named[n] = true;
@@ -196,9 +210,8 @@ quantizer_answer identify_quantizer(const quantizer_evidence& e) {
   a.scales = {groups - best.scales->result.differ, groups};
   a.codes = {e.codes.words.size() - codes.differ, e.codes.words.size()};
   a.chance_of_scales = chance_of_scales(e, s.grid, *best.scales);
-  a.chance_of_codes =
-      chance_of_codes(e, s.grid, *best.scales, grid_element_rules[best.element],
-                      named_policies[best.policy].value);
+  a.chance_of_codes = chance_of_codes(e, s.grid, *best.scales, best.element,
+                                      named_policies[best.policy].value);
   a.exact = a.scales.differ() == 0 && a.codes.differ() == 0;
   a.scales_tell = is_far_above(a.scales, a.chance_of_scales, a.tried);
   a.codes_tell = is_far_above(a.codes, a.chance_of_codes, a.tried);

@@ -30,7 +30,7 @@ agreement chance_of_scales(const quantizer_evidence& e,
 
 agreement chance_of_codes(const quantizer_evidence& e,
                           const quantizer_grid& grid,
-                          const judged_scales& nearest, element_rule element,
+                          const judged_scales& nearest, std::size_t element,
                           const policy& conversion) {
   constexpr std::size_t most = 1 << 14;  // elements
   // FP32: 2^(i / 4), i = -4 to 4 without 0.
@@ -41,7 +41,8 @@ agreement chance_of_codes(const quantizer_evidence& e,
   const auto& grouping = grid.groupings[c.grouping];
   quantizer q{fp32, grid.formats[c.format], zeroulp_convention,
               scale_kind::float32, grouping.shape};
-  q.how.element = element;
+  c.set(q.how);
+  set_element(q.how, element);
   q.how.conversion = conversion;
   const std::size_t stride = grid.x.words.size() / most + 1;
   agreement best[std::size(factors)] = {};

@@ -19,7 +19,7 @@ agreement chance_of_scales(const quantizer_evidence& e,
 /// many codes, only some are examined.
 agreement chance_of_codes(const quantizer_evidence& e,
                           const quantizer_grid& grid,
-                          const judged_scales& nearest, element_rule element,
+                          const judged_scales& nearest, std::size_t element,
                           const policy& conversion);
 
 }  // namespace zeroulp::fuzz

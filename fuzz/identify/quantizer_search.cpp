@@ -19,7 +19,9 @@ std::vector<scale_choice> all_choices(const quantizer_grid& grid) {
         for (std::size_t r = 0; r < std::size(grid_scale_rules); ++r) {
           for (std::size_t a = 0; a < amaxes; ++a) {
             for (std::size_t e = 0; e < std::size(grid_edges); ++e) {
-              all.push_back({g, a, f, k, r, e});
+              for (std::size_t x = 0; x < std::size(grid_scale_extras); ++x) {
+                all.push_back({g, a, f, k, r, e, x});
+              }
             }
           }
         }
@@ -75,6 +77,7 @@ std::vector<judged_scales> search_scales(const quantizer_evidence& e,
 struct scaling {
   std::size_t format;
   std::size_t grouping;
+  std::uint32_t largest;  ///< of the convention
   std::vector<group_scale> scales;
 };
 
@@ -85,8 +88,9 @@ std::vector<scaling> scalings_of(const quantizer_grid& grid,
   std::vector<scaling> all;
   for (auto& j : best) {
     const auto& c = j.choice;
-    scaling s{c.format, c.grouping, {}};
-    std::vector<std::uint64_t> key{c.format, c.grouping};
+    const std::uint32_t largest = grid_scale_extras[c.extra].largest;
+    scaling s{c.format, c.grouping, largest, {}};
+    std::vector<std::uint64_t> key{c.format, c.grouping, largest};
     for (std::size_t i = 0; i < grid.groupings[c.grouping].groups.size(); ++i) {
       s.scales.push_back(scale_of(grid, c, i));
       key.push_back(std::uint64_t{s.scales[i].scale} << 32 |
@@ -104,7 +108,7 @@ std::vector<scaling> scalings_of(const quantizer_grid& grid,
 /// the policy; only those are computed again. Gives up where the others alone
 /// exceed `bound`.
 judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
-                   const scaling& s, element_rule element,
+                   const scaling& s, std::size_t element,
                    std::atomic<std::uint64_t>& bound) {
   struct disputed {
     std::ptrdiff_t i, j;
@@ -112,7 +116,8 @@ judged_codes judge(const quantizer_evidence& e, const quantizer_grid& grid,
   };
   quantizer q{fp32, grid.formats[s.format], zeroulp_convention,
               scale_kind::float32, grid.groupings[s.grouping].shape};
-  q.how.element = element;
+  q.how.largest = s.largest;
+  set_element(q.how, element);
   const auto code_by = [&q](const policy& p, group_scale by, std::uint32_t x) {
     q.how.conversion = p;
     return quantize_element(q, by, x);
@@ -158,8 +163,7 @@ group_scale scale_of(const quantizer_grid& grid, const scale_choice& c,
   quantizer q{grid.from, grid.formats[c.format],
               zeroulp_convention,  // its floor is 0
               named_scale_kinds[c.kind].value};
-  q.how.scale = grid_scale_rules[c.rule];
-  q.how.edges = grid_edges[c.edges];
+  c.set(q.how);
   return make_scale(q, grid.groupings[c.grouping].amaxes[c.amax].amax[group]);
 }
 
@@ -191,8 +195,7 @@ quantizer_search search_quantizers(const quantizer_evidence& e) {
   for_each_index(scalings.size() * element_count, [&](std::size_t i) {
     const std::size_t s = i / element_count;
     const std::size_t rule = i % element_count;
-    found.codes[s][rule] =
-        judge(e, found.grid, scalings[s], grid_element_rules[rule], bound);
+    found.codes[s][rule] = judge(e, found.grid, scalings[s], rule, bound);
   });
   found.fewest_codes = bound;
   return found;

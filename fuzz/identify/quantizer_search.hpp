@@ -26,12 +26,27 @@ inline constexpr element_rule grid_element_rules[] = {
     element_rule::exact_quotient, element_rule::quotient,
     element_rule::scale_reciprocal, element_rule::inverse,
     element_rule::approximate_quotient};
+inline constexpr pre_rounding grid_pre_roundings[] = {
+    pre_rounding::none, pre_rounding::to_bf16, pre_rounding::to_fp16};
+/// Further rules of scales: of each convention those that it has.
+inline constexpr convention grid_scale_extras[] = {
+    zeroulp_convention,     sglang_convention,       vllm_per_token_convention,
+    vllm_ue8m0_convention,  vllm_indexer_convention, vllm_fnuz_convention,
+    huggingface_convention, torch_bf16_convention};
 inline constexpr amax_rule grid_amax_rules[] = {
     amax_rule::finite_only, amax_rule::skip_nan, amax_rule::keep_nan};
 inline constexpr scale_edges grid_edges[] = {
     no_scale_edges, trt_llm_convention.edges, all_scale_edges};
 inline constexpr std::size_t policy_count = std::size(named_policies);
-inline constexpr std::size_t element_count = std::size(grid_element_rules);
+/// Each element rule without and with each pre-rounding.
+inline constexpr std::size_t element_count =
+    std::size(grid_element_rules) * std::size(grid_pre_roundings);
+
+/// Sets the element rule number `element` of these.
+constexpr void set_element(convention& how, std::size_t element) {
+  how.element = grid_element_rules[element % std::size(grid_element_rules)];
+  how.through = grid_pre_roundings[element / std::size(grid_element_rules)];
+}
 
 /// The origin of an amax: indices into the grid.
 struct amax_source {
@@ -73,6 +88,19 @@ struct scale_choice {
   std::size_t kind;    ///< index in named_scale_kinds
   std::size_t rule;    ///< index in grid_scale_rules
   std::size_t edges;   ///< index in grid_edges
+  std::size_t extra;   ///< index in grid_scale_extras
+
+  /// Sets what a convention says of scales, but for floor and rule of amax.
+  constexpr void set(convention& how) const {
+    const convention& more = grid_scale_extras[extra];
+    how.scale = grid_scale_rules[rule];
+    how.edges = grid_edges[edges];
+    how.scale_floor = more.scale_floor;
+    how.exponent = more.exponent;
+    how.bf16_scale = more.bf16_scale;
+    how.unrounded_inverse = more.unrounded_inverse;
+    how.largest = more.largest;
+  }
 };
 
 /// A definition of the scales that fits the data best, in one reading of them.
