@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor/convention_json.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 struct entry {
   std::string name;
   json fields;
+  json data{};  ///< what --json prints in their place, if not null
 };
 
 entry show(const named_format& row) {
@@ -66,25 +68,37 @@ std::string element_text(element_rule rule) {
 
 entry show(const named_convention& row) {
   constexpr const char* amax_rules[] = {"finite only", "skip NaN", "keep NaN"};
+  constexpr const char* exponents[] = {"amax/max", "s", "fl(log2(s))"};
+  constexpr const char* throughs[] = {"none", "bf16", "fp16"};
   const convention& c = row.value;
   std::string_view conversion = "?";
   for (const auto& p : named_policies) {
     if (p.value == c.conversion) conversion = p.name;
   }
-  return {row.name,
-          {{"amax_floor",
-            fmt::format("{:.6g}", to_double(decode(fp32, c.amax_floor)))},
-           {"scale", scale_text(c.scale)},
-           {"element", element_text(c.element)},
-           {"amax", amax_rules[static_cast<int>(c.amax)]},
-           {"unit_scale_of_zero", c.edges.unit_of_zero},
-           {"unit_scale_of_infinity", c.edges.unit_of_infinity},
-           {"finite_inverse", c.edges.finite_inverse},
-           {"positive_scale", c.edges.positive},
-           {"bf16_amax", c.bf16_amax},
-           {"default_scale", c.power_of_two ? "pow2" : "fp32"},
-           {"conversion", conversion},
-           {"source", row.source}}};
+  return {
+      row.name,
+      {{"amax_floor",
+        fmt::format("{:.6g}", to_double(decode(fp32, c.amax_floor)))},
+       {"scale", scale_text(c.scale)},
+       {"element", element_text(c.element)},
+       {"amax", amax_rules[static_cast<int>(c.amax)]},
+       {"unit_scale_of_zero", c.edges.unit_of_zero},
+       {"unit_scale_of_infinity", c.edges.unit_of_infinity},
+       {"finite_inverse", c.edges.finite_inverse},
+       {"positive_scale", c.edges.positive},
+       {"bf16_amax", c.bf16_amax},
+       {"default_scale", c.power_of_two ? "pow2" : "fp32"},
+       {"conversion", conversion},
+       {"scale_floor",
+        fmt::format("{:.6g}", to_double(decode(fp32, c.scale_floor)))},
+       {"exponent", exponents[static_cast<int>(c.exponent)]},
+       {"bf16_scale", c.bf16_scale},
+       {"unrounded_inverse", c.unrounded_inverse},
+       {"pre_rounding", throughs[static_cast<int>(c.through)]},
+       {"largest", c.largest == 0 ? json("max")
+                                  : json(to_double(decode(fp32, c.largest)))},
+       {"source", row.source}},
+      fields_of(c)};
 }
 
 json accumulator_fields(const accumulator& a) {
@@ -189,9 +203,11 @@ void print_rows(const entry& a, const entry* b, bool as_json) {
     t.rows.push_back({field.key(), cell(field.value()), cell(other)});
   }
   if (as_json) {
-    print_json(b == nullptr ? json{{"name", a.name}, {"fields", shown}}
-                            : json{{"names", {a.name, b->name}},
-                                   {"differences", shown}});
+    print_json(
+        b == nullptr
+            ? json{{"name", a.name},
+                   {"fields", a.data.is_null() ? shown : a.data}}
+            : json{{"names", {a.name, b->name}}, {"differences", shown}});
   } else if (b != nullptr && t.rows.empty()) {
     print(fmt::format("{} and {} are the same\n", a.name, b->name));
   } else {

@@ -7,7 +7,7 @@
 
 #include "tools/zeroulp/ignored.hpp"
 #include "tools/zeroulp/program.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "tools/zeroulp/gemm_gpu.hpp"
 #include "tools/zeroulp/program.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/engine.hpp"
 
 namespace zeroulp::program {

@@ -38,6 +38,7 @@ void add_catalog(CLI::App& app, outcome& out);
 void add_convert(CLI::App& app, outcome& out);
 void add_step(CLI::App& app, outcome& out);
 void add_tensor(CLI::App& app, outcome& out);
+void add_import(CLI::App& app, outcome& out);
 void add_gemm(CLI::App& app, outcome& out);
 void add_compare(CLI::App& app, outcome& out);
 void add_measure(CLI::App& app, outcome& out);

@@ -104,6 +104,15 @@ refuses encode_refuses_spaces "value ' 1'" encode e4m3 ' 1'
 refuses encode_refuses_an_empty_value "value ''" encode e4m3 ''
 refuses encode_refuses_an_unknown_format "unknown format 'e9'.*e4m3" encode e9 1
 refuses encode_refuses_an_oversized_format 'eXmY' encode e12m3 1
+# e4m3:b11:finite goes to 1.875 * 2^(15 - 11).
+prints encode_takes_bias_and_specials '7f 48' encode e4m3:b11:finite 30 0.25
+refuses encode_refuses_another_name_of_e4m3 'it is called e4m3' \
+  encode e4m3:fn 1
+prints encode_takes_an_ieee_e4m3 '77' encode e4m3:ieee 240
+refuses encode_refuses_the_usual_bias 'it is called e6m9' encode e6m9:b31 1
+refuses encode_refuses_unknown_specials "'inf' is no bias .b8. and none of" \
+  encode e4m3:inf 1
+refuses encode_refuses_a_bias_beyond_fp64 "beyond FP64's" encode e4m3:b2000 1
 refuses encode_refuses_a_second_name "unknown format 'e04m3'" encode e04m3 1
 refuses encode_refuses_an_unknown_rounding "unknown rounding '-1'" \
   encode e4m3 1 --round -1

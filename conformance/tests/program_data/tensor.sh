@@ -66,13 +66,105 @@ done
 run 0 quantize t.npy --format e5m6 --group tensor --scale pow2 --out q6
 is quantize_writes_e5m6_as_uint16 '<u2 2x2' "$(bits q6/codes.npy | cut -c1-7)"
 for c in zeroulp deepseek_v3 deepseek_v3_first vllm deepgemm_host \
-  deepgemm_device tile_kernels deepep transformer_engine torchao trt_llm; do
-  for s in fp32 pow2 pow2_down pow2_nearest; do
+  deepgemm_device tile_kernels deepep transformer_engine torchao trt_llm \
+  sglang vllm.per_token vllm.ue8m0 vllm.indexer vllm.fnuz huggingface \
+  torch_bf16; do
+  for s in fp32 pow2 pow2_down pow2_nearest ocp; do
     run 0 quantize x.npy --convention $c --scale $s --out qq
     [ -z "$reason" ] && run 0 dequantize qq --out x2.npy
     verdict "quantize_${c}_with_${s}_scales_reads_back" "$reason"
   done
 done
+# Rules of few conventions (Q4 to Q6). 0x1.e2a9dep0 / 256 and 1 / 256: exponent
+# byte 77; a group of zeros: 2^ceil(log2(1e-10)).
+npy write r.npy '<f4' 2x2 1.88468456 0 1 0
+run 0 quantize r.npy --group 1x2 --scale ocp --layout ue8m0 --out qr
+is quantize_by_ocp_floors_both_logarithms '<u4 1x4 7f7f7f77 7f7f7f77 7f7f7f7f 7f7f7f7f' \
+  "$(bits qr/scales.npy)"
+npy write r.npy '<f4' 1x2 0 0
+run 0 quantize r.npy --convention vllm.ue8m0 --out qr
+is quantize_by_vllm_ue8m0_has_a_least_scale '<f4 1x1 2f000000' \
+  "$(bits qr/scales.npy)"
+# 448 / 4.28125 = 104.64 is 104.5 in BF16, and 2 times that 209, in E4M3 208.
+npy write r.npy '<u2' 1x2 0x4089 0x4000
+run 0 quantize r.npy --dtype bf16 --convention torch_bf16 --out qr
+is quantize_by_torch_bf16_rounds_the_factor '|u1 1x2 7e 75' "$(bits qr/codes.npy)"
+# fl(log2(s)) of s = 1024 (1 + 2^-23) is 10: log2f takes the last bit away.
+npy write r.npy '<f4' 1x1 458752.03125
+run 0 quantize r.npy --convention vllm.indexer --out qr
+is quantize_by_log2f_is_one_binade_down '<f4 1x1 44800000' "$(bits qr/scales.npy)"
+run 0 quantize r.npy --convention vllm --scale pow2 --out qr
+is quantize_by_the_exact_ceiling_is_not '<f4 1x1 45000000' "$(bits qr/scales.npy)"
+# The scale of vLLM's tokens is at least 1 / (448 * 512).
+npy write r.npy '<f4' 1x1 1e-4
+run 0 quantize r.npy --convention vllm.per_token --out qr
+is quantize_by_token_has_a_scale_floor '<f4 1x1 36924925' "$(bits qr/scales.npy)"
+# 224 of e4m3fnuz's 240.
+npy write r.npy '<f4' 1x2 1 -1
+run 0 quantize r.npy --format e4m3fnuz --convention vllm.fnuz --out qr
+is quantize_by_fnuz_goes_to_224 '|u1 1x2 7e fe' "$(bits qr/codes.npy)"
+
+# Codes and scales of one's own.
+run 0 quantize x.npy --group 1x128 --out qx
+run 0 import --codes qx/codes.npy --scales qx/scales.npy --format e4m3 --out qi
+run 0 dequantize qx --out x1.npy
+run 0 dequantize qi --out x2.npy
+is import_keeps_codes_and_scales "$(bits x1.npy)" "$(bits x2.npy)"
+npy write c.npy '|u1' 2x2 0x38 0x40 0xb8 0x01
+npy write s.npy '|u1' 2x1 128 126
+run 0 import --codes c.npy --scales s.npy --format e4m3 --group 1x2 --out qi
+run 0 dequantize qi --out x2.npy
+is import_reads_exponents '<f4 2x2 40000000 40800000 bf000000 3a800000' \
+  "$(bits x2.npy)"
+run 0 retile qi --out qit
+verdict retile_reads_what_import_wrote "$reason"
+npy write s2.npy '<u2' 2x1 0x4000 0x3f00
+run 0 import --codes c.npy --scales s2.npy --scale-dtype bf16 --format e4m3 \
+  --group 1x2 --out qi
+run 0 dequantize qi --out x3.npy
+is import_reads_bf16 "$(bits x2.npy)" "$(bits x3.npy)"
+refuses import_refuses_too_few_scales '2 x 1 scales: 2 x 2 codes in groups 1x1' \
+  import --codes c.npy --scales s.npy --format e4m3 --group 1x1 --out qi
+refuses import_refuses_wide_codes 'e2m1 codes have 4 bits' \
+  import --codes c.npy --scales s.npy --format e2m1 --group 1x2 --out qi
+refuses import_refuses_codes_as_scales 'scales are <u2: use float32' \
+  import --codes c.npy --scales s2.npy --format e4m3 --group 1x2 --out qi
+npy write s3.npy '<f4' 2x1 3 1
+refuses import_refuses_no_power_of_two 'expected a power of two' \
+  import --codes c.npy --scales s3.npy --scale pow2 --format e4m3 --group 1x2 \
+  --out qi
+npy write s3.npy '<f4' 2x1 -1 1
+refuses import_refuses_a_negative_scale 'not negative' \
+  import --codes c.npy --scales s3.npy --format e4m3 --group 1x2 --out qi
+refuses import_refuses_numbers_as_codes 'codes are unsigned integers' \
+  import --codes x.npy --scales s.npy --format e4m3 --group 1x2 --out qi
+
+# Conventions as JSON: what one command prints the other reads.
+for c in vllm torch_bf16 vllm.ue8m0 transformer_engine; do
+  run 0 conventions $c --json
+  cp .out own.json
+  run 0 quantize x.npy --convention $c --out qq
+  run 0 quantize x.npy --convention own.json --out qj
+  is "quantize_reads_${c}_as_json" "$(bits qq/codes.npy) $(bits qq/scales.npy)" \
+    "$(bits qj/codes.npy) $(bits qj/scales.npy)"
+done
+echo '{"name": "mine", "like": "vllm", "fields": {"pre_rounding": "fp16"}}' >own.json
+run 0 quantize x.npy --convention own.json --out qj
+holds quantize_writes_the_own_convention grep -q '"pre_rounding": "fp16"' qj/meta.json
+run 0 dequantize qj --out x2.npy
+verdict dequantize_reads_an_own_convention "$reason"
+for bad in '[' '{}' '{"fields": {"scal": 1}}' '{"fields": {"scale": "half"}}' \
+  '{"fields": {"scale_floor": -1}}' '{"fields": {"largest": "1e39"}}' \
+  '{"fields": {"bf16_scale": 1}}' '{"fields": {"conversion": "none"}}' \
+  '{"like": "me", "fields": {}}' '{"name": 7, "fields": {}}'; do
+  echo "$bad" >bad.json
+  refuses "quantize_refuses_the_convention_$bad" '' quantize x.npy \
+    --convention ./bad.json --out qj
+done
+echo '{"fields": {"scale_floor": -1}}' >bad.json
+refuses quantize_names_the_field 'bad.json: scale_floor is -1: use a number' \
+  quantize x.npy --convention bad.json --out qj
+
 # NaN and Inf as kernels treat them: what their authors' users see (Q12, Q13).
 # gives NAME CODES SCALE ARGUMENT...: what quantize writes, and dequantize reads.
 gives() {

@@ -9,7 +9,7 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/engine/disagreement.hpp"
 #include "tools/zeroulp/progress.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {

@@ -8,7 +8,7 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/identify/report.hpp"
 #include "tools/zeroulp/progress.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 #endif
 
 namespace zeroulp::program {

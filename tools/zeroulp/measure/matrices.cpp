@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"
 
 namespace zeroulp::program {

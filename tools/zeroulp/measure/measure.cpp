@@ -13,7 +13,7 @@
 #include "tools/zeroulp/measure/matrices.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 
 namespace zeroulp::program {
 namespace {

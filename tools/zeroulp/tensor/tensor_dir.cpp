@@ -1,4 +1,4 @@
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "tools/zeroulp/json_input.hpp"
+#include "tools/zeroulp/tensor/convention_json.hpp"
+#include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -75,21 +77,6 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> groups_of(group_shape g,
 /// as 128x1) have K along their rows.
 bool k_along_rows(group_shape g) { return g.cols == 1 && g.rows != 1; }
 
-/// Refuses what no quantizer gives as a scale. A group of zeros, or with Inf or
-/// NaN in it, gives 0, Inf or NaN under some conventions, of whatever kind.
-void check_scale(std::uint32_t bits, const tensor& t, const fs::path& file,
-                 std::ptrdiff_t i, std::ptrdiff_t j) {
-  const unpacked s = decode(fp32, bits);
-  if (s.is_nan()) return;
-  const bool fits = t.scale == scale_kind::float32 || !s.is_finite() ||
-                    (s.significand & (s.significand - 1)) == 0;
-  if (!s.negative && fits) return;
-  refuse(file,
-         fmt::format("scale ({}, {}) is {}: expected {}", i, j, to_decimal(s),
-                     fits ? "a number that is not negative"
-                          : "a power of two, 0, Inf or NaN"));
-}
-
 /// Returns true iff `bits` is a scale that ue8m0 has a byte for.
 bool has_exponent_byte(std::uint32_t bits) {
   std::uint32_t word = 0;
@@ -138,6 +125,38 @@ void read_scales(const fs::path& dir, const json& meta, tensor& t) {
 }
 
 }  // namespace
+
+// A group of zeros, or with Inf or
+/// NaN in it, gives 0, Inf or NaN under some conventions, of whatever kind.
+void check_scale(std::uint32_t bits, const tensor& t, const fs::path& file,
+                 std::ptrdiff_t i, std::ptrdiff_t j) {
+  const unpacked s = decode(fp32, bits);
+  if (s.is_nan()) return;
+  const bool fits = t.scale == scale_kind::float32 || !s.is_finite() ||
+                    (s.significand & (s.significand - 1)) == 0;
+  if (!s.negative && fits) return;
+  refuse(file,
+         fmt::format("scale ({}, {}) is {}: expected {}", i, j, to_decimal(s),
+                     fits ? "a number that is not negative"
+                          : "a power of two, 0, Inf or NaN"));
+}
+
+void check_codes(const tensor& t, const fs::path& file) {
+  const dtype type = t.codes.stored.type;
+  if (type == dtype::f16 || type == dtype::f32 || type == dtype::f64) {
+    refuse(file, fmt::format("elements are {}: codes are unsigned integers",
+                             descr_of(type)));
+  }
+  const int bits = t.element.bits();
+  std::size_t i = 0;
+  for_each_code(t.codes, [&](std::uint32_t code) {
+    if (bits < 32 && code >> bits != 0) {
+      refuse(file, fmt::format("element {} is {:#x}: {} codes have {} bits", i,
+                               code, name_of(t.element), bits));
+    }
+    ++i;
+  });
+}
 
 std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(const array& a,
                                                        const fs::path& file) {
@@ -213,6 +232,13 @@ tensor read_tensor(const fs::path& dir) {
   if (version != meta.end() && *version != 1) {
     refuse(meta_file, "a tensor of an unknown version: this program reads 1");
   }
+  const auto spec = meta.find("spec");  // earlier tensors do not name it
+  if (spec != meta.end() &&
+      (!spec->is_number_integer() || !is_known_spec(*spec))) {
+    refuse(meta_file, fmt::format("it is of version {} of the SPEC, this "
+                                  "program of {}",
+                                  spec->dump(), spec_version));
+  }
   const auto named = [&](const char* name, auto parse) {
     const auto text = field(meta, name, meta_file);
     try {
@@ -226,30 +252,26 @@ tensor read_tensor(const fs::path& dir) {
   t.group = named("group", parse_group);
   t.scale = named("scale", parse_scale_kind);
   t.layout = named("layout", parse_scale_layout);
-  t.convention = named("convention", parse_convention).name;
+  const auto own = meta.find("convention_fields");
+  if (own == meta.end()) {
+    t.convention = named("convention", [](const std::string& name) {
+      return name == unknown_convention ? name : parse_convention(name).name;
+    });
+  } else {
+    t.convention = field(meta, "convention", meta_file);
+    t.convention_fields = *own;
+    any_convention_of({{"fields", *own}}, meta_file.string());
+  }
   const auto file = dir / "codes.npy";
   auto codes = read_npy(file);
-  if (codes.type == dtype::f16 || codes.type == dtype::f32 ||
-      codes.type == dtype::f64) {
-    refuse(file, fmt::format("elements are {}: codes are unsigned integers",
-                             descr_of(codes.type)));
-  }
   t.codes = code_matrix(std::move(codes), file);
   const auto shape = meta.find("shape");
   if (shape != meta.end() && *shape != json{t.codes.rows, t.codes.cols}) {
     refuse(file, fmt::format("{} x {} codes, but meta.json has shape {}",
                              t.codes.rows, t.codes.cols, shape->dump()));
   }
-  const int bits = t.element.bits();
-  if (bits > 32) refuse(meta_file, "codes of more than 32 bits");
-  std::size_t i = 0;
-  for_each_code(t.codes, [&](std::uint32_t code) {
-    if (bits < 32 && code >> bits != 0) {
-      refuse(file, fmt::format("element {} is {:#x}: {} codes have {} bits", i,
-                               code, name_of(t.element), bits));
-    }
-    ++i;
-  });
+  if (t.element.bits() > 32) refuse(meta_file, "codes of more than 32 bits");
+  check_codes(t, file);
   read_scales(dir, meta, t);
   return t;
 }
@@ -295,12 +317,16 @@ std::ptrdiff_t count_without_exponent(const tensor& t) {
 
 void write_tensor(const fs::path& dir, const tensor& t, const json& extra) {
   json meta{{"zeroulp", 1},
+            {"spec", spec_version},
             {"format", name_of(t.element)},
             {"group", name_of(t.group)},
             {"scale", name_of(t.scale)},
             {"layout", name_of(t.layout)},
             {"convention", t.convention},
             {"shape", {t.codes.rows, t.codes.cols}}};
+  if (!t.convention_fields.is_null()) {
+    meta["convention_fields"] = t.convention_fields;
+  }
   output_set files(dir);
   files.expect({"scales.npy"});  // also where it is to go
   files.add("codes.npy", t.codes.stored);

@@ -9,7 +9,8 @@
 #include <system_error>
 
 #include "tools/zeroulp/program.hpp"
-#include "tools/zeroulp/tensor_dir.hpp"
+#include "tools/zeroulp/tensor/convention_json.hpp"
+#include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"
 
 namespace zeroulp::program {
@@ -92,7 +93,7 @@ std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
 }
 
 void run_quantize(const quantize_request& q) {
-  const auto named = parse_convention(q.convention);
+  const auto named = read_convention(q.convention);
   tensor t;
   t.element = parse_format(q.format);
   t.group = parse_group(q.group);
@@ -101,6 +102,7 @@ void run_quantize(const quantize_request& q) {
                                        : scale_kind::float32;
   t.layout = parse_scale_layout(q.layout);
   t.convention = named.name;
+  if (named.is_own) t.convention_fields = fields_of(named.value);
   check_target(t.element, "--format");
   if (t.layout == scale_layout::packed_ue8m0 &&
       t.scale == scale_kind::float32) {
@@ -216,6 +218,7 @@ tensor transpose(const tensor& t) {
   result.scale = t.scale;
   result.layout = t.layout;
   result.convention = t.convention;
+  result.convention_fields = t.convention_fields;
   result.scales = matrix<std::uint32_t>(t.scales.cols, t.scales.rows);
   transpose(t.scales.view(), result.scales.view());
   result.codes = transpose(t.codes, t.element.bits());
@@ -296,9 +299,11 @@ void add_tensor(CLI::App& app, outcome&) {
       ->capture_default_str();
   quantize->add_option(
       "--scale", z->scale,
-      "fp32, pow2, pow2_down or pow2_nearest; the convention's "
+      "fp32, pow2, pow2_down, pow2_nearest or ocp; the convention's "
       "own if absent");
-  quantize->add_option("--convention", z->convention, "see zeroulp conventions")
+  quantize
+      ->add_option("--convention", z->convention,
+                   "a name of zeroulp conventions, or a JSON file")
       ->capture_default_str();
   quantize->add_option("--layout", z->layout, "of the scales")
       ->capture_default_str();

@@ -1,8 +1,8 @@
 // Defines a quantized tensor on disk: a directory with codes.npy, scales.npy
 // (absent for a whole-tensor scale, which meta.json holds) and meta.json.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_
-#define ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_TENSOR_TENSOR_DIR_HPP_
+#define ZEROULP_TOOLS_ZEROULP_TENSOR_TENSOR_DIR_HPP_
 
 #include <cstdint>
 #include <filesystem>
@@ -60,9 +60,23 @@ struct tensor {
   scale_kind scale = scale_kind::float32;
   scale_layout layout = scale_layout::row_major;
   std::string convention;
+  json convention_fields;  ///< null: those of the named one
   code_matrix codes;
   matrix<std::uint32_t> scales;
 };
+
+/// The convention of codes that came from elsewhere.
+inline constexpr const char* unknown_convention = "unknown";
+
+/// Throws an input_error that names `file` unless each code has no more bits
+/// than the format.
+void check_codes(const tensor& t, const std::filesystem::path& file);
+
+/// Throws an input_error that names `file` if scale (i, j), FP32 bits, is none
+/// that a quantizer gives.
+void check_scale(std::uint32_t bits, const tensor& t,
+                 const std::filesystem::path& file, std::ptrdiff_t i,
+                 std::ptrdiff_t j);
 
 /// Reads and checks a directory; every inconsistency is an input_error.
 tensor read_tensor(const std::filesystem::path& dir);
@@ -109,4 +123,4 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> matrix_shape(
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_TENSOR_DIR_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_TENSOR_TENSOR_DIR_HPP_
