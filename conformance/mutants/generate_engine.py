@@ -54,7 +54,7 @@ generate.ENUMERATORS.update({
     "element_rule": ["exact_quotient", "quotient", "scale_reciprocal",
                      "inverse", "approximate_quotient"],
     "scale_rule": ["quotient", "times_reciprocal",
-                   "reciprocal_inverse"],
+                   "reciprocal_inverse", "reciprocal_product"],
 })
 generate.REWRITES = [
     (r"^#if HWY_TARGET == HWY_EMU128\n(?:[^#]*\n)?#else\n([^#]*)#endif\n",

@@ -133,11 +133,16 @@ group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
   const float floor = to_float(how.amax_floor);
   if (amax < floor) amax = floor;
   if (amax == 0 && how.edges.unit_of_zero) return {0x3f800000, 0x3f800000};
+  if (std::isnan(amax) && how.edges.unit_of_nan) {
+    return {0x3f800000, 0x3f800000};
+  }
   if (amax == infinity && how.edges.unit_of_infinity) {
     return {0x3f800000, 0x3f800000};
   }
   const float max = largest_number(q);
-  float inverse = scale_step(how, max / amax);
+  float inverse = how.scale == scale_rule::reciprocal_product
+                      ? scale_step(how, max * scale_step(how, 1.0f / amax))
+                      : scale_step(how, max / amax);
   if (inverse == infinity && how.edges.finite_inverse) {
     inverse = static_cast<float>(magnitude_value(q.from, largest_code(q.from)));
   }
@@ -150,6 +155,7 @@ group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
       s = scale_step(how, amax * scale_step(how, 1.0f / max));
       break;
     case scale_rule::reciprocal_inverse:
+    case scale_rule::reciprocal_product:
       s = scale_step(how, 1.0f / inverse);
       break;
   }

@@ -56,6 +56,7 @@ quantizer_plan plan_of(const quantizer& q) {
   // none. Rules of few conventions are the core's.
   const policy& how = q.how.conversion;
   const bool has_fast_rules = q.how.scale_floor == 0 && q.how.largest == 0 &&
+                              q.how.scale != scale_rule::reciprocal_product &&
                               q.how.exponent == exponent_rule::exact &&
                               !q.how.bf16_scale && !q.how.unrounded_inverse &&
                               q.how.through == pre_rounding::none;

@@ -6,7 +6,7 @@ namespace zeroulp::cuda {
 
 void need_quantizer(const argument_checks& r, const quantizer& q) {
   r.need(q.scale <= scale_kind::ocp, "there is no such kind of scale");
-  r.need(q.how.scale <= scale_rule::reciprocal_inverse &&
+  r.need(q.how.scale <= scale_rule::reciprocal_product &&
              q.how.element <= element_rule::approximate_quotient &&
              q.how.amax <= amax_rule::keep_nan,
          "there is no such convention");

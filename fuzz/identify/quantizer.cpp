@@ -33,20 +33,23 @@ std::vector<fitting_field> all_fields(const quantizer_grid& grid) {
       {"group", {}},
       {"scales hold", {}},
       {"scale",
-       {"fl(amax/max)", "fl(amax*fl(1/max))", "fl(1/q), q = fl(max/amax)"}},
+       {"fl(amax/max)", "fl(amax*fl(1/max))", "fl(1/q), q = fl(max/amax)",
+        "fl(1/q), q = fl(max*fl(1/amax))"}},
       {"kind of scale", {}},
       {"element", {}},
       {"amax of NaN and Inf", {"finite only", "skip NaN", "keep NaN"}},
       {"floor of amax", {"none", "1e-4", "1e-10", "1e-12"}},
-      {"amax 0, Inf; q Inf; s 0",
-       {"no rule", "scale 1 for amax 0", "scale 1 for both, q and s numbers"}},
+      {"amax 0, NaN, Inf; q Inf; s 0",
+       {"no rule", "scale 1 for amax 0", "scale 1 for amax 0 and NaN",
+        "scale 1 for 0 and Inf, q and s numbers"}},
       {"amax in BF16", {"no", "yes"}},
       {"conversion", {}},
       {"further rule of scales",
        {"none", "power of two of s", "s at least 1 / (448 * 512)",
         "power of two of fl(log2(s)), s at least 1e-10",
         "power of two of fl(log2(s))", "largest number 224",
-        "q of the unrounded scale", "s and q in BF16"}}};
+        "power of two of fl(log2(s)), q of the unrounded scale",
+        "s and q in BF16", "power of two of fl(log2(s)), s at least 2^-126"}}};
   for (const char* through : {"", ", to BF16 first", ", to FP16 first"}) {
     for (const char* rule :
          {"x/s", "fl(x/s)", "fl(x*fl(1/s))", "fl(x*q)", "div.full(x, s)"}) {

@@ -21,7 +21,7 @@ inline constexpr std::uint32_t grid_floors[] = {0, floor_1e_4, floor_1e_10,
                                                 floor_1e_12};
 inline constexpr scale_rule grid_scale_rules[] = {
     scale_rule::quotient, scale_rule::times_reciprocal,
-    scale_rule::reciprocal_inverse};
+    scale_rule::reciprocal_inverse, scale_rule::reciprocal_product};
 inline constexpr element_rule grid_element_rules[] = {
     element_rule::exact_quotient, element_rule::quotient,
     element_rule::scale_reciprocal, element_rule::inverse,
@@ -30,13 +30,20 @@ inline constexpr pre_rounding grid_pre_roundings[] = {
     pre_rounding::none, pre_rounding::to_bf16, pre_rounding::to_fp16};
 /// Further rules of scales: of each convention those that it has.
 inline constexpr convention grid_scale_extras[] = {
-    zeroulp_convention,     sglang_convention,       vllm_per_token_convention,
-    vllm_ue8m0_convention,  vllm_indexer_convention, vllm_fnuz_convention,
-    huggingface_convention, torch_bf16_convention};
+    zeroulp_convention,
+    sglang_convention,
+    vllm_per_token_convention,
+    vllm_ue8m0_convention,
+    vllm_indexer_convention,
+    vllm_fnuz_convention,
+    huggingface_unrounded_convention,
+    torch_bf16_convention,
+    huggingface_ue8m0_convention};
 inline constexpr amax_rule grid_amax_rules[] = {
     amax_rule::finite_only, amax_rule::skip_nan, amax_rule::keep_nan};
 inline constexpr scale_edges grid_edges[] = {
-    no_scale_edges, trt_llm_convention.edges, all_scale_edges};
+    no_scale_edges, trt_llm_convention.edges, huggingface_convention.edges,
+    all_scale_edges};
 inline constexpr std::size_t policy_count = std::size(named_policies);
 /// Each element rule without and with each pre-rounding.
 inline constexpr std::size_t element_count =

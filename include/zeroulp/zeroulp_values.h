@@ -84,7 +84,8 @@ typedef struct zeroulp_policy {
 enum zeroulp_scale_rule {
   ZEROULP_SCALE_QUOTIENT = 0,
   ZEROULP_SCALE_TIMES_RECIPROCAL = 1,
-  ZEROULP_SCALE_RECIPROCAL_INVERSE = 2
+  ZEROULP_SCALE_RECIPROCAL_INVERSE = 2,
+  ZEROULP_SCALE_RECIPROCAL_PRODUCT = 3
 };
 enum zeroulp_element_rule {
   ZEROULP_ELEMENT_EXACT_QUOTIENT = 0,
@@ -102,12 +103,13 @@ enum zeroulp_amax_rule {
 /// The treatment of cases where amax / max or max / amax is no positive number:
 /// SPEC, Q12.
 enum zeroulp_unit_scale {
-  ZEROULP_UNIT_SCALE = 1,              ///< all of the following
+  ZEROULP_UNIT_SCALE = 1,              ///< the next four
   ZEROULP_UNIT_SCALE_OF_ZERO = 2,      ///< amax 0 gives scale 1
   ZEROULP_UNIT_SCALE_OF_INFINITY = 4,  ///< amax Inf gives scale 1
-  ZEROULP_FINITE_INVERSE = 8,  ///< an infinite max / amax becomes the input
-                               ///< format's largest number
-  ZEROULP_POSITIVE_SCALE = 16  ///< a scale that rounds to 0 becomes 2^-149
+  ZEROULP_FINITE_INVERSE = 8,     ///< an infinite max / amax becomes the input
+                                  ///< format's largest number
+  ZEROULP_POSITIVE_SCALE = 16,    ///< a scale that rounds to 0 becomes 2^-149
+  ZEROULP_UNIT_SCALE_OF_NAN = 32  ///< amax NaN gives scale 1
 };
 
 /// How the exponent of a power-of-two scale follows: SPEC, Q5.

@@ -32,7 +32,8 @@ inline group_scale scale_of(const quantizer& q, std::uint32_t max,
   }
   const auto fa = bit_cast<float>(a);
   const auto fm = bit_cast<float>(max);
-  auto inverse = bit_cast<std::uint32_t>(fm / fa);
+  auto inverse = bit_cast<std::uint32_t>(
+      how.scale == scale_rule::reciprocal_product ? fm * (1 / fa) : fm / fa);
   if (how.edges.finite_inverse && inverse == fp32_infinity) {
     inverse = max_as_fp32(q.from);
   }

@@ -26,7 +26,8 @@ bool flag_of(std::int32_t value, const char* what) {
 scale_edges edges_of(std::int32_t value, const char* what) {
   constexpr std::int32_t all = ZEROULP_UNIT_SCALE_OF_ZERO |
                                ZEROULP_UNIT_SCALE_OF_INFINITY |
-                               ZEROULP_FINITE_INVERSE | ZEROULP_POSITIVE_SCALE;
+                               ZEROULP_FINITE_INVERSE | ZEROULP_POSITIVE_SCALE |
+                               ZEROULP_UNIT_SCALE_OF_NAN;
   if (value == ZEROULP_UNIT_SCALE) return all_scale_edges;
   if ((value & ~all) != 0) {
     refuse("{} is {}: use ZEROULP_UNIT_SCALE, or a sum of the others", what,
@@ -35,7 +36,8 @@ scale_edges edges_of(std::int32_t value, const char* what) {
   return {(value & ZEROULP_UNIT_SCALE_OF_ZERO) != 0,
           (value & ZEROULP_UNIT_SCALE_OF_INFINITY) != 0,
           (value & ZEROULP_FINITE_INVERSE) != 0,
-          (value & ZEROULP_POSITIVE_SCALE) != 0};
+          (value & ZEROULP_POSITIVE_SCALE) != 0,
+          (value & ZEROULP_UNIT_SCALE_OF_NAN) != 0};
 }
 
 std::int32_t edges_to_c(const scale_edges& e) {
@@ -43,7 +45,8 @@ std::int32_t edges_to_c(const scale_edges& e) {
   return (e.unit_of_zero ? ZEROULP_UNIT_SCALE_OF_ZERO : 0) |
          (e.unit_of_infinity ? ZEROULP_UNIT_SCALE_OF_INFINITY : 0) |
          (e.finite_inverse ? ZEROULP_FINITE_INVERSE : 0) |
-         (e.positive ? ZEROULP_POSITIVE_SCALE : 0);
+         (e.positive ? ZEROULP_POSITIVE_SCALE : 0) |
+         (e.unit_of_nan ? ZEROULP_UNIT_SCALE_OF_NAN : 0);
 }
 
 /// Throws unless the members that a later version may name are 0.
@@ -220,7 +223,7 @@ quantizer quantizer_of(const zeroulp_quantizer* given) {
       from,
       quantizable_of(q.to, "quantizer.to"),
       {c.amax_floor,
-       enum_of(c.scale, scale_rule::reciprocal_inverse, "quantizer.how.scale"),
+       enum_of(c.scale, scale_rule::reciprocal_product, "quantizer.how.scale"),
        enum_of(c.element, element_rule::approximate_quotient,
                "quantizer.how.element"),
        enum_of(c.amax, amax_rule::keep_nan, "quantizer.how.amax"),

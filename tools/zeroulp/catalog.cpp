@@ -45,9 +45,11 @@ std::string scale_text(scale_rule rule) {
     case scale_rule::times_reciprocal:
       return "fl(amax*fl(1/max))";
     case scale_rule::reciprocal_inverse:
+      return "fl(1/q), q = fl(max/amax)";
+    case scale_rule::reciprocal_product:
       break;
   }
-  return "fl(1/q), q = fl(max/amax)";
+  return "fl(1/q), q = fl(max*fl(1/amax))";
 }
 
 std::string element_text(element_rule rule) {
@@ -59,7 +61,7 @@ std::string element_text(element_rule rule) {
     case element_rule::scale_reciprocal:
       return "fl(x*fl(1/s))";
     case element_rule::inverse:
-      return "fl(x*q), q = fl(max/amax)";
+      return "fl(x*q), q of the scale, or fl(max/amax)";
     case element_rule::approximate_quotient:
       break;
   }
@@ -84,6 +86,7 @@ entry show(const named_convention& row) {
        {"amax", amax_rules[static_cast<int>(c.amax)]},
        {"unit_scale_of_zero", c.edges.unit_of_zero},
        {"unit_scale_of_infinity", c.edges.unit_of_infinity},
+       {"unit_scale_of_nan", c.edges.unit_of_nan},
        {"finite_inverse", c.edges.finite_inverse},
        {"positive_scale", c.edges.positive},
        {"bf16_amax", c.bf16_amax},

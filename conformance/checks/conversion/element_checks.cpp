@@ -79,6 +79,18 @@ void check_all_elements(const implementation& i, const quantizer_case& q,
   check_quantized(i, q, x, placement::dense, placement::dense, v);
 }
 
+/// The named ones, and ours with a rounding that overflows first.
+std::vector<named_convention> conventions_of_elements() {
+  std::vector<named_convention> all(std::begin(named_conventions),
+                                    std::end(named_conventions));
+  for (const auto through : {pre_rounding::to_bf16, pre_rounding::to_fp16}) {
+    all.push_back(named_conventions[0]);
+    all.back().name = "zeroulp, rounded first";
+    all.back().value.through = through;
+  }
+  return all;
+}
+
 }  // namespace
 
 verdict special_elements(const implementation& i, const effort& e) {
@@ -91,7 +103,7 @@ verdict special_elements(const implementation& i, const effort& e) {
       {0.0},      {-0.0},      {infinity, nan, -0.0}};
   const std::vector<const char*> sources{"fp32", "bf16", "fp16"};
   for (const named_format& to : targets(e, 6)) {
-    for (const named_convention& how : named_conventions) {
+    for (const named_convention& how : conventions_of_elements()) {
       for (const named_scale_kind& kind : named_scale_kinds) {
         if (e.level == 0 && kind.value > scale_kind::pow2) continue;
         for (const char* from : sources) {

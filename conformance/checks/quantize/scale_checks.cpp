@@ -91,10 +91,10 @@ verdict scales_of_any_convention(const implementation& i, const effort& e) {
     counter_rng rng(e.seed, n);
     named_convention how = named_conventions[rng.below(conventions)];
     how.name = "(any)";
-    how.value.scale = static_cast<scale_rule>(rng.below(3));
+    how.value.scale = static_cast<scale_rule>(rng.below(4));
     how.value.element = element_rule::inverse;
     how.value.edges = {rng.one_in(2), rng.one_in(2), rng.one_in(2),
-                       rng.one_in(2)};
+                       rng.one_in(2), rng.one_in(2)};
     if (rng.one_in(4)) how.value.amax_floor = rng.below(0x7f800000);
     if (rng.one_in(4)) how.value.scale_floor = rng.below(0x7f800000);
     how.value.exponent = static_cast<exponent_rule>(rng.below(3));

@@ -122,7 +122,7 @@ class altered_requests {
     no_such("no kind",
             [](quantized&, q& to) { to.scale = static_cast<scale_kind>(5); });
     no_such("no rule of scales", [](quantized&, q& to) {
-      to.how.scale = static_cast<scale_rule>(3);
+      to.how.scale = static_cast<scale_rule>(4);
     });
     no_such("no rule of elements", [](quantized&, q& to) {
       to.how.element = static_cast<element_rule>(5);

@@ -95,11 +95,12 @@ constexpr named_change<convention> convention_changes[] = {
     {"floor + 1 ulp", [](convention& c) { ++c.amax_floor; }},
     {"floor - 1 ulp",
      [](convention& c) { c.amax_floor -= c.amax_floor > 0 ? 1 : 0; }},
-    {"scale", [](convention& c) { next(c.scale, 3); }},
+    {"scale", [](convention& c) { next(c.scale, 4); }},
     {"element", [](convention& c) { next(c.element, 5); }},
     {"amax", [](convention& c) { next(c.amax, 3); }},
     {"unit_of_zero", [](convention& c) { flip(c.edges.unit_of_zero); }},
     {"unit_of_infinity", [](convention& c) { flip(c.edges.unit_of_infinity); }},
+    {"unit_of_nan", [](convention& c) { flip(c.edges.unit_of_nan); }},
     {"finite_inverse", [](convention& c) { flip(c.edges.finite_inverse); }},
     {"positive", [](convention& c) { flip(c.edges.positive); }},
     {"bf16_amax", [](convention& c) { flip(c.bf16_amax); }},
@@ -141,11 +142,13 @@ constexpr named_change<recipe> recipe_changes[] = {
 /// neither amax, the scale nor its inverse is 0 or Inf for it, and not all have
 /// an inverse. The kind of scale is the quantizer's.
 convention effective(convention c) {
-  const bool scale_by_inverse = c.scale == scale_rule::reciprocal_inverse;
+  const bool scale_by_inverse = c.scale == scale_rule::reciprocal_inverse ||
+                                c.scale == scale_rule::reciprocal_product;
   const bool has_inverse =
       scale_by_inverse || c.element == element_rule::inverse;
   auto& edges = c.edges;
   if (!has_inverse) edges.finite_inverse = false;
+  if (c.amax != amax_rule::keep_nan) edges.unit_of_nan = false;
   if (c.element != element_rule::inverse) c.unrounded_inverse = false;
   if (c.amax_floor > 0) {
     edges.unit_of_zero = edges.finite_inverse = edges.positive = false;

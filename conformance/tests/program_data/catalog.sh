@@ -10,7 +10,7 @@ shows paths_example_of_its_help_works 'F +13 +25' \
 run 0 formats
 is formats_lists_15_formats 17 "$(wc -l <.out)"
 run 0 conventions
-is conventions_lists_18_conventions 20 "$(wc -l <.out)"
+is conventions_lists_23_conventions 25 "$(wc -l <.out)"
 for what in formats conventions recipes paths; do
   run 0 "$what" --json
   holds "${what}_json_is_an_array_of_named_things" python3 -c \

@@ -247,7 +247,7 @@ EOT
 shows fuzz_conventions_example_of_its_help_works \
   'zeroulp +vllm +0 +0' fuzz conventions --scale fp32 --cases 50 --out fc
 holds fuzz_conventions_writes_a_row_a_pair_and_data \
-  test "$(wc -l <fc/conventions.csv)" -eq 613
+  test "$(wc -l <fc/conventions.csv)" -eq 1013
 holds fuzz_conventions_writes_one_page grep -q '<table>' fc/conventions.html
 holds fuzz_conventions_page_needs_nothing_else \
   bash -c '! grep -qE "https?:|src=|href=" fc/conventions.html'
@@ -256,7 +256,7 @@ holds fuzz_conventions_is_the_same_again diff -r fc fc2
 run 0 fuzz conventions --cases 50 --seed 2 --group tensor --format e5m2 --json
 holds fuzz_conventions_json_has_every_pair python3 -c \
   'import json; r = json.load(open(".out"))["pairs"]
-assert len(r) == 612 and r[0]["codes"] == 50 * 64 * 64'
+assert len(r) == 1012 and r[0]["codes"] == 50 * 64 * 64'
 while read -r name pattern arguments; do
   # shellcheck disable=SC2086
   refuses "fuzz_conventions_refuses_$name" "$pattern" \

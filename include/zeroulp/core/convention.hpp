@@ -21,6 +21,7 @@ enum class scale_rule : std::uint8_t {
   quotient,            ///< s = fl(amax / max)
   times_reciprocal,    ///< s = fl(amax * R)
   reciprocal_inverse,  ///< s = fl(1 / q), q = fl(max / amax)
+  reciprocal_product,  ///< s = fl(1 / q), q = fl(max * fl(1 / amax))
 };
 
 /// How an element x becomes the number that is encoded, s being the scale.
@@ -28,7 +29,7 @@ enum class element_rule : std::uint8_t {
   exact_quotient,        ///< x / s, unrounded
   quotient,              ///< fl(x / s)
   scale_reciprocal,      ///< fl(x * fl(1 / s))
-  inverse,               ///< fl(x * q), q = fl(max / amax)
+  inverse,               ///< fl(x * q), q as in the scale rules
   approximate_quotient,  ///< fl(x * rcp(s)), rcp of the GPU: PTX div.full
 };
 
@@ -46,7 +47,8 @@ struct scale_edges {
   /// q = fl(max / amax) beyond FP32 becomes the largest number of the input
   /// format, not Inf.
   bool finite_inverse = false;
-  bool positive = false;  ///< a scale that rounds to 0 becomes 2^-149
+  bool positive = false;     ///< a scale that rounds to 0 becomes 2^-149
+  bool unit_of_nan = false;  ///< amax NaN gives scale 1
 
   friend constexpr bool operator==(const scale_edges&,
                                    const scale_edges&) = default;
@@ -208,19 +210,52 @@ inline constexpr convention vllm_fnuz_convention{
     .largest = 0x43600000};  // 224
 inline constexpr convention huggingface_convention{
     .amax_floor = 0,
-    .scale = scale_rule::reciprocal_inverse,
+    .scale = scale_rule::reciprocal_product,
     .element = element_rule::inverse,
     .amax = amax_rule::keep_nan,
-    .edges = {.unit_of_zero = true},
+    .edges = {.unit_of_zero = true, .unit_of_nan = true}};
+inline constexpr convention huggingface_ue8m0_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_product,
+    .element = element_rule::inverse,
+    .amax = amax_rule::keep_nan,
+    .edges = {.unit_of_zero = true, .unit_of_nan = true},
+    .power_of_two = true,
+    .scale_floor = 0x00800000,  // 2^-126
+    .exponent = exponent_rule::of_log2};
+inline constexpr convention huggingface_unrounded_convention{
+    .amax_floor = 0,
+    .scale = scale_rule::reciprocal_product,
+    .element = element_rule::inverse,
+    .amax = amax_rule::keep_nan,
+    .edges = {.unit_of_zero = true, .unit_of_nan = true},
+    .exponent = exponent_rule::of_log2,
     .unrounded_inverse = true};
 inline constexpr convention torch_bf16_convention{
     .amax_floor = 0,
-    .scale = scale_rule::reciprocal_inverse,
+    .scale = scale_rule::reciprocal_product,
     .element = element_rule::inverse,
     .amax = amax_rule::keep_nan,
     .bf16_amax = true,
     .bf16_scale = true,
     .through = pre_rounding::to_bf16};
+inline constexpr convention vllm_triton_convention{
+    .amax_floor = floor_1e_10,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::approximate_quotient,
+    .amax = amax_rule::skip_nan,
+    .conversion = clamp_nan_to_largest};
+inline constexpr convention sglang_triton_convention{
+    .amax_floor = floor_1e_10,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::approximate_quotient,
+    .amax = amax_rule::skip_nan,
+    .conversion = clamp_nan_to_lowest};
+inline constexpr convention deepgemm_host_cuda_convention{
+    .amax_floor = floor_1e_4,
+    .scale = scale_rule::times_reciprocal,
+    .element = element_rule::scale_reciprocal,
+    .amax = amax_rule::keep_nan};
 
 inline constexpr named_convention named_conventions[] = {
     {"zeroulp", zeroulp_convention, "ours: SPEC clause Q13"},
@@ -252,9 +287,19 @@ inline constexpr named_convention named_conventions[] = {
     {"vllm.fnuz", vllm_fnuz_convention,
      "vLLM per-token-group kernel for e4m3fnuz: the largest number is 224"},
     {"huggingface", huggingface_convention,
-     "Transformers, weights: codes by the unrounded scale"},
+     "Transformers, weights: number / tensor is number * (1 / tensor)"},
     {"torch_bf16", torch_bf16_convention,
      "PyTorch on BF16 tensors: scale and scaled element rounded to BF16"},
+    {"huggingface.ue8m0", huggingface_ue8m0_convention,
+     "Transformers with scale_fmt ue8m0: at least 2^-126"},
+    {"huggingface.unrounded", huggingface_unrounded_convention,
+     "Transformers before 5.24; pow2: codes by the unrounded scale"},
+    {"vllm.triton", vllm_triton_convention,
+     "vLLM per-token-group fallback in Triton"},
+    {"sglang.triton", sglang_triton_convention,
+     "SGLang per-token-group kernel in Triton"},
+    {"deepgemm_host.cuda", deepgemm_host_cuda_convention,
+     "the same on CUDA tensors, where PyTorch multiplies by fl(1 / 448)"},
 };
 
 /// How scales come about.

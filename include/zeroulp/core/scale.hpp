@@ -193,11 +193,15 @@ ZEROULP_HD constexpr group_scale make_scale(const quantizer& q,
   const bool is_nan = amax > fp32_infinity;
   if (!is_nan && amax < how.amax_floor) amax = how.amax_floor;
   if ((amax == 0 && how.edges.unit_of_zero) ||
-      (amax == fp32_infinity && how.edges.unit_of_infinity)) {
+      (amax == fp32_infinity && how.edges.unit_of_infinity) ||
+      (is_nan && how.edges.unit_of_nan)) {
     return {fp32_one, fp32_one};
   }
   const std::uint32_t max = largest_of(q);
-  std::uint32_t inverse = rounded(fl_divide(max, amax));
+  std::uint32_t inverse =
+      how.scale == scale_rule::reciprocal_product
+          ? rounded(fl_multiply(max, rounded(fl_divide(fp32_one, amax))))
+          : rounded(fl_divide(max, amax));
   if (how.edges.finite_inverse && inverse == fp32_infinity) {
     inverse = max_as_fp32(q.from);
   }

@@ -98,7 +98,8 @@ field conversion_field() {
 
 const std::vector<field>& fields() {
   static constexpr const char* scales[] = {"quotient", "times_reciprocal",
-                                           "reciprocal_inverse"};
+                                           "reciprocal_inverse",
+                                           "reciprocal_product"};
   static constexpr const char* elements[] = {"exact_quotient", "quotient",
                                              "scale_reciprocal", "inverse",
                                              "approximate_quotient"};
@@ -121,6 +122,9 @@ const std::vector<field>& fields() {
       flag_field(
           "unit_scale_of_infinity",
           [](auto& c) -> auto& { return c.edges.unit_of_infinity; }),
+      flag_field(
+          "unit_scale_of_nan",
+          [](auto& c) -> auto& { return c.edges.unit_of_nan; }),
       flag_field(
           "finite_inverse",
           [](auto& c) -> auto& { return c.edges.finite_inverse; }),
