@@ -45,7 +45,7 @@ sources_of() {
                conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/*/*.*
-               conformance/device/*/*/* conformance/peers/*" ;;
+               conformance/device/*/*/* conformance/peers/*.*" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
