@@ -109,7 +109,8 @@ case ${1-} in
 esac
 [ $# -gt 0 ] || set -- "$here"/*.json
 for record; do
-  [ -f "$record" ] || continue
+  # What packages gave (peers.json) depends on them.
+  grep -q '"depends_on"' "$record" 2>/dev/null || continue
   names=$(changed "$record")
   if [ -z "$names" ]; then
     echo "fresh $(basename "$record" .json)"

@@ -2,13 +2,15 @@
 """Writes the tables of proofs from the records beside this file.
 
   table.py            rewrites what stands between the two marker comments of
-                      README.md and of the README.md beside this file
+                      README.md, of the README.md beside this file and of
+                      SPEC.md
   table.py --check    changes nothing; exit status 1 if it would
 
 README.md: a row is a section of SPEC.md, a pair of columns a record of all
 checks of a level. A check counts in each row whose clauses it cites. Beside
 this file: a row is a record, also those of some checks (--only); below stand
-the machines.
+the machines. SPEC.md: a row is a convention, with the packages that were held
+against it.
 """
 
 import json
@@ -103,6 +105,39 @@ def table_of_records(records):
     return text
 
 
+def claim_text(claim):
+    """Returns what a claim is of, and what came of it."""
+    settings = dict(s.split("=") for s in claim["settings"].split(","))
+    text = f"{settings['from']}, {settings['group']}, {settings['scale']}: "
+    if not claim["differences"]:
+        return f"{text}{number(claim['elements'])} elements {claim['verdict']}"
+    return text + "differs, " + ", ".join(
+        f"{name} of x = {' '.join(re.search(r'/x=[^.]*[.]([^/]*)', token)[1].split('.'))}"
+        for name, token in sorted(claim["differences"].items()))
+
+
+def table_of_peers(_):
+    """A row for each convention of SPEC Q13 and package that claims it."""
+    q13 = SPEC.read_text().partition("- **Q13**")[2].partition("\n\n  \"all\"")[0]
+    names = re.findall(r"^  \| ([a-z]\S+) \|", q13, re.MULTILINE)[1:]
+    runs = json.loads((HERE / "peers.json").read_text())["runs"]
+    text = row(["name", "package, module", "on", "held"]) + "|---|---|---|---|\n"
+    for name in names:
+        rows = ""
+        for run in runs:
+            on = f"{run['device']}, PyTorch {run['torch']}"
+            on += f", Triton {run['triton']}" if run["triton"] else ""
+            for p in run["peers"]:
+                claims = [c for c in p.get("claims", []) if c["as"] == name]
+                if claims:
+                    rows += row([name,
+                                 f"{p['package']} {p['version']}, `{p['module']}`",
+                                 on, "; ".join(map(claim_text, claims))])
+        text += rows or row([name, "", "", "ours" if name == "zeroulp"
+                             else "from its source, not run"])
+    return text
+
+
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
@@ -111,7 +146,8 @@ def main():
                if not p.name.startswith("perf_")}
     records = {name: r for name, r in records.items() if "checks" in r}
     for readme, table in ((ROOT / "README.md", table_of_proofs),
-                          (HERE / "README.md", table_of_records)):
+                          (HERE / "README.md", table_of_records),
+                          (SPEC, table_of_peers)):
         old = readme.read_text()
         begin = old.index(BEGIN) + len(BEGIN)
         new = (old[:begin] + "\n" + table(records) + "\n" +

@@ -38,12 +38,11 @@ static_assert(are({ZEROULP_QUIET, ZEROULP_ALL_ONES, ZEROULP_LOWEST,
                   {nan_payload::quiet, nan_payload::all_ones,
                    nan_payload::lowest, nan_payload::largest}));
 
-static_assert(are({ZEROULP_SCALE_QUOTIENT, ZEROULP_SCALE_TIMES_RECIPROCAL,
-                   ZEROULP_SCALE_RECIPROCAL_INVERSE,
-                   ZEROULP_SCALE_RECIPROCAL_PRODUCT},
-                  {scale_rule::quotient, scale_rule::times_reciprocal,
-                   scale_rule::reciprocal_inverse,
-                   scale_rule::reciprocal_product}));
+static_assert(
+    are({ZEROULP_SCALE_QUOTIENT, ZEROULP_SCALE_TIMES_RECIPROCAL,
+         ZEROULP_SCALE_RECIPROCAL_INVERSE, ZEROULP_SCALE_RECIPROCAL_PRODUCT},
+        {scale_rule::quotient, scale_rule::times_reciprocal,
+         scale_rule::reciprocal_inverse, scale_rule::reciprocal_product}));
 
 static_assert(are({ZEROULP_ELEMENT_EXACT_QUOTIENT, ZEROULP_ELEMENT_QUOTIENT,
                    ZEROULP_ELEMENT_SCALE_RECIPROCAL, ZEROULP_ELEMENT_INVERSE,

@@ -88,8 +88,7 @@ void for_each_case(const effort& e, std::uint64_t stream,
   const auto rounds = static_cast<int>(cases(e, 1, 3));
   for (int round = 0; round < rounds; ++round) {
     for (const auto& how : named_conventions) {
-      for (int scale = 0; scale <= static_cast<int>(scale_kind::ocp);
-           ++scale) {
+      for (int scale = 0; scale <= static_cast<int>(scale_kind::ocp); ++scale) {
         for (const content kind : contents) {
           const quantizer q{
               bf16, e4m3, how.value, static_cast<scale_kind>(scale), {1, tile}};

@@ -16,8 +16,8 @@ class bad_plugin : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Loads the library for good, and returns its table, as long as this version's;
-/// every function that is claimed is there. Throws bad_plugin.
+/// Loads the library for good, and returns its table, as long as this
+/// version's; every function that is claimed is there. Throws bad_plugin.
 zeroulp_plugin load_plugin(const char* file);
 
 }  // namespace zeroulp::program
