@@ -125,7 +125,7 @@ enum zeroulp_pre_rounding {
   ZEROULP_THROUGH_FP16 = 2
 };
 
-/// How a kernel quantizes: SPEC, Q2 to Q6, Q12 to Q15.
+/// How a kernel quantizes: SPEC, Q2 to Q6, Q12, Q13.
 typedef struct zeroulp_convention {
   uint32_t amax_floor;   ///< FP32 bits, not negative, not NaN
   int32_t scale;         ///< zeroulp_scale_rule

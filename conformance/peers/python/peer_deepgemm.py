@@ -9,18 +9,9 @@ import zeroulp_plugin
 module = peer_modules.load("deep_gemm.utils.math")
 # PyTorch divides tensors on a GPU by a number as it multiplies by fl(1 / it).
 NAME = "deepgemm_host.cuda" if peer_modules.DEVICE else "deepgemm_host"
-OF_E4M3 = "from=bf16,to=e4m3,place=dense,"
 
 
-def claims(function):
-    for group in ("1x128", "128x128"):
-        for scale in ("fp32", "pow2"):
-            settings = f"{OF_E4M3}group={group},scale={scale}"
-            zeroulp_plugin.claim("quantize", NAME, settings)(function)
-    return function
-
-
-@claims
+@peer_modules.claims(NAME, groups=("1x128", "128x128"))
 @peer_modules.tensors
 def quantize(r):
     cast = (

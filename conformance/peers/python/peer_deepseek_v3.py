@@ -4,22 +4,11 @@ PYTHONPATH: the folder `inference` of its repository.
 """
 
 import kernel as module
+import peer_modules
 import zeroulp_plugin
 
-TILES = "to=e4m3,group=1x128,place=dense,"
 
-
-def claims(function):
-    for source in ("bf16", "fp32"):
-        for scale in ("fp32", "pow2"):
-            settings = f"{TILES}from={source},scale={scale}"
-            zeroulp_plugin.claim("quantize", "deepseek_v3", settings, (0, 128, 0))(
-                function
-            )
-    return function
-
-
-@claims
+@peer_modules.claims("deepseek_v3", sources=("bf16", "fp32"), multiple=(0, 128, 0))
 def quantize(r):
     scale_fmt = "ue8m0" if r.scale == "pow2" else None
     codes, scales = module.act_quant(r.x, 128, scale_fmt)

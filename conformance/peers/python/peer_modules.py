@@ -1,4 +1,4 @@
-"""What the peers share: a module of a package, and tensors of a request.
+"""What the peers share: a module of a package, claims, tensors of a request.
 
     module = peer_modules.load("vllm.model_executor.layers....fp8_utils")
 
@@ -82,6 +82,25 @@ def load(name, real=None):
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def claims(as_, groups=("1x128",), scales=("fp32", "pow2"), sources=("bf16",),
+           multiple=(0, 0, 0)):  # fmt: skip
+    """Claims `as_` for E4M3 codes of each source, group and kind of scale."""
+    import zeroulp_plugin  # whichever stands for it now
+
+    def add(function):
+        for source in sources:
+            for group in groups:
+                for scale in scales:
+                    settings = (
+                        f"from={source},to=e4m3,place=dense,"
+                        f"group={group},scale={scale}"
+                    )
+                    zeroulp_plugin.claim("quantize", as_, settings, multiple)(function)
+        return function
+
+    return add
 
 
 def tensors(function):

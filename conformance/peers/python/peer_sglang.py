@@ -9,12 +9,7 @@ import zeroulp_plugin
 module = peer_modules.load("sglang.kernels.ops.quantization.fp8_kernel")
 
 
-@zeroulp_plugin.claim(
-    "quantize",
-    "sglang.triton",
-    "from=bf16,to=e4m3,scale=fp32,group=1x128,place=dense",
-    (0, 128, 0),
-)
+@peer_modules.claims("sglang.triton", scales=("fp32",), multiple=(0, 128, 0))
 def quantize(r):
     module._per_token_group_quant_8bit[(r.x.numel() // 128,)](
         r.x, r.codes, r.scales, 128, 128, 1e-10,

@@ -10,15 +10,7 @@ import zeroulp_plugin
 module = peer_modules.load("tile_kernels.torch.cast")
 
 
-def claims(function):
-    for group in ("1x128", "32x32", "128x128"):
-        for scale in ("fp32", "pow2"):
-            settings = f"from=bf16,to=e4m3,place=dense,group={group},scale={scale}"
-            zeroulp_plugin.claim("quantize", "tile_kernels", settings)(function)
-    return function
-
-
-@claims
+@peer_modules.claims("tile_kernels", groups=("1x128", "32x32", "128x128"))
 @peer_modules.tensors
 def quantize(r):
     codes, scales = module.cast(

@@ -3,17 +3,13 @@
 PYTHONPATH: torchao, installed or its wheel unpacked.
 """
 
+import peer_modules
 import torch
 import torchao.prototype.blockwise_fp8_training.kernels as module
 import zeroulp_plugin
 
 
-@zeroulp_plugin.claim(
-    "quantize",
-    "torchao",
-    "from=bf16,to=e4m3,scale=fp32,group=1x128,place=dense",
-    (0, 128, 0),
-)
+@peer_modules.claims("torchao", scales=("fp32",), multiple=(0, 128, 0))
 def quantize(r):
     codes, scales = module.triton_fp8_blockwise_act_quant_lhs(r.x)
     r.codes.copy_(codes)

@@ -11,16 +11,12 @@ import zeroulp_plugin
 module = peer_modules.load("transformers.integrations.finegrained_fp8")
 
 
-def claims(function):
-    for group, rows in (("1x128", 0), ("128x128", 128)):
-        for scale in ("fp32", "pow2"):
-            settings = f"from=bf16,to=e4m3,place=dense,group={group},scale={scale}"
-            name = "huggingface" if scale == "fp32" else "huggingface.ue8m0"
-            zeroulp_plugin.claim("quantize", name, settings, (rows, 128, 0))(function)
-    return function
-
-
-@claims
+@peer_modules.claims("huggingface", ("1x128",), ("fp32",), multiple=(0, 128, 0))
+@peer_modules.claims("huggingface.ue8m0", ("1x128",), ("pow2",), multiple=(0, 128, 0))
+@peer_modules.claims("huggingface", ("128x128",), ("fp32",), multiple=(128, 128, 0))
+@peer_modules.claims(
+    "huggingface.ue8m0", ("128x128",), ("pow2",), multiple=(128, 128, 0)
+)
 @peer_modules.tensors
 def quantize(r):
     config = types.SimpleNamespace(

@@ -12,20 +12,9 @@ module = peer_modules.load(
     "vllm.model_executor.layers.quantization.utils.fp8_utils",
     {"vllm.triton_utils": {"tl": tl, "triton": triton}},
 )
-TILES = "to=e4m3,group=1x128,place=dense,"
 
 
-def claims(function):
-    for source in ("bf16", "fp32"):
-        for scale in ("fp32", "pow2"):
-            settings = f"{TILES}from={source},scale={scale}"
-            zeroulp_plugin.claim("quantize", "vllm.triton", settings, (0, 128, 0))(
-                function
-            )
-    return function
-
-
-@claims
+@peer_modules.claims("vllm.triton", sources=("bf16", "fp32"), multiple=(0, 128, 0))
 def quantize(r):
     rows, cols = r.x.shape
     module._per_token_group_quant_fp8[(rows * cols // 128,)](

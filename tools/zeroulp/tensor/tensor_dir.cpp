@@ -126,8 +126,8 @@ void read_scales(const fs::path& dir, const json& meta, tensor& t) {
 
 }  // namespace
 
-// A group of zeros, or with Inf or
-/// NaN in it, gives 0, Inf or NaN under some conventions, of whatever kind.
+// A group of zeros, or with Inf or NaN in it, gives 0, Inf or NaN under some
+// conventions, of whatever kind.
 void check_scale(std::uint32_t bits, const tensor& t, const fs::path& file,
                  std::ptrdiff_t i, std::ptrdiff_t j) {
   const unpacked s = decode(fp32, bits);
