@@ -153,9 +153,12 @@ constexpr call calls[] = {
           a.out(x.m, x.n));
     },
     [](arguments& a, source& s, const shape& x) {
-      const zeroulp_retiling r{
-          format_of("e5m6"), format_of("e4m3"), s.rarely(3) ? s.small() : 0,
-          s.rarely(2) ? 3 : 128, static_cast<std::int32_t>(s.below(2))};
+      const zeroulp_retiling r{format_of("e5m6"),
+                               format_of("e4m3"),
+                               s.rarely(3) ? s.small() : 0,
+                               s.rarely(2) ? 3 : 128,
+                               static_cast<std::int32_t>(s.below(2)),
+                               {}};
       return zeroulp_retile(a.disturbed(r), a.in(x.m, x.n),
                             a.in(x.m, groups(x.n, r.tile)), a.out(x.n, x.m),
                             a.out(x.n, groups(x.m, r.tile)));

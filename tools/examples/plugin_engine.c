@@ -65,9 +65,12 @@ static int32_t dequantize(const zeroulp_plugin_dequantize* r) {
 }
 
 static int32_t retile(const zeroulp_plugin_retile* r) {
-  const zeroulp_retiling t = {
-      format(r->from), format(r->to), value(ZEROULP_SCALE_KINDS, r->scale),
-      (int32_t)r->tile, value(ZEROULP_RETILE_RULES, r->rule)};
+  const zeroulp_retiling t = {format(r->from),
+                              format(r->to),
+                              value(ZEROULP_SCALE_KINDS, r->scale),
+                              (int32_t)r->tile,
+                              value(ZEROULP_RETILE_RULES, r->rule),
+                              {0}};
   const zeroulp_const_matrix codes = in(r->codes), scales = in(r->scales);
   const zeroulp_matrix to = out(r->out_codes), by = out(r->out_scales);
   return status_of(zeroulp_retile(&t, &codes, &scales, &to, &by));

@@ -150,8 +150,8 @@ static void test_codes(void) {
       zeroulp_cuda_dequantize(&e4m3, &tile, &in, &in_scales, &e4m3, &out, NULL),
       "fp32");
 
-  zeroulp_retiling r = {e4m3, e4m3, ZEROULP_SCALE_FP32, 128,
-                        ZEROULP_RETILE_AMAX};
+  zeroulp_retiling r = {
+      e4m3, e4m3, ZEROULP_SCALE_FP32, 128, ZEROULP_RETILE_AMAX, {0}};
   FAILS(zeroulp_cuda_retile(&r, &in, &in_scales, &transposed, NULL));
   REFUSES(zeroulp_cuda_retile(&r, &in, NULL, &transposed, NULL),
           "scales is NULL");
