@@ -105,6 +105,10 @@ implementation engine_implementation() {
   i.step = step_one;
   i.quantize = [](const quantizer& q, codes_in x, codes_out codes,
                   codes_out scales) { engine::quantize(q, x, codes, scales); };
+  i.quantize_by_scale = [](const quantizer& q, codes_in x, codes_in scales,
+                           codes_out codes) {
+    engine::quantize_by_scale(q, x, scales, codes);
+  };
   i.dequantize = [](format f, group_shape group, codes_in codes,
                     codes_in scales, codes_out out) {
     engine::dequantize(f, group, codes, scales, out);

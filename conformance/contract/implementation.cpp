@@ -53,6 +53,9 @@ implementation core_implementation() {
       [](const quantizer& q, codes_in x, codes_out codes, codes_out scales) {
         quantize(q, x, codes, scales);
       },
+      [](const quantizer& q, codes_in x, codes_in scales, codes_out codes) {
+        quantize_by_scale(q, x, scales, codes);
+      },
       [](format f, group_shape g, codes_in codes, codes_in scales,
          codes_out out) { dequantize(f, g, codes, scales, out); },
       [](scale_layout layout, codes_in scales, codes_out out) {

@@ -55,6 +55,8 @@ struct implementation {
                                 history_rule, std::uint32_t decay);
   void (*quantize)(const quantizer&, codes_in x, codes_out codes,
                    codes_out scales);
+  void (*quantize_by_scale)(const quantizer&, codes_in x, codes_in scales,
+                            codes_out codes);
   void (*dequantize)(format, group_shape, codes_in codes, codes_in scales,
                      codes_out out);
   void (*lay_out_scales)(scale_layout, codes_in scales, codes_out out);

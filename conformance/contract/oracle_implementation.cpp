@@ -47,6 +47,11 @@ void quantize_by_oracle(const quantizer& q, codes_in x, codes_out codes,
   from_grid(right.scales, scales);
 }
 
+void quantize_by_scales_oracle(const quantizer& q, codes_in x, codes_in scales,
+                               codes_out codes) {
+  from_grid(oracle::quantize_by_scale(q, to_grid(x), to_grid(scales)), codes);
+}
+
 void retile_by_oracle(const retiling& r, codes_in codes, codes_in scales,
                       codes_out out, codes_out out_scales) {
   const auto right = oracle::retile(r, to_grid(codes), to_grid(scales));
@@ -110,6 +115,7 @@ implementation oracle_implementation() {
   i.make_scale = oracle::make_scale;
   i.delayed_amax = oracle::delayed_amax;
   i.quantize = quantize_by_oracle;
+  i.quantize_by_scale = quantize_by_scales_oracle;
   i.dequantize = [](format from, group_shape group, codes_in codes,
                     codes_in scales, codes_out out) {
     from_grid(oracle::dequantize(from, group, to_grid(codes), to_grid(scales)),

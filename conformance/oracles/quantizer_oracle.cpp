@@ -220,6 +220,34 @@ std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
   return code;
 }
 
+namespace {
+
+/// The codes of x by the groups' scales, in the order of the groups.
+grid codes_by(const quantizer& q, const grid& x,
+              const std::vector<group_scale>& scales) {
+  grid codes(x.rows, x.cols);
+  const std::ptrdiff_t across = groups_along(x.cols, q.group.cols);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      const auto g =
+          group_of(i, q.group.rows) * across + group_of(j, q.group.cols);
+      codes(i, j) = oracle::quantize_element(
+          q, scales[static_cast<std::size_t>(g)], from_code(q.from, x(i, j)));
+    }
+  }
+  return codes;
+}
+
+}  // namespace
+
+grid quantize_by_scale(const quantizer& q, const grid& x, const grid& scales) {
+  std::vector<group_scale> given;
+  for (const auto s : scales.words) {
+    given.push_back({s, to_bits(1 / to_float(s))});
+  }
+  return codes_by(q, x, given);
+}
+
 quantized quantize(const quantizer& q, const grid& x) {
   const std::ptrdiff_t h = q.group.rows;
   const std::ptrdiff_t w = q.group.cols;
@@ -242,13 +270,7 @@ quantized quantize(const quantizer& q, const grid& x) {
     scales.push_back(oracle::make_scale(q, amax.words[g]));
     out.scales.words[g] = scales.back().scale;
   }
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      const auto g = group_of(i, h) * amax.cols + group_of(j, w);
-      out.codes(i, j) = oracle::quantize_element(
-          q, scales[static_cast<std::size_t>(g)], from_code(q.from, x(i, j)));
-    }
-  }
+  out.codes = codes_by(q, x, scales);
   return out;
 }
 

@@ -35,6 +35,9 @@ struct quantized {
 /// Q1, Q2: a whole matrix of codes of q.from.
 quantized quantize(const quantizer& q, const grid& x);
 
+/// Q14: the codes by given scales.
+grid quantize_by_scale(const quantizer& q, const grid& x, const grid& scales);
+
 /// Q9.
 std::uint32_t delayed_amax(const std::uint32_t* history, std::ptrdiff_t count,
                            std::uint32_t current, history_rule rule,

@@ -131,7 +131,7 @@ constexpr call calls[] = {
       const auto m = groups(x.m, q.group.rows);
       const auto n = groups(x.n, q.group.cols);
       const auto* z = a.disturbed(q);
-      switch (s.below(4)) {
+      switch (s.below(5)) {
         case 0:
           return zeroulp_quantize(z, a.in(x.m, x.n), a.out(x.m, x.n),
                                   a.out(m, n));
@@ -140,6 +140,9 @@ constexpr call calls[] = {
                                           a.out(x.m, x.n), a.out(m, n));
         case 2:
           return zeroulp_group_amaxes(z, a.in(x.m, x.n), a.out(m, n));
+        case 3:
+          return zeroulp_quantize_by_scale(z, a.in(x.m, x.n), a.in(m, n),
+                                           a.out(x.m, x.n));
         default:
           return zeroulp_make_scales(z, a.in(m, n), a.out(m, n),
                                      s.rarely(2) ? a.out(m, n) : nullptr);

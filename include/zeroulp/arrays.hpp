@@ -75,6 +75,12 @@ void quantize(const quantizer& q, const_code_view x,
               matrix_view<const std::uint32_t> amax, code_view codes,
               matrix_view<std::uint32_t> scales);
 
+/// Quantizes each group by a given scale (FP32 bits): static scaling. By 1 it
+/// is a cast.
+void quantize_by_scale(const quantizer& q, const_code_view x,
+                       matrix_view<const std::uint32_t> scales,
+                       code_view codes);
+
 /// The amax (FP32 bits) of each group, by the convention's rule.
 void group_amaxes(const quantizer& q, const_code_view x,
                   matrix_view<std::uint32_t> amax);

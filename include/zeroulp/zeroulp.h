@@ -106,6 +106,10 @@ ZEROULP_API zeroulp_status zeroulp_quantize_by_amax(
     const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* x,
     const zeroulp_const_matrix* amaxes, const zeroulp_matrix* codes,
     const zeroulp_matrix* scales);
+/// Quantizes by the given scales, static scaling: by 1, a cast.
+ZEROULP_API zeroulp_status zeroulp_quantize_by_scale(
+    const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* x,
+    const zeroulp_const_matrix* scales, const zeroulp_matrix* codes);
 ZEROULP_API zeroulp_status zeroulp_group_amaxes(
     const zeroulp_quantizer* quantizer, const zeroulp_const_matrix* x,
     const zeroulp_matrix* amaxes);

@@ -14,7 +14,8 @@ namespace {
 struct request {
   quantizer q;
   const_code_view x;
-  matrix_view<const std::uint32_t> given;  ///< amaxes of the past
+  matrix_view<const std::uint32_t> past;   ///< amaxes
+  matrix_view<const std::uint32_t> fixed;  ///< scales
   code_view codes;
   matrix_view<std::uint32_t> scales;
   matrix_view<std::uint32_t> amaxes;
@@ -75,9 +76,17 @@ class group_quantizer {
     });
   }
 
-  /// Stores what is asked for of the group (gi, gj).
+  /// Whether a group's scale follows from its elements.
+  bool is_online() const {
+    return r_.past.data == nullptr && r_.fixed.data == nullptr;
+  }
+
+  /// Stores what is asked for of the group (gi, gj). Its amax is that of the
+  /// past where there is one.
   group_scale finish(std::ptrdiff_t gi, std::ptrdiff_t gj,
                      std::uint32_t amax) const {
+    if (r_.fixed.data != nullptr) return given_scale(r_.fixed(gi, gj));
+    if (r_.past.data != nullptr) amax = r_.past(gi, gj);
     if (r_.amaxes.data != nullptr) r_.amaxes(gi, gj) = amax;
     if (r_.scales.data == nullptr) return {};
     const group_scale s = scale_of(r_.q, max_, amax);
@@ -122,9 +131,8 @@ class group_quantizer {
     std::uint32_t amax[line];
     group_scale scales[line];
     std::fill_n(amax, groups, 0u);
-    if (r_.given.data == nullptr) find_amaxes(t, amax);
+    if (is_online()) find_amaxes(t, amax);
     for (std::ptrdiff_t g = 0; g < groups; ++g) {
-      if (r_.given.data != nullptr) amax[g] = r_.given(gi, gj + g);
       scales[g] = finish(gi, gj + g, amax[g]);
     }
     if (r_.codes.data != nullptr) write_codes(t, scales);
@@ -144,15 +152,13 @@ class group_quantizer {
                 });
     };
     std::uint32_t amax = 0;
-    if (r_.given.data == nullptr) {
+    if (is_online()) {
       std::vector<std::uint32_t> parts(
           static_cast<std::size_t>(ceil_div(m, height) * ceil_div(n, line)));
       for_parts([&](std::ptrdiff_t part, const tile& t) {
         find_amaxes(t, &parts[static_cast<std::size_t>(part)]);
       });
       amax = largest_of(parts.data(), parts.size());
-    } else {
-      amax = r_.given(gi, gj);
     }
     const group_scale s = finish(gi, gj, amax);
     if (r_.codes.data == nullptr) return;
@@ -197,13 +203,15 @@ void run(const request& r) {
 void check_and_run(request r) {
   check_width(r.q.from, r.x, "quantize, input");
   if (by_reference()) {
-    return reference::quantize(r.q, r.x, r.given, r.codes, r.scales, r.amaxes);
+    return reference::quantize(r.q, r.x, r.past, r.fixed, r.codes, r.scales,
+                               r.amaxes);
   }
   const float_mode nearest(float_mode::nearest);
   if (runs_down(r.x)) {
     r.q.group = {r.q.group.cols, r.q.group.rows};
     r.x = transposed(r.x);
-    r.given = r.given.transposed();
+    r.past = r.past.transposed();
+    r.fixed = r.fixed.transposed();
     r.codes = transposed(r.codes);
     r.scales = r.scales.transposed();
     r.amaxes = r.amaxes.transposed();
@@ -218,11 +226,16 @@ void check_groups(const quantizer& q, const const_code_view& x, const View& v,
               ceil_div(x.cols, q.group.width(x.cols)), what, "the groups are");
 }
 
+void check_codes(const quantizer& q, const const_code_view& x,
+                 const code_view& codes) {
+  check_width(q.to, codes, "quantize, codes");
+  check_shape(codes, x.rows, x.cols, "quantize, codes", "the input is");
+}
+
 void check_outputs(const quantizer& q, const const_code_view& x,
                    const code_view& codes,
                    const matrix_view<std::uint32_t>& scales) {
-  check_width(q.to, codes, "quantize, codes");
-  check_shape(codes, x.rows, x.cols, "quantize, codes", "the input is");
+  check_codes(q, x, codes);
   check_groups(q, x, scales, "quantize, scales");
 }
 
@@ -231,7 +244,7 @@ void check_outputs(const quantizer& q, const const_code_view& x,
 void quantize(const quantizer& q, const_code_view x, code_view codes,
               matrix_view<std::uint32_t> scales) {
   check_outputs(q, x, codes, scales);
-  check_and_run({q, x, {}, codes, scales, {}});
+  check_and_run({q, x, {}, {}, codes, scales, {}});
 }
 
 void quantize(const quantizer& q, const_code_view x,
@@ -239,13 +252,21 @@ void quantize(const quantizer& q, const_code_view x,
               matrix_view<std::uint32_t> scales) {
   check_outputs(q, x, codes, scales);
   check_groups(q, x, amax, "quantize, amax");
-  check_and_run({q, x, amax, codes, scales, {}});
+  check_and_run({q, x, amax, {}, codes, scales, {}});
+}
+
+void quantize_by_scale(const quantizer& q, const_code_view x,
+                       matrix_view<const std::uint32_t> scales,
+                       code_view codes) {
+  check_codes(q, x, codes);
+  check_groups(q, x, scales, "quantize, scales");
+  check_and_run({q, x, {}, scales, codes, {}, {}});
 }
 
 void group_amaxes(const quantizer& q, const_code_view x,
                   matrix_view<std::uint32_t> amax) {
   check_groups(q, x, amax, "amax");
-  check_and_run({q, x, {}, {}, {}, amax});
+  check_and_run({q, x, {}, {}, {}, {}, amax});
 }
 
 }  // namespace zeroulp::engine

@@ -30,10 +30,11 @@ struct quantization {
     need_codes(q.from, x, "x");
   }
 
-  matrix_view<const std::uint32_t> amaxes(const zeroulp_const_matrix* m) const {
-    const auto v = view_of(m, "amaxes");
-    need_groups(v, "amaxes", q.group, x.rows, x.cols);
-    return words_of(v, "amaxes");
+  matrix_view<const std::uint32_t> given(const zeroulp_const_matrix* m,
+                                         const char* what) const {
+    const auto v = view_of(m, what);
+    need_groups(v, what, q.group, x.rows, x.cols);
+    return words_of(v, what);
   }
   code_view codes(const zeroulp_matrix* m) const {
     const auto v = view_of(m, "codes");
@@ -126,9 +127,20 @@ zeroulp_status zeroulp_quantize_by_amax(const zeroulp_quantizer* quantizer,
                                         const zeroulp_matrix* scales) {
   return guarded(__func__, [&] {
     const quantization q(quantizer, x);
-    const auto from = q.amaxes(amaxes);
+    const auto from = q.given(amaxes, "amaxes");
     const auto to = q.codes(codes);
     engine::quantize(q.q, q.x, from, to, q.groups(scales, "scales"));
+  });
+}
+
+zeroulp_status zeroulp_quantize_by_scale(const zeroulp_quantizer* quantizer,
+                                         const zeroulp_const_matrix* x,
+                                         const zeroulp_const_matrix* scales,
+                                         const zeroulp_matrix* codes) {
+  return guarded(__func__, [&] {
+    const quantization q(quantizer, x);
+    const auto by = q.given(scales, "scales");
+    engine::quantize_by_scale(q.q, q.x, by, q.codes(codes));
   });
 }
 

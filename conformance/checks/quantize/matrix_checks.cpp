@@ -58,6 +58,47 @@ verdict quantized_matrices(const implementation& i, const effort& e) {
   return v;
 }
 
+verdict matrices_by_given_scales(const implementation& i, const effort& e) {
+  verdict v;
+  const std::uint64_t count = e.level == 0   ? 300
+                              : e.level == 1 ? 1'500
+                                             : 30'000;
+  const auto formats = targets({1, 0, false}, 0);
+  const char* const sources[] = {"fp32", "bf16", "fp16"};
+  for (std::uint64_t n = 0; n < count; ++n) {
+    counter_rng rng(e.seed + 1, n);
+    const auto& how = named_conventions[n % std::size(named_conventions)];
+    const quantizer q{
+        format_named(sources[n % 3]).value,
+        formats[rng.below(static_cast<std::uint32_t>(formats.size()))].value,
+        how.value, scale_kind::float32, groups[rng.below(std::size(groups))]};
+    const auto shape = any_shape(rng, e.level == 0 ? 2'000 : 20'000);
+    const auto family = static_cast<matrix_family>(rng.below(family_count));
+    const auto x = make_matrix(family, q.from, shape.rows, shape.cols, rng);
+    oracle::grid s(oracle::groups_along(x.rows, q.group.rows),
+                   oracle::groups_along(x.cols, q.group.cols));
+    const bool cast = rng.one_in(4);
+    for (auto& scale : s.words) scale = cast ? fp32_one : any_scale(rng);
+    placed<std::uint32_t> input(any_placement(rng), x.rows, x.cols, 0x7f7f7f7f);
+    placed<std::uint32_t> scales(any_placement(rng), s.rows, s.cols,
+                                 0x7f7fffff);
+    placed<std::uint32_t> codes(any_placement(rng), x.rows, x.cols, 0xc0dec0de);
+    input.load(x);
+    scales.load(s);
+    i.quantize_by_scale(q, input.input(), scales.input(), codes.view());
+    const auto describe = [&] {
+      return fmt::format("quantize by {}, {} x {}, by given scales", how.name,
+                         x.rows, x.cols);
+    };
+    compare(v, codes.read(), oracle::quantize_by_scale(q, x, s), "code ",
+            describe);
+    v.count(codes.guards_hold(),
+            [&] { return describe() + ": wrote outside its matrices"; });
+    if (e.stop_early && v.failures > 0) return v;
+  }
+  return v;
+}
+
 verdict dequantized_codes(const implementation& i, const effort& e) {
   verdict v;
   const std::ptrdiff_t rows = e.level == 0 ? 12 : 300;

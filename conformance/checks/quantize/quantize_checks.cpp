@@ -97,6 +97,8 @@ check_list quantize_checks() {
       {"ElementsAtMidpoints", "Q6 R1", "comparison", 0, elements_at_midpoints},
       {"ElementsOfBf16", "Q1 Q6 Q13", "comparison", 0, elements_of_bf16},
       {"QuantizedMatrices", "Q1 Q2", "comparison", 0, quantized_matrices},
+      {"MatricesByGivenScales", "Q1 Q14", "comparison", 0,
+       matrices_by_given_scales},
       {"DequantizedMatrices", "Q1 Q10", "exact FP64", 0, dequantized_matrices},
   };
 }

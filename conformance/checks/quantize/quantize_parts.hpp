@@ -89,6 +89,7 @@ verdict elements_of_bf16(const implementation&, const effort&);
 
 // matrix_checks.cpp
 verdict quantized_matrices(const implementation&, const effort&);
+verdict matrices_by_given_scales(const implementation&, const effort&);
 verdict dequantized_codes(const implementation&, const effort&);
 verdict dequantized_matrices(const implementation&, const effort&);
 

@@ -80,6 +80,10 @@ inline const call by_amax_call = [](arguments& a) {
   return zeroulp_quantize_by_amax(&a.quantizer, &a.in_x, &a.in_scales,
                                   &a.to_codes, &a.to_scales);
 };
+inline const call by_scale_call = [](arguments& a) {
+  return zeroulp_quantize_by_scale(&a.quantizer, &a.in_x, &a.in_scales,
+                                   &a.to_codes);
+};
 inline const call amaxes_call = [](arguments& a) {
   return zeroulp_group_amaxes(&a.quantizer, &a.in_x, &a.to_scales);
 };

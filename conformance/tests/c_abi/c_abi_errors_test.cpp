@@ -109,6 +109,9 @@ TEST(CAbiErrors, ShapesThatDoNotFit) {
                  "zeroulp_quantize_by_amax: amaxes: 4 x 1, but 4 x 2 groups");
   expect_refused(by_amax_call, shrink(&arguments::to_codes), "codes: 4 x 7");
   expect_refused(by_amax_call, shrink(&arguments::to_scales), "scales: 4 x 1");
+  expect_refused(by_scale_call, shrink(&arguments::in_scales),
+                 "zeroulp_quantize_by_scale: scales: 4 x 1, but 4 x 2 groups");
+  expect_refused(by_scale_call, shrink(&arguments::to_codes), "codes: 4 x 7");
   expect_refused(amaxes_call, shrink(&arguments::to_scales), "amaxes: 4 x 1");
   expect_refused(make_scales_call, shrink(&arguments::to_words),
                  "scales: 4 x 7, but 4 x 8 amaxes");

@@ -188,6 +188,15 @@ struct quantization {
         zeroulp_quantize_by_amax(&c, &in, &past, &to_codes, &to_scales));
     EXPECT_EQ(codes, expected_codes);
     EXPECT_EQ(scales, expected_scales);
+    // By scales that are given: those, and by 1 a cast.
+    for (const bool cast : {false, true}) {
+      if (cast) std::fill(scales.data.begin(), scales.data.end(), fp32_one);
+      quantize_by_scale(q, view, std::as_const(scales).view(),
+                        expected_codes.view());
+      const auto by = scales.in();
+      ZEROULP_CALLS(zeroulp_quantize_by_scale(&c, &in, &by, &to_codes));
+      EXPECT_EQ(codes, expected_codes);
+    }
     const auto to_inverses = inverses.out();
     ZEROULP_CALLS(zeroulp_make_scales(&c, &past, &to_scales, &to_inverses));
     EXPECT_EQ(scales, expected_scales);

@@ -73,6 +73,8 @@ TEST(CAbiErrors, NullIsRefusedByName) {
           zeroulp_quantize(&a.quantizer, &a.in_x, &a.to_codes, nowhere)),
       ZEROULP_REFUSED(zeroulp_quantize_by_amax(&a.quantizer, &a.in_x, none,
                                                &a.to_codes, &a.to_scales)),
+      ZEROULP_REFUSED(
+          zeroulp_quantize_by_scale(&a.quantizer, &a.in_x, none, &a.to_codes)),
       ZEROULP_REFUSED(zeroulp_group_amaxes(&a.quantizer, &a.in_x, nowhere)),
       ZEROULP_REFUSED(
           zeroulp_make_scales(&a.quantizer, none, &a.to_scales, nullptr)),

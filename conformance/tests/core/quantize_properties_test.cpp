@@ -120,6 +120,35 @@ RC_GTEST_PROP(Quantize, RowsArePermutedWithTheirInput, ()) {
   RC_ASSERT(rolled(a.scales) == b.scales);
 }
 
+RC_GTEST_PROP(Quantize, ByItsOwnScalesAMatrixHasItsOwnCodes, ()) {
+  const quantizer q{fp32, any_target(), any_convention(), any_kind(),
+                    any_group()};
+  // That q is 1 / s is true of given scales alone.
+  RC_PRE(q.how.element != element_rule::inverse);
+  const auto x = any_matrix(family_count);
+  const auto own = by_core(q, x);
+  grid codes(x.rows, x.cols);
+  quantize_by_scale(
+      q, view(x), view(own.scales),
+      matrix_view<std::uint32_t>(codes.words.data(), x.rows, x.cols));
+  RC_ASSERT(codes == own.codes);
+}
+
+RC_GTEST_PROP(Quantize, ByAScaleOfOneItIsACast, ()) {
+  const quantizer q{fp32, any_target(), any_convention(), any_kind(), {0, 0}};
+  RC_PRE(q.how.through == pre_rounding::none && q.how.largest == 0);
+  const auto x = any_matrix(family_count);
+  grid codes(x.rows, x.cols);
+  const std::uint32_t one = fp32_one;
+  quantize_by_scale(
+      q, view(x), matrix_view<const std::uint32_t>(&one, 1, 1),
+      matrix_view<std::uint32_t>(codes.words.data(), x.rows, x.cols));
+  for (std::size_t i = 0; i < x.words.size(); ++i) {
+    RC_ASSERT(codes.words[i] ==
+              recode(fp32, x.words[i], q.to, {}, q.how.conversion));
+  }
+}
+
 RC_GTEST_PROP(Quantize, TransposedViewGivesTheTranspose, ()) {
   const quantizer q{fp32, any_target(), any_convention(), any_kind(),
                     any_group()};

@@ -22,18 +22,21 @@ struct quantization {
   storage how;
   bool given;
   words x, amaxes, codes, scales;
+  words statically;  ///< codes by `scales` as given ones
 };
 
 quantization solved(const quantizer& q, words x, std::ptrdiff_t m,
                     std::ptrdiff_t n, storage how, words given = {}) {
   const auto count = groups_of(q.group, m, n);
-  quantization s{q,  m, n, how, !given.empty(), std::move(x), std::move(given),
-                 {}, {}};
+  quantization s{q,  m,  n, how, !given.empty(), std::move(x), std::move(given),
+                 {}, {}, {}};
   s.codes.resize(s.x.size());
   s.scales.resize(count.all());
   if (!s.given) s.amaxes.resize(count.all());
   const codes_in in(s.x.data(), m, n);
   const codes_out codes(s.codes.data(), m, n);
+  s.statically.resize(s.x.size());
+  const codes_out statically(s.statically.data(), m, n);
   std::size_t next = 0;
   for_each_group(q.group, m, n,
                  [&](std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t i,
@@ -41,8 +44,11 @@ quantization solved(const quantizer& q, words x, std::ptrdiff_t m,
                    const auto group = in.block(i, j, gm, gn);
                    if (!s.given) s.amaxes[next] = group_amax(q, group);
                    const auto amax = s.amaxes[next];
-                   s.scales[next++] = quantize_group(q, group, amax,
+                   const auto scale = quantize_group(q, group, amax,
                                                      codes.block(i, j, gm, gn));
+                   encode_group(q, given_scale(scale), group,
+                                statically.block(i, j, gm, gn));
+                   s.scales[next++] = scale;
                  });
   return s;
 }
@@ -64,8 +70,12 @@ std::string difference_of(const quantization& s, const engine_calls& e) {
   if (amaxes.content() != s.amaxes) return "amaxes";
   if (scales.content() != s.scales) return "scales";
   if (codes.content() != s.codes) return "codes";
-  const bool intact =
-      codes.is_intact() && scales.is_intact() && amaxes.is_intact();
+  stored statically(s.how, storage_bytes(s.q.to), s.m, s.n);
+  e.quantize_by_scale(s.q, in.view(), scales.as<const std::uint32_t>(),
+                      statically.view());
+  if (statically.content() != s.statically) return "codes by given scales";
+  const bool intact = statically.is_intact() && codes.is_intact() &&
+                      scales.is_intact() && amaxes.is_intact();
   return intact ? "" : "wrote beside the matrix";
 }
 

@@ -67,6 +67,7 @@ engine_calls compiled_calls() {
                      codes_out scales) {
     engine::quantize(q, x, amaxes, codes, scales);
   };
+  e.quantize_by_scale = engine::quantize_by_scale;
   e.group_amaxes = engine::group_amaxes;
   e.dequantize = engine::dequantize;
   e.retile = engine::retile;

@@ -44,6 +44,8 @@ struct engine_calls {
   void (*quantize)(const quantizer&, input x, output codes, codes_out scales);
   void (*quantize_by)(const quantizer&, input x, codes_in amaxes, output codes,
                       codes_out scales);
+  void (*quantize_by_scale)(const quantizer&, input x, codes_in scales,
+                            output codes);
   void (*group_amaxes)(const quantizer&, input x, codes_out amaxes);
   void (*dequantize)(format, group_shape, input codes, codes_in scales,
                      codes_out out);

@@ -4,7 +4,7 @@
 //   scale(g) = make_scale(amax(g)),  code(i, j) = encode(x(i, j) by scale(g))
 //
 // Groups are rows x cols (0: all of them); at the edges a group is its real
-// elements. Source: SPEC clauses Q1 to Q13. Also here: dequantization and the
+// elements. Source: SPEC clauses Q1 to Q14. Also here: dequantization and the
 // layouts of scale matrices.
 
 #ifndef ZEROULP_CORE_QUANTIZE_HPP_
@@ -103,6 +103,19 @@ ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
   return encode_element(q, decode(fp32, v));
 }
 
+/// Quantizes one group by its scale.
+template <class X, class Code>
+ZEROULP_HD constexpr void encode_group(const quantizer& q, group_scale s,
+                                       matrix_view<const X> x,
+                                       matrix_view<Code> codes) {
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      codes(i, j) =
+          static_cast<Code>(quantize_element(q, s, as_fp32(q.from, x(i, j))));
+    }
+  }
+}
+
 /// Quantizes one group whose amax is given: that of the group, or, under
 /// delayed scaling, of the past. Returns the stored scale, FP32 bits.
 template <class X, class Code>
@@ -111,13 +124,14 @@ ZEROULP_HD constexpr std::uint32_t quantize_group(const quantizer& q,
                                                   std::uint32_t amax,
                                                   matrix_view<Code> codes) {
   const group_scale s = make_scale(q, amax);
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      codes(i, j) =
-          static_cast<Code>(quantize_element(q, s, as_fp32(q.from, x(i, j))));
-    }
-  }
+  encode_group(q, s, x, codes);
   return s.scale;
+}
+
+/// A scale that is not made here but given (static scaling), FP32 bits: q, by
+/// which some conventions multiply, is its reciprocal. SPEC Q14.
+ZEROULP_HD constexpr group_scale given_scale(std::uint32_t scale) {
+  return {scale, detail::fl_divide(fp32_one, scale)};
 }
 
 /// Calls `use(gi, gj, i0, j0, rows, cols)` for each group of an m x n matrix.
@@ -145,6 +159,19 @@ ZEROULP_HD constexpr void quantize(const quantizer& q, matrix_view<const X> x,
                    const auto group = x.block(i, j, m, n);
                    scales(gi, gj) = quantize_group(
                        q, group, group_amax(q, group), codes.block(i, j, m, n));
+                 });
+}
+
+/// Quantizes an m x n matrix by given scales, one (FP32 bits) a group.
+template <class X, class Code>
+ZEROULP_HD constexpr void quantize_by_scale(
+    const quantizer& q, matrix_view<const X> x,
+    matrix_view<const std::uint32_t> scales, matrix_view<Code> codes) {
+  for_each_group(q.group, x.rows, x.cols,
+                 [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i,
+                     std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) {
+                   encode_group(q, given_scale(scales(gi, gj)),
+                                x.block(i, j, m, n), codes.block(i, j, m, n));
                  });
 }
 
