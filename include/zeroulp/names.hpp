@@ -38,6 +38,8 @@ policy parse_policy(std::string_view text);
 scale_kind parse_scale_kind(std::string_view text);
 scale_layout parse_scale_layout(std::string_view text);
 retile_rule parse_retile_rule(std::string_view text);
+/// A name of convention.hpp, or that with other fields:
+/// vllm+scale_floor:1e-7+amax:keep_nan.
 named_convention parse_convention(std::string_view text);
 named_recipe parse_recipe(std::string_view text);
 /// A name of all_paths(), or whatif.fN.A.B.f32 with 8 <= N <= 34.
@@ -45,6 +47,20 @@ named_path parse_path(std::string_view text);
 /// RxC, each at most 2^20 and 0 for the whole dimension, or `tensor`: 0x0.
 group_shape parse_group(std::string_view text);
 
+/// A field of a convention as text: a number, true or false, or a word.
+struct convention_field {
+  enum class kind : std::uint8_t { number, flag, word };
+  const char* name;
+  kind of;
+  std::string (*text)(const convention&);
+  /// Throws input_error that says what is taken.
+  void (*set)(convention&, std::string_view);
+};
+/// All of them.
+const std::vector<convention_field>& convention_fields();
+
+/// The name of a convention, or a name with the fewest fields that differ.
+std::string name_of(const convention& c);
 /// The name of a format, or its eXmY[:bB][:SPECIALS] form.
 std::string name_of(format f);
 std::string name_of(group_shape g);

@@ -228,10 +228,6 @@ retile_rule parse_retile_rule(std::string_view text) {
   return find_row(named_retile_rules, text, "re-tiling rule").value;
 }
 
-named_convention parse_convention(std::string_view text) {
-  return find_row(named_conventions, text, "convention");
-}
-
 named_recipe parse_recipe(std::string_view text) {
   return find_row(named_recipes, text, "recipe");
 }

@@ -165,6 +165,49 @@ echo '{"fields": {"scale_floor": -1}}' >bad.json
 refuses quantize_names_the_field 'bad.json: scale_floor is -1: use a number' \
   quantize x.npy --convention bad.json --out qj
 
+# Conventions as text: a name and fields that differ.
+echo '{"like": "vllm", "fields": {"scale_floor": 1e-7, "amax": "keep_nan"}}' >own.json
+run 0 quantize x.npy --convention own.json --out qj
+run 0 quantize x.npy --convention vllm+scale_floor:1e-7+amax:keep_nan --out qq
+is quantize_reads_fields_after_a_name "$(bits qj/codes.npy) $(bits qj/scales.npy)" \
+  "$(bits qq/codes.npy) $(bits qq/scales.npy)"
+holds quantize_writes_the_altered_name \
+  grep -q '"convention": "vllm+scale_floor:1e-07+amax:keep_nan"' qq/meta.json
+run 0 dequantize qq --out x2.npy
+verdict dequantize_reads_an_altered_name "$reason"
+refuses quantize_names_the_altered_field "'vllm.amax:none': amax is 'none': use finite_only" \
+  quantize x.npy --convention vllm+amax:none --out qj
+
+# Scales that are given (Q14): 3 / 0.01 of FP32 is 300 (tie of 288 and 320: the
+# scale is below 0.01), 1 is a cast.
+npy write g.npy '<f4' 1x4 3 -0.01 nan 1000
+run 0 quantize g.npy --scales 0.01 --convention vllm --out qg
+is quantize_takes_a_scale '|u1 1x4 79 b8 fe 7e, <f4 1x1 3c23d70a' \
+  "$(bits qg/codes.npy), $(bits qg/scales.npy)"
+run 0 quantize g.npy --scales 1 --convention vllm --out qg
+is quantize_by_1_is_a_cast '|u1 1x4 44 85 fe 7e, <f4 1x1 3f800000' \
+  "$(bits qg/codes.npy), $(bits qg/scales.npy)"
+npy write gs.npy '<f4' 1x2 0.5 2
+run 0 quantize g.npy --group 1x2 --scales gs.npy --scale pow2 --out qg
+is quantize_takes_a_scale_a_group '|u1 1x4 4c 8a 7f 7e, <f4 1x2 3f000000 40000000' \
+  "$(bits qg/codes.npy), $(bits qg/scales.npy)"
+run 0 quantize g.npy --group tensor --scales 2 --out qg
+run 0 dequantize qg --out x2.npy
+verdict quantize_takes_a_scale_for_a_tensor "$reason"
+refuses quantize_needs_a_scale_a_group 'gs.npy: 1 x 2 scales, but 1 x 1 groups' \
+  quantize g.npy --scales gs.npy --out qg
+refuses quantize_needs_scales_of_their_kind '.*-scales 0.3: scale .0, 0. is 0.3.*: expected a power of two' \
+  quantize g.npy --scales 0.3 --scale pow2 --out qg
+refuses quantize_needs_numbers_as_scales "value 'x': use a decimal number" \
+  quantize g.npy --scales x --out qg
+refuses quantize_needs_scales_that_are_not_negative 'expected a number that is not' \
+  quantize g.npy --scales -1 --out qg
+run 0 quantize g.npy --scales nan --scale pow2 --out qg
+run 0 dequantize qg --out x2.npy
+verdict quantize_takes_a_scale_of_nan "$reason"
+refuses quantize_takes_scales_or_a_history 'excludes' \
+  quantize g.npy --scales 1 --history gs.npy --group tensor --out qg
+
 # NaN and Inf as kernels treat them: what their authors' users see (Q12, Q13).
 # gives NAME CODES SCALE ARGUMENT...: what quantize writes, and dequantize reads.
 gives() {

@@ -13,6 +13,7 @@
 
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/tensor/convention_json.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/cases/options.hpp"
 #include "fuzz/cases/token.hpp"
@@ -361,7 +362,25 @@ void run_mpi(const fuzz_request& q, const std::string& identified,
   }
 }
 
-void run_fuzz(const fuzz_request& q, outcome& out) {
+/// Conventions in JSON files by the text that tokens and journals have.
+void name_conventions(fuzz_request& q) {
+  const auto name = [](std::string& text) {
+    if (!text.ends_with(".json")) return;
+    text = name_of(convention_json().find(text).value);
+  };
+  const auto fixed = q.fixed.find("convention");
+  if (fixed != q.fixed.end()) name(fixed->second);
+  constexpr std::string_view prefix = "convention:";
+  for (auto* side : {&q.left, &q.right}) {
+    if (!side->starts_with(prefix)) continue;
+    auto text = side->substr(prefix.size());
+    name(text);
+    *side = fmt::format("{}{}", prefix, text);
+  }
+}
+
+void run_fuzz(fuzz_request& q, outcome& out) {
+  name_conventions(q);
   if (q.token) return replay(q, out);
   std::string identified;
   const auto convention = q.fixed.find("convention");

@@ -45,6 +45,7 @@ struct quantize_request {
   std::string convention = "zeroulp";
   std::string layout = "row_major";
   std::string dtype;
+  std::string scales;
   std::string history;
   std::string history_rule = "max";
   std::string decay = "0.9";
@@ -92,8 +93,26 @@ std::uint32_t choose_amax(const quantize_request& q, const quantizer& how,
                       parse_decay(q.decay));
 }
 
+/// The FP32 bits of --scales, one for each group: a number for all, or a file.
+matrix<std::uint32_t> given_scales(const std::string& text, std::ptrdiff_t rows,
+                                   std::ptrdiff_t cols) {
+  if (text.ends_with(".npy")) {
+    auto given = read_fp32(text);
+    if (given.rows != rows || given.cols != cols) {
+      throw input_error(fmt::format("{}: {} x {} scales, but {} x {} groups",
+                                    text, given.rows, given.cols, rows, cols));
+    }
+    return given;
+  }
+  matrix<std::uint32_t> all(rows, cols);
+  const auto bits = static_cast<std::uint32_t>(
+      encode(fp32, parse_number(text), {}, ocp_nonsaturate));
+  std::fill(all.data.begin(), all.data.end(), bits);
+  return all;
+}
+
 void run_quantize(const quantize_request& q) {
-  const auto named = read_convention(q.convention);
+  const auto named = convention_json().find(q.convention);
   tensor t;
   t.element = parse_format(q.format);
   t.group = parse_group(q.group);
@@ -102,7 +121,8 @@ void run_quantize(const quantize_request& q) {
                                        : scale_kind::float32;
   t.layout = parse_scale_layout(q.layout);
   t.convention = named.name;
-  if (named.is_own) t.convention_fields = fields_of(named.value);
+  if (named.is_own)
+    t.convention_fields = convention_json().fields_of(named.value);
   check_target(t.element, "--format");
   if (t.layout == scale_layout::packed_ue8m0 &&
       t.scale == scale_kind::float32) {
@@ -122,11 +142,24 @@ void run_quantize(const quantize_request& q) {
     throw input_error(
         fmt::format("--history-rule '{}': use max or ema", q.history_rule));
   }
-  for (const auto& in : {q.input, q.history}) check_kept(in, q.out);
+  for (const auto& in : {q.input, q.history, q.scales}) {
+    check_kept(in, q.out);
+  }
   const auto x = read_input(q.input, q.dtype);
   const quantizer how{x.element, t.element, named.value, t.scale, t.group};
   t.codes = code_matrix(x.bits.rows, x.bits.cols, t.element.bits());
-  if (t.group == group_shape{0, 0}) {
+  if (!q.scales.empty()) {
+    t.scales = given_scales(q.scales,
+                            ceil_div(x.bits.rows, t.group.height(x.bits.rows)),
+                            ceil_div(x.bits.cols, t.group.width(x.bits.cols)));
+    for (std::ptrdiff_t i = 0; i < t.scales.rows; ++i) {
+      for (std::ptrdiff_t j = 0; j < t.scales.cols; ++j) {
+        check_scale(t.scales.view()(i, j), t, "--scales " + q.scales, i, j);
+      }
+    }
+    engine::quantize_by_scale(how, x.bits.view(),
+                              std::as_const(t.scales).view(), t.codes.view());
+  } else if (t.group == group_shape{0, 0}) {
     // An empty tensor has a scale too: that of amax 0.
     t.scales = matrix<std::uint32_t>(1, 1);
     const std::uint32_t amax = choose_amax(q, how, x.bits.view());
@@ -308,9 +341,14 @@ void add_tensor(CLI::App& app, outcome&) {
   quantize->add_option("--layout", z->layout, "of the scales")
       ->capture_default_str();
   quantize->add_option("--dtype", z->dtype, "bf16: IN holds BF16 as uint16");
+  auto* scales = quantize->add_option(
+      "--scales", z->scales,
+      "scales that are given, not made: a number for all (1: a cast), or a "
+      "float32 .npy with one for each group");
   auto* history = quantize->add_option(
       "--history", z->history,
       "delayed scaling: previous amaxes, oldest first (.npy)");
+  history->excludes(scales);
   quantize->add_option("--history-rule", z->history_rule, "max or ema")
       ->needs(history)
       ->capture_default_str();

@@ -260,7 +260,7 @@ tensor read_tensor(const fs::path& dir) {
   } else {
     t.convention = field(meta, "convention", meta_file);
     t.convention_fields = *own;
-    any_convention_of({{"fields", *own}}, meta_file.string());
+    (void)convention_json().read({{"fields", *own}}, meta_file.string());
   }
   const auto file = dir / "codes.npy";
   auto codes = read_npy(file);
