@@ -108,6 +108,10 @@ std::vector<specified_recipe> specified_recipes() {
        {fp8, 128, up::product_of_scales, tile, block, 1, store, h}},
       {"cublaslt.1x128_1x128",
        {fp8, 128, up::one_then_other, tile, tile, 1, store, h}},
+      {"cublaslt.1x128_1x128.k128",
+       {fp8, 128, up::other_then_one, tile, tile, 1, store, h}},
+      {"cublaslt.1x128_1x128.m1",
+       {fp8, 128, up::product_of_scales, block, tile, 1, store, h}},
       {"deepgemm.1d2d",
        {fp8, 128, up::product_of_scales, tile, block, 1, store, h}},
       {"deepgemm.1d1d",
@@ -192,7 +196,8 @@ recipe_choice make_recipe(counter_rng& rng) {
   recipe& r = how.r;
   const int length = r.acc.length;
   constexpr promotion updates[] = {promotion::add, promotion::product_of_scales,
-                                   promotion::one_then_other};
+                                   promotion::one_then_other,
+                                   promotion::other_then_one};
   r.update = one_of(updates, rng);
   if (length > 0 && !rng.one_in(5)) {
     const int common[] = {128, 128, 64, 256, 512, 1024, 96, length};

@@ -70,7 +70,7 @@ description describe() {
   return d;
 }
 
-check_list all_checks() {
+check_list all_checks(const std::vector<gemm_shape>& shapes) {
   check_list all;
   for (const auto& list :
        {core_conversion_checks(),    core_arithmetic_checks(),
@@ -86,7 +86,7 @@ check_list all_checks() {
         kernel_refusal_checks(),     kernel_training_checks(),
         kernel_sigmoid_checks(),     kernel_adamw_checks(),
         kernel_gemm_checks(),        kernel_whole_checks(),
-        kernel_in_turn_checks(),     peer_cublaslt_checks()}) {
+        kernel_in_turn_checks(),     peer_cublaslt_checks(shapes)}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

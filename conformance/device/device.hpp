@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "conformance/cases/gemm_cases.hpp"
 #include "conformance/cases/step_cases.hpp"
 #include "conformance/contract/registry.hpp"
+#include "conformance/peers/cublaslt.hpp"
 #include "fuzz/engine/finding.hpp"
 
 namespace zeroulp::conformance::device {
@@ -31,7 +33,21 @@ description describe();
 
 /// Every check that needs the GPU. They ignore the implementation passed to
 /// them: they check the kernels, the core on the device, or an instruction.
-check_list all_checks();
+/// `shapes` are some more for cuBLASLt.
+check_list all_checks(const std::vector<gemm_shape>& shapes = {});
+
+/// What cuBLASLt does with a problem, by the algorithm that it would take.
+struct cublaslt_answer {
+  std::string refusal;  ///< if not empty, the rest is not set
+  peers::cublaslt_algorithm algorithm;
+  std::uint64_t outputs = 0;    ///< that were compared
+  std::uint64_t differing = 0;  ///< from its recipe: cublaslt_recipe()
+  bool tells = false;           ///< whether they tell that from other recipes
+};
+
+/// Runs it on N(0, 1) codes and scales within [2^-4, 2^4).
+cublaslt_answer ask_cublaslt(const peers::cublaslt_problem& p,
+                             std::uint64_t seed);
 
 /// The kernels as an implementation; the core where there is no kernel.
 implementation gpu_implementation();

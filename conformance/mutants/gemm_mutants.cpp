@@ -26,12 +26,20 @@ void every_step(recipe& r) {
   if (r.interval > 0 && r.acc.length > 0) r.interval = r.acc.length;
 }
 void product_first(recipe& r) {
-  if (r.update == promotion::one_then_other) {
+  if (r.update == promotion::one_then_other ||
+      r.update == promotion::other_then_one) {
     r.update = promotion::product_of_scales;
   }
 }
 void one_by_one(recipe& r) {
   if (r.update == promotion::product_of_scales) {
+    r.update = promotion::one_then_other;
+  }
+}
+void other_first(recipe& r) {
+  if (r.update == promotion::one_then_other) {
+    r.update = promotion::other_then_one;
+  } else if (r.update == promotion::other_then_one) {
     r.update = promotion::one_then_other;
   }
 }
@@ -75,9 +83,14 @@ void fma_twice(const recipe& r, const operand& a, const operand& b, codes_in c,
                codes_out d) {
   if (!has_scaled_promotion(r)) return gemm(r, a, b, c, d);
   promoted_by(r, a, b, c, d, [&r](auto acc, auto p, auto sa, auto sb) {
-    return r.update == promotion::product_of_scales
-               ? fl_add(acc, fl_multiply(p, fl_multiply(sa, sb)))
-               : fl_add(acc, fl_multiply(fl_multiply(p, sa), sb));
+    switch (r.update) {
+      case promotion::one_then_other:
+        return fl_add(acc, fl_multiply(fl_multiply(p, sa), sb));
+      case promotion::other_then_one:
+        return fl_add(acc, fl_multiply(fl_multiply(p, sb), sa));
+      default:
+        return fl_add(acc, fl_multiply(p, fl_multiply(sa, sb)));
+    }
   });
 }
 
@@ -86,16 +99,6 @@ void added_then_scaled(const recipe& r, const operand& a, const operand& b,
   if (!has_scaled_promotion(r)) return gemm(r, a, b, c, d);
   promoted_by(r, a, b, c, d, [](auto acc, auto p, auto sa, auto sb) {
     return fl_multiply(fl_add(acc, p), fl_multiply(sa, sb));
-  });
-}
-
-void other_then_one(const recipe& r, const operand& a, const operand& b,
-                    codes_in c, codes_out d) {
-  if (!has_scaled_promotion(r) || r.update != promotion::one_then_other) {
-    return gemm(r, a, b, c, d);
-  }
-  promoted_by(r, a, b, c, d, [](auto acc, auto p, auto sa, auto sb) {
-    return fl_fma(fl_multiply(p, sb), sa, acc);
   });
 }
 
@@ -193,8 +196,8 @@ mutant_list gemm_mutants() {
                  with<product_first>),
       multiplies("one_by_one", "as if the scales were applied one by one",
                  with<one_by_one>),
-      multiplies("other_then_one", "as if B's scale came before A's",
-                 other_then_one),
+      multiplies("other_scale_first", "as if the other scale came first",
+                 with<other_first>),
       multiplies("promotion_rounds_twice", "as if the promotion had no fma",
                  fma_twice),
       multiplies("added_then_scaled", "as if p were added before scaling",

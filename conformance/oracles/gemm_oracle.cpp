@@ -92,6 +92,8 @@ struct output {
         return multiply_add(p, multiply(sa(k), sb(k)), acc);
       case promotion::one_then_other:
         return multiply_add(multiply(p, sa(k)), sb(k), acc);
+      case promotion::other_then_one:
+        return multiply_add(multiply(p, sb(k)), sa(k), acc);
     }
     return acc;
   }

@@ -24,6 +24,7 @@ cudaDataType type_of(format f) {
   if (f == e4m3) return CUDA_R_8F_E4M3;
   if (f == e5m2) return CUDA_R_8F_E5M2;
   if (f == bf16) return CUDA_R_16BF;
+  if (f == fp16) return CUDA_R_16F;
   if (f == fp32) return CUDA_R_32F;
   throw cublaslt_error("cuBLASLt: there is no such element format here");
 }

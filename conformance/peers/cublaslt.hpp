@@ -43,13 +43,13 @@ class cublaslt_error : public std::runtime_error {
 enum class cublaslt_scales : std::uint8_t {
   none,
   matrix,   ///< one for A, one for B
-  blocks,   ///< 1x128 of A, scale_layout::mn_major; 128x128 of B, blk128
-  columns,  ///< 1x128 of A and of B, mn_major
+  blocks,   ///< 1x128 of A, transposed; 128x128 of B, scale_layout::blk128
+  columns,  ///< 1x128 of A and of B, transposed without gaps
 };
 
 struct cublaslt_problem {
   std::ptrdiff_t m, n, k;
-  format a, b;    ///< e4m3 or e5m2, or both bf16
+  format a, b;    ///< e4m3 or e5m2, or both bf16 or fp16
   format output;  ///< bf16 or fp32
   cublaslt_scales scales;
   bool fast_accumulation;

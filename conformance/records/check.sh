@@ -46,10 +46,12 @@ sources_of() {
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/*/*.*
                conformance/device/*/*/* conformance/peers/*.*" ;;
+    peers) echo "$core cuda/emulator/* conformance/device/peers/*
+                 conformance/peers/*.*" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
-sets='cpu gpu kernels library'
+sets='cpu gpu kernels library peers'
 
 # hashes SET: `digest path` lines, in the order of the paths.
 hashes() (

@@ -123,6 +123,7 @@ __device__ std::uint32_t join_partial(promotion update, std::uint32_t acc,
                                       std::uint32_t sb) {
   return update == promotion::product_of_scales ? fma(p, multiply(sa, sb), acc)
          : update == promotion::one_then_other  ? fma(multiply(p, sa), sb, acc)
+         : update == promotion::other_then_one  ? fma(multiply(p, sb), sa, acc)
                                                 : add(acc, p);
 }
 

@@ -114,6 +114,8 @@ scaling scaling_of(const argument_checks& q, const recipe& r) {
            "interval that is a power of two from 32, or none");
     return scaling::matrix;
   }
+  q.need(r.update != promotion::other_then_one,
+         "promotion::other_then_one is the emulator's alone");
   q.need(r.interval == 128 && r.a == tile_1x128 &&
              (r.b == tile_1x128 || r.b == block_128x128),
          "scales are promoted every 128 elements of K, for each 1x128 of A and "

@@ -52,7 +52,8 @@ struct words<promotion> {
   static constexpr word<promotion> table[] = {
       {"add", promotion::add},
       {"product_of_scales", promotion::product_of_scales},
-      {"one_then_other", promotion::one_then_other}};
+      {"one_then_other", promotion::one_then_other},
+      {"other_then_one", promotion::other_then_one}};
 };
 template <>
 struct words<epilogue> {

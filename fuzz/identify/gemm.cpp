@@ -47,14 +47,13 @@ std::vector<fitting_field> all_fields(const gemm_grid& grid,
 
 /// Returns true iff `r` is what the named recipe does with these operands,
 /// whatever the output format.
-bool is_named(const gemm_evidence& e, const recipe& r, bool b_first,
-              const recipe& named) {
+bool is_named(const gemm_evidence& e, const recipe& r, const recipe& named) {
   recipe n = named;
   const bool half = e.a.f == e.b.f && (e.a.f == bf16 || e.a.f == fp16);
   if (half) n = engine::for_operands(named, e.a.f, e.b.f);
   const bool scaled = e.a.scales || e.b.scales;
   return r.acc == n.acc && r.interval == n.interval && r.splits == n.splits &&
-         r.end == n.end && (!scaled || (r.update == n.update && !b_first)) &&
+         r.end == n.end && (!scaled || r.update == n.update) &&
          (!e.a.scales || r.a == n.a) && (!e.b.scales || r.b == n.b);
 }
 
@@ -69,7 +68,6 @@ void describe(const gemm_evidence& e, const gemm_search& s,
     if (j.result.digest != result.digest) continue;
     const auto& c = s.grid.chains[j.chain];
     const auto& p = c.plans[j.plan];
-    const bool b_first = p.update == b_first_update;
     recipe r = recipe_of(s.grid, c, p);
     r.end = grid_ends[j.end];
     r.output = e.output;
@@ -78,15 +76,12 @@ void describe(const gemm_evidence& e, const gemm_search& s,
       r.splits = grid_splits[split];
       bool has_name = false;
       for (std::size_t n = 0; n < named.size(); ++n) {
-        if (!is_named(e, r, b_first, named_recipes[n].value)) continue;
+        if (!is_named(e, r, named_recipes[n].value)) continue;
         has_name = true;
         named[n] = true;
       }
       const bool is_first = &j == s.best.data() && split == p.splits[0];
-      if (is_first || (has_name && !best_is_named)) {
-        answer.how = r;
-        answer.b_scale_first = b_first;
-      }
+      if (is_first || (has_name && !best_is_named)) answer.how = r;
       best_is_named = best_is_named || has_name;
     }
   }

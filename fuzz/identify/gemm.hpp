@@ -4,13 +4,13 @@
 //   (A, B, scales, C, D) -> the class that gives every bit, or the nearest,
 //                           or nothing
 //
-// The grid: accumulators x intervals x updates (one_then_other with either
-// scale first) x splits of K x what the scales cover x epilogues. Every member
-// is tried on the outputs that tell most. A member that gives these is tried on
-// block after block of D until it fails: one that gives every bit is always
-// found. The nearest member fails least often. It counts only if it is far
-// above chance (chance.hpp): what the exact sum, and an FP32 sum in another
-// order, would get right. Source: SPEC clauses T12 to T14, G1 to G8.
+// The grid: accumulators x intervals x updates x splits of K x what the scales
+// cover x epilogues. Every member is tried on the outputs that tell most. A
+// member that gives these is tried on block after block of D until it fails:
+// one that gives every bit is always found. The nearest member fails least
+// often. It counts only if it is far above chance (chance.hpp): what the exact
+// sum, and an FP32 sum in another order, would get right. Source: SPEC clauses
+// T12 to T14, G1 to G8.
 
 #ifndef ZEROULP_FUZZ_IDENTIFY_GEMM_HPP_
 #define ZEROULP_FUZZ_IDENTIFY_GEMM_HPP_
@@ -69,8 +69,7 @@ struct gemm_answer {
   double seconds = 0;                     ///< of the search
   // The rest is set if `is_near`.
   definition_class found;
-  recipe how{};                ///< one of the class
-  bool b_scale_first = false;  ///< one_then_other applies the scale of B to p
+  recipe how{};  ///< one of the class
   std::optional<wrong_word> first;
 };
 

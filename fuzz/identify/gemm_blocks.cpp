@@ -60,8 +60,7 @@ std::vector<unpacked> unpack(const operand_evidence& x, std::ptrdiff_t row,
 
 gemm_definition definition_of(const gemm_grid& grid, const gemm_chain& c,
                               const gemm_plan& p) {
-  return {recipe_of(grid, c, p), &grid.a[p.a], &grid.b[p.b],
-          p.update == b_first_update};
+  return {recipe_of(grid, c, p), &grid.a[p.a], &grid.b[p.b]};
 }
 
 std::vector<prepared_operand> prepared_rows(const operand_evidence& x,
@@ -118,10 +117,10 @@ void gemm_blocks::sum_by_core(const gemm_definition& how,
         return static_cast<std::uint32_t>(
             chain(p, rows.data() + i * k, cols.data() + j * k, begin, end, 0));
       };
-      auto first = scales_of_row(scales_of(*how.a), how.r.a, at.row + i);
-      auto second = scales_of_row(scales_of(*how.b), how.r.b, at.col + j);
-      if (how.b_first) std::swap(first, second);
-      *sum = promoted_sum(how.r, partial, k, first, second);
+      *sum =
+          promoted_sum(how.r, partial, k,
+                       scales_of_row(scales_of(*how.a), how.r.a, at.row + i),
+                       scales_of_row(scales_of(*how.b), how.r.b, at.col + j));
     }
   }
 }
@@ -150,14 +149,7 @@ std::vector<std::uint32_t> gemm_blocks::sums(const gemm_definition& how,
   const auto& cols = cols_[static_cast<std::size_t>(at.col / block_cols)];
   const view sa = scales_of_block(*how.a, at.row, at.rows);
   const view sb = scales_of_block(*how.b, at.col, at.cols);
-  const matrix_view<std::uint32_t> d(sums.data(), at.rows, at.cols);
-  if (!how.b_first) {
-    engine::gemm(how.r, rows, sa, cols, sb, {}, d);
-    return sums;
-  }
-  recipe turned = how.r;
-  std::swap(turned.a, turned.b);
-  engine::gemm(turned, cols, sb, rows, sa, {}, d.transposed());
+  engine::gemm(how.r, rows, sa, cols, sb, {}, {sums.data(), at.rows, at.cols});
   return sums;
 }
 

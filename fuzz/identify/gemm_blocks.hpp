@@ -32,7 +32,6 @@ struct gemm_definition {
   recipe r;
   const scale_cover* a;
   const scale_cover* b;
-  bool b_first;  ///< one_then_other applies the scale of B first
 };
 
 gemm_definition definition_of(const gemm_grid& grid, const gemm_chain& c,

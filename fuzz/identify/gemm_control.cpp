@@ -99,7 +99,7 @@ departure nearest_of_hopper(const gemm_evidence& e, const gemm_blocks& blocks,
     if (!is_valid(r)) continue;
     const auto d = departure_of(e.output, exact, [&](const exact_block& b) {
       // Rows with Inf do not count here.
-      const auto sums = blocks.sums({r, as.a, as.b, false}, b.at);
+      const auto sums = blocks.sums({r, as.a, as.b}, b.at);
       return blocks.finished(as.end, b.at, sums);
     });
     if (d.sum < nearest.sum) nearest = d;

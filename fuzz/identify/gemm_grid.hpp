@@ -31,8 +31,7 @@ struct scale_cover {
 
 inline constexpr promotion grid_updates[] = {
     promotion::add, promotion::product_of_scales, promotion::one_then_other,
-    promotion::one_then_other};  // the last: scale of B first
-inline constexpr std::size_t b_first_update = 3;
+    promotion::other_then_one};
 inline constexpr std::int32_t grid_splits[] = {1, 2, 3, 4, 5, 6, 7, 8, 16};
 inline constexpr epilogue grid_ends[] = {epilogue::store, epilogue::accumulate};
 inline constexpr std::size_t end_count = std::size(grid_ends);

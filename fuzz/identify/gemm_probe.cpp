@@ -63,28 +63,25 @@ struct ready_plan {
   recipe r;
   matrix_view<const std::uint32_t> sa;
   matrix_view<const std::uint32_t> sb;
-  bool b_first;
 };
 
 ready_plan ready(const gemm_grid& grid, const gemm_contender& x) {
   const auto& c = grid.chains[x.chain];
   const auto& p = c.plans[x.plan];
-  return {recipe_of(grid, c, p), scales_of(grid.a[p.a]), scales_of(grid.b[p.b]),
-          p.update == b_first_update};
+  return {recipe_of(grid, c, p), scales_of(grid.a[p.a]),
+          scales_of(grid.b[p.b])};
 }
 
 /// Returns the FP32 sum of an output; `partials` are those of its chain.
 std::uint32_t sum_of(const ready_plan& p, const gemm_probe& at,
                      const std::vector<std::uint32_t>& partials,
                      std::ptrdiff_t width) {
-  auto first = scales_of_row(p.sa, p.r.a, at.i);
-  auto second = scales_of_row(p.sb, p.r.b, at.j);
-  if (p.b_first) std::swap(first, second);
   const auto partial = [&](std::ptrdiff_t begin, std::ptrdiff_t) {
     return partials[static_cast<std::size_t>(begin / width)];
   };
   return promoted_sum(p.r, partial, static_cast<std::ptrdiff_t>(at.a.size()),
-                      first, second);
+                      scales_of_row(p.sa, p.r.a, at.i),
+                      scales_of_row(p.sb, p.r.b, at.j));
 }
 
 /// The partial sums of a chain for an output, along K.

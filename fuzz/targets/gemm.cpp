@@ -48,7 +48,8 @@ path draw_unit(counter_rng& rng) {
 /// A recipe that G2 allows for an accumulator.
 recipe draw_recipe(const accumulator& acc, counter_rng& rng) {
   constexpr promotion updates[] = {promotion::add, promotion::product_of_scales,
-                                   promotion::one_then_other};
+                                   promotion::one_then_other,
+                                   promotion::other_then_one};
   constexpr int intervals[] = {128, 128, 64, 32, 256, 96};
   constexpr int rows[] = {0, 1, 2, 3, 64, 128};
   recipe r{acc, 0, one_of(updates, rng), {}, {}, 1, epilogue::store, fp32};
@@ -119,7 +120,9 @@ std::string clauses(const problem& p, std::string_view output) {
     add(true, "G3");
     add(r.update == promotion::add, "G4");
     add(r.update == promotion::product_of_scales, "G5");
-    add(r.update == promotion::one_then_other, "G6");
+    add(r.update == promotion::one_then_other ||
+            r.update == promotion::other_then_one,
+        "G6");
     add(r.splits > 1, "G7");
     add(k % gemm_grain(r, k) != 0, "G9");
     add(sequence, "T14");

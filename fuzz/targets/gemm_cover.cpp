@@ -13,8 +13,9 @@ enum family { updates, tails, intervals, unscaled, scales, results, roundings };
 const bin_table& table() {
   static const bin_table all = [] {
     bin_table t;
-    const bin_axis update{"update",
-                          {"add", "product_of_scales", "one_then_other"}};
+    const bin_axis update{
+        "update",
+        {"add", "product_of_scales", "one_then_other", "other_then_one"}};
     const bin_axis output{"output", {"fp32", "bf16"}};
     t.add({update,
            {"ranges", {"1", "more"}},

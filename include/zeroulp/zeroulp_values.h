@@ -222,7 +222,8 @@ typedef struct zeroulp_path {
 enum zeroulp_promotion {
   ZEROULP_PROMOTION_ADD = 0,
   ZEROULP_PROMOTION_PRODUCT_OF_SCALES = 1,
-  ZEROULP_PROMOTION_ONE_THEN_OTHER = 2
+  ZEROULP_PROMOTION_ONE_THEN_OTHER = 2,  ///< the scale of A first
+  ZEROULP_PROMOTION_OTHER_THEN_ONE = 3   ///< the scale of B first
 };
 enum zeroulp_epilogue {
   ZEROULP_EPILOGUE_STORE = 0,

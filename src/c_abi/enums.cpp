@@ -83,9 +83,10 @@ static_assert(are({ZEROULP_LOWERING_DIRECT, ZEROULP_LOWERING_HMMA_CHAINED,
                    lowering::hmma_zero}));
 
 static_assert(are({ZEROULP_PROMOTION_ADD, ZEROULP_PROMOTION_PRODUCT_OF_SCALES,
-                   ZEROULP_PROMOTION_ONE_THEN_OTHER},
+                   ZEROULP_PROMOTION_ONE_THEN_OTHER,
+                   ZEROULP_PROMOTION_OTHER_THEN_ONE},
                   {promotion::add, promotion::product_of_scales,
-                   promotion::one_then_other}));
+                   promotion::one_then_other, promotion::other_then_one}));
 
 static_assert(are({ZEROULP_EPILOGUE_STORE, ZEROULP_EPILOGUE_ACCUMULATE},
                   {epilogue::store, epilogue::accumulate}));

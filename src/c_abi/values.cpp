@@ -270,7 +270,7 @@ recipe recipe_of(const zeroulp_recipe* given) {
   const recipe result{
       accumulator_of(r.accumulator),
       checked(r.interval, 0, INT32_MAX, "recipe.interval"),
-      enum_of(r.promotion, promotion::one_then_other, "recipe.promotion"),
+      enum_of(r.promotion, promotion::other_then_one, "recipe.promotion"),
       granularity_of(r.a, "recipe.a"),
       granularity_of(r.b, "recipe.b"),
       checked(r.splits, 1, INT32_MAX, "recipe.splits"),

@@ -149,6 +149,11 @@ void promote(const tile_promotion& job) {
                              [&](vector p, vector sa, vector sb, vector acc) {
                                return fused(d, hn::Mul(p, sa), sb, acc);
                              });
+    case promotion::other_then_one:
+      return for_each_vector(job,
+                             [&](vector p, vector sa, vector sb, vector acc) {
+                               return fused(d, hn::Mul(p, sb), sa, acc);
+                             });
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
+#include "tools/zeroulp/tensor/recipe_json.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -101,7 +102,7 @@ entry show(const named_convention& row) {
        {"largest", c.largest == 0 ? json("max")
                                   : json(to_double(decode(fp32, c.largest)))},
        {"source", row.source}},
-      fields_of(c)};
+      convention_json().fields_of(c)};
 }
 
 json accumulator_fields(const accumulator& a) {
@@ -124,7 +125,8 @@ entry show(const named_recipe& row) {
                                  : fmt::format("{}x{}", g.mn, g.k);
   };
   constexpr const char* updates[] = {"fl(acc+p)", "fma(p, fl(sa*sb), acc)",
-                                     "fma(fl(p*sa), sb, acc)"};
+                                     "fma(fl(p*sa), sb, acc)",
+                                     "fma(fl(p*sb), sa, acc)"};
   const recipe& r = row.value;
   return {row.name,
           {{"interval", r.interval == 0 ? json("none") : json(r.interval)},
@@ -138,7 +140,8 @@ entry show(const named_recipe& row) {
            {"L", r.acc.length == 0 ? json("all") : json(r.acc.length)},
            {"F", r.acc.fraction_bits == uncut ? json("exact")
                                               : json(r.acc.fraction_bits)},
-           {"source", row.source}}};
+           {"source", row.source}},
+          recipe_json().fields_of(r)};
 }
 
 entry show(const named_path& row) {

@@ -146,8 +146,9 @@ verdict check_combinations(const implementation& i, const effort& e) {
     return held(i, e, g, v);
   };
   for (recipe_choice how : units) {
-    for (const auto update : {promotion::add, promotion::product_of_scales,
-                              promotion::one_then_other}) {
+    for (const auto update :
+         {promotion::add, promotion::product_of_scales,
+          promotion::one_then_other, promotion::other_then_one}) {
       how.r.update = update;
       for (int n = 0; n < 4 * 3 * 4 * 3; ++n) {
         how.r.splits = 1 + n % 3;
@@ -156,7 +157,8 @@ verdict check_combinations(const implementation& i, const effort& e) {
     }
     // A scale for each interval, of one element too.
     for (const auto update :
-         {promotion::product_of_scales, promotion::one_then_other}) {
+         {promotion::product_of_scales, promotion::one_then_other,
+          promotion::other_then_one}) {
       how.r.update = update;
       // Ranges are of four intervals if rows of A or of B share scales.
       for (const auto& [a, b] : {std::pair{1, 1}, {1, 2}, {2, 1}}) {

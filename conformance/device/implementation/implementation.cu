@@ -150,6 +150,9 @@ void keep_to_gemm(fuzz::settings& s) {
   recipe& r = s.gemm;
   r.acc = hopper_fp8_f32;
   r.splits = 1;
+  if (r.update == promotion::other_then_one) {
+    r.update = promotion::one_then_other;
+  }
   if (r.update == promotion::add) {
     r.a = r.b = per_tensor;
     const bool is_power = (r.interval & (r.interval - 1)) == 0;

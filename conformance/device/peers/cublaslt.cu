@@ -1,36 +1,78 @@
-// cuBLASLt's GEMMs, by every algorithm that it offers, against the recipes that
-// they are claimed to follow. The emulator computes the recipe; other checks
-// compare the emulator with the core.
+// cuBLASLt's GEMMs against the recipes that they are claimed to follow. The
+// emulator computes the recipe; other checks compare the emulator with the
+// core.
+//
+//   peer.cublaslt.NAME.FORMAT      chosen shapes, every algorithm on offer
+//   peer.cublaslt.random.NAME      random shapes, FP32 outputs, the algorithm
+//                                  that cuBLASLt itself would take
+//   peer.cublaslt.shapes.NAME      shapes of a user, likewise
 
 #include <map>
 #include <optional>
 
-#include "conformance/device/support/output_differences.hpp"
-#include "conformance/device/support/peer_operand.hpp"
-#include "conformance/peers/cublaslt.hpp"
+#include "conformance/device/device.hpp"
+#include "conformance/device/peers/cublaslt_problem.cuh"
+#include "zeroulp/core/gemm.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
 
+using peers::cublaslt_algorithm;
+using peers::cublaslt_problem;
 using peers::cublaslt_scales;
+using peers::cublaslt_scaling;
 
-/// A way to call cuBLASLt, and the recipe that it is claimed to follow.
+/// Rows that are held of a problem of which there are many: no bit depends on
+/// the row (G9).
+constexpr std::ptrdiff_t some_rows = 256;
+
+std::string text(std::ptrdiff_t n) { return std::to_string(n); }
+
+/// "cuBLASLt 13.1.0, 256x256x1024 e4m3 e4m3 to bf16".
+std::string name_of(const cublaslt_problem& p) {
+  return "cuBLASLt " + peers::cublaslt_version() + ", " + text(p.m) + "x" +
+         text(p.n) + "x" + text(p.k) + " " + zeroulp::name_of(p.a) + " " +
+         zeroulp::name_of(p.b) + " to " + zeroulp::name_of(p.output);
+}
+
+std::string with_splits(const char* recipe, int splits) {
+  return recipe +
+         (splits == 1 ? std::string() : " with " + text(splits) + " splits");
+}
+
+/// A way to call cuBLASLt. `half` without scales: both operands are of it.
 struct peer_row {
   const char* name;
-  const char* recipe;
-  cublaslt_scales scales;
-  bool fast;
+  const cublaslt_scaling& scaling;
+  format half = bf16;
 };
 
+using peers::cublaslt_scalings;
 constexpr peer_row peer_rows[] = {
-    {"tensor.fast", "unpromoted", cublaslt_scales::matrix, true},
-    {"tensor.precise", "cublaslt.tensorwise", cublaslt_scales::matrix, false},
-    {"1x128_128x128", "cublaslt.1x128_128x128", cublaslt_scales::blocks, false},
-    {"1x128_1x128", "cublaslt.1x128_1x128", cublaslt_scales::columns, false},
+    {"tensor.fast", cublaslt_scalings[0]},
+    {"tensor.precise", cublaslt_scalings[1]},
+    {"1x128_128x128", cublaslt_scalings[2]},
+    {"1x128_1x128", cublaslt_scalings[3]},
     // The same chain as `unpromoted`, in steps of 16 elements.
-    {"bf16", "unpromoted", cublaslt_scales::none, false},
+    {"bf16", cublaslt_scalings[4]},
+    {"fp16", cublaslt_scalings[4], fp16},
 };
+
+cublaslt_problem problem_of(const peer_row& row, std::ptrdiff_t m,
+                            std::ptrdiff_t n, std::ptrdiff_t k, format a,
+                            format b, format output) {
+  const bool halves = row.scaling.scales == cublaslt_scales::none;
+  return {m,
+          n,
+          k,
+          halves ? row.half : a,
+          halves ? row.half : b,
+          output,
+          row.scaling.scales,
+          row.scaling.fast_accumulation,
+          false};
+}
 
 struct peer_shape {
   int level;
@@ -55,6 +97,10 @@ constexpr peer_shape peer_shapes[] = {
     {1, 16, 4096, 7312, e4m3, e4m3, family::normal},
     {1, 1, 4096, 7168, e4m3, e4m3, family::normal},
     {1, 128, 7168, 2048, e4m3, e5m2, family::normal},
+    // Rows of scales that are no multiple of 4; one interval.
+    {1, 5, 1536, 7168, e4m3, e4m3, family::normal},
+    {1, 384, 640, 128, e4m3, e4m3, family::normal},
+    {1, 1, 640, 128, e4m3, e4m3, family::normal},
     {2, 4096, 2048, 7168, e4m3, e4m3, family::normal},
     {2, 4096, 24576, 1536, e4m3, e4m3, family::normal},
     {2, 4096, 32768, 512, e4m3, e4m3, family::finite},
@@ -66,83 +112,11 @@ constexpr peer_shape peer_shapes[] = {
     {2, 64, 4096, 7168, e4m3, e4m3, family::cancelling},
 };
 
-/// A problem on the device, and its result by the recipe.
-class peer_problem {
- public:
-  peer_problem(const peer_row& row, const peer_shape& s, format output,
-               std::uint64_t seed)
-      : scaled_(row.scales != cublaslt_scales::none),
-        recipe_(recipe_of(row, output)),
-        // With any finite BF16 codes most sums would be NaN.
-        family_(!scaled_ && s.of == family::finite ? family::normal : s.of),
-        a_(scaled_ ? s.a : bf16, s.m, s.k, recipe_.a, scaled_, side::a, family_,
-           seed),
-        b_(scaled_ ? s.b : bf16, s.n, s.k, recipe_.b, scaled_, side::b, family_,
-           seed + 2),
-        m_(s.m),
-        n_(s.n),
-        bytes_(output == fp32 ? 4 : 2),
-        d_(outputs() * static_cast<std::size_t>(bytes_)),
-        want_(outputs() * static_cast<std::size_t>(bytes_)),
-        gemm_({s.m, s.n, s.k, a_.operand().element, b_.operand().element,
-               output, row.scales, row.fast, false}) {}
-
-  std::size_t outputs() const { return static_cast<std::size_t>(m_ * n_); }
-  std::vector<peers::cublaslt_algorithm> algorithms() const {
-    return gemm_.algorithms();
-  }
-
-  void run(const peers::cublaslt_algorithm& by, void* workspace) {
-    require(cudaMemset(d_.data(), 0xa5,
-                       outputs() * static_cast<std::size_t>(bytes_)));
-    const auto& a = a_.operand();
-    const auto& b = b_.operand();
-    gemm_.run(by, {a.codes, a.scales.data, b.codes, b.scales.data, d_.data()},
-              workspace, nullptr);
-    finish_kernel();
-  }
-
-  /// Tallies the outputs of the last run that differ from the recipe with this
-  /// number of splits.
-  peers::output_tally compare(int splits) {
-    if (splits != expected_) {
-      recipe r = recipe_;
-      r.splits = splits;
-      cuda::emulate_gemm(r, a_.operand(), b_.operand(), {},
-                         {want_.data(), m_, n_});
-      finish_kernel();
-      expected_ = splits;
-    }
-    output_differences differences;
-    differences.add(d_.data(), bytes_, want_.data(), m_, n_);
-    return differences.found();
-  }
-
- private:
-  static recipe recipe_of(const peer_row& row, format output) {
-    recipe r = parse_recipe(row.recipe).value;
-    if (row.scales == cublaslt_scales::none) r.acc = hopper_half_f32;
-    r.output = output;
-    return r;
-  }
-
-  bool scaled_;
-  recipe recipe_;
-  family family_;
-  random_operand a_, b_;
-  std::ptrdiff_t m_, n_;
-  int bytes_;
-  device_buffer<unsigned char> d_;
-  device_buffer<unsigned char> want_;
-  int expected_ = 0;
-  peers::cublaslt_gemm gemm_;
-};
-
 /// The findings: for each, the first algorithm to which it applies and the
 /// number of further ones.
 class findings {
  public:
-  void add(const std::string& what, const peers::cublaslt_algorithm& by) {
+  void add(const std::string& what, const cublaslt_algorithm& by) {
     auto& f = found_[what];
     if (f.count++ == 0) f.first = by.text();
   }
@@ -164,24 +138,40 @@ class findings {
   std::map<std::string, finding> found_;
 };
 
-void hold(const peer_row& row, const peer_shape& s, format output,
-          const effort& e, void* workspace, verdict& v) {
-  const bool halves = row.scales == cublaslt_scales::none;
-  const auto text = [](std::ptrdiff_t n) { return std::to_string(n); };
-  const std::string problem =
-      "cuBLASLt " + peers::cublaslt_version() + ", " + text(s.m) + "x" +
-      text(s.n) + "x" + text(s.k) + " " + name_of(halves ? bf16 : s.a) + " " +
-      name_of(halves ? bf16 : s.b) + " to " + name_of(output);
-  std::optional<peer_problem> made;
-  std::vector<peers::cublaslt_algorithm> all;
+/// Holds the last run of `c`, by this algorithm, against its recipe. Returns
+/// what was found.
+std::string hold_run(cublaslt_case& c, const cublaslt_algorithm& by,
+                     verdict& v) {
+  const auto& p = c.problem();
+  const int splits = std::max(by.splits, 1);
+  const auto t = c.compare(peers::cublaslt_recipe(p, splits));
+  const auto recipe = with_splits(peers::cublaslt_recipe_name(p), splits);
+  v.cases += c.outputs();
+  v.add(t.sums);
+  if (t.differing == 0) return "bit-equal to " + recipe;
+  v.failures += t.differing;
+  if (v.first_failure.empty()) {
+    v.first_failure = name_of(p) + ", " + by.text() + ", by " + recipe + ": " +
+                      text_of(t, p.n);
+  }
+  return "not " + recipe;
+}
+
+/// Holds every algorithm for a problem.
+void hold_all(const cublaslt_problem& p, family of, const effort& e,
+              void* workspace, verdict& v) {
+  // With any finite BF16 codes most sums would be NaN.
+  const bool halves = p.scales == cublaslt_scales::none;
+  if (halves && of == family::finite) of = family::normal;
+  std::optional<cublaslt_case> made;
+  std::vector<cublaslt_algorithm> all;
   try {
-    made.emplace(row, s, output, e.seed);
+    made.emplace(p, of, e.seed, p.m);
     all = made->algorithms();
   } catch (const peers::cublaslt_error& refusal) {
-    return v.notes.push_back(problem + ": " + refusal.what());
+    return v.notes.push_back(name_of(p) + ": " + refusal.what());
   }
-  peer_problem& p = *made;
-  if (all.empty()) return v.notes.push_back(problem + ": not served");
+  if (all.empty()) return v.notes.push_back(name_of(p) + ": not served");
   // Sorted, algorithms with equal splits share one result of the emulator.
   std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) {
     return x.splits < y.splits;
@@ -189,26 +179,14 @@ void hold(const peer_row& row, const peer_shape& s, format output,
   findings found;
   for (const auto& by : all) {
     try {
-      p.run(by, workspace);
+      made->run(by, workspace);
     } catch (const peers::cublaslt_error& refusal) {
       found.add(refusal.what(), by);
       continue;
     }
-    const int splits = std::max(by.splits, 1);
-    const auto t = p.compare(splits);
-    const std::string recipe =
-        row.recipe +
-        (splits == 1 ? std::string() : " with " + text(splits) + " splits");
-    found.add((t.differing == 0 ? "bit-equal to " : "not ") + recipe, by);
-    v.cases += p.outputs();
-    v.add(t.sums);
-    if (t.differing == 0) continue;
-    v.failures += t.differing;
-    if (!v.first_failure.empty()) continue;
-    v.first_failure =
-        problem + ", " + by.text() + ", by " + recipe + ": " + text_of(t, s.n);
+    found.add(hold_run(*made, by, v), by);
   }
-  found.append_to(v.notes, problem);
+  found.append_to(v.notes, name_of(p));
 }
 
 verdict hold_row(const peer_row& row, format output, const effort& e) {
@@ -219,30 +197,168 @@ verdict hold_row(const peer_row& row, format output, const effort& e) {
       peers::cublaslt_gemm::workspace_bytes);
   for (const auto& s : peer_shapes) {
     if (s.level > e.level) continue;
-    // cuBLASLt does not document the padding if the rows of scales are no
-    // multiple of 4.
-    const bool tiles = row.scales == cublaslt_scales::blocks ||
-                       row.scales == cublaslt_scales::columns;
-    if (tiles && s.m % 4 != 0) continue;
-    hold(row, s, output, e, workspace.data(), v);
+    hold_all(problem_of(row, s.m, s.n, s.k, s.a, s.b, output), s.of, e,
+             workspace.data(), v);
   }
   if (v.cases == 0) v.skipped = "cuBLASLt serves none of the problems";
   return v;
 }
 
+/// What many problems were: how many were served, in how many parts K was, and
+/// whether their outputs tell recipes apart.
+struct shape_tally {
+  int asked = 0, served = 0, told = 0;
+  std::map<std::string, int> by_recipe;
+
+  std::string text() const {
+    std::string all = std::to_string(served) + " of " + std::to_string(asked) +
+                      " problems served, " + std::to_string(told) +
+                      " whose outputs tell every other recipe apart";
+    for (const auto& [recipe, count] : by_recipe) {
+      all += ", " + std::to_string(count) + " by " + recipe;
+    }
+    return all;
+  }
+};
+
+/// Holds the algorithm that cuBLASLt would take for a problem.
+void hold_first(const cublaslt_problem& p, std::uint64_t seed, void* workspace,
+                shape_tally& tally, verdict& v) {
+  ++tally.asked;
+  std::optional<cublaslt_case> made;
+  std::vector<cublaslt_algorithm> first;
+  try {
+    made.emplace(p, family::normal, seed, some_rows);
+    first = made->algorithms(1);
+    if (first.empty()) return;
+    made->run(first[0], workspace);
+  } catch (const peers::cublaslt_error&) {
+    return;
+  }
+  ++tally.served;
+  const auto found = hold_run(*made, first[0], v);
+  ++tally.by_recipe[found];
+  const auto right = peers::cublaslt_recipe(p, std::max(first[0].splits, 1));
+  const auto others = peers::cublaslt_alternatives(right, p.k);
+  tally.told += std::all_of(others.begin(), others.end(), [&](const auto& r) {
+    return made->tells_apart(r);
+  });
+}
+
+/// A number from `least` to `most`, small ones as often as large ones.
+std::ptrdiff_t any_size(std::ptrdiff_t least, std::ptrdiff_t most,
+                        counter_rng& rng) {
+  std::ptrdiff_t top = least;
+  int octaves = 0;
+  for (; 2 * top <= most; top *= 2) ++octaves;
+  const std::ptrdiff_t low =
+      least << rng.below(static_cast<std::uint32_t>(octaves) + 1);
+  const std::ptrdiff_t high = std::min(2 * low - 1, most);
+  return low + static_cast<std::ptrdiff_t>(
+                   rng.below(static_cast<std::uint32_t>(high - low + 1)));
+}
+
+/// M of any size, N and K multiples of 16 (N now and then not), K of one or
+/// many scales.
+cublaslt_problem draw_problem(const peer_row& row, counter_rng& rng) {
+  const bool tiles = row.scaling.scales == cublaslt_scales::blocks ||
+                     row.scaling.scales == cublaslt_scales::columns;
+  const auto m = rng.one_in(8) ? 1 : any_size(1, 2048, rng);
+  auto n = 16 * any_size(1, 256, rng);
+  if (rng.one_in(16)) n += rng.between(1, 15);
+  const bool whole = tiles && !rng.one_in(8);
+  const auto k = rng.one_in(24) ? 128
+                 : whole        ? 128 * any_size(1, 128, rng)
+                                : 16 * any_size(1, 1024, rng);
+  const format a = rng.one_in(4) ? e5m2 : e4m3;
+  const format b = a == e4m3 && rng.one_in(4) ? e5m2 : e4m3;
+  return problem_of(row, m, n, k, a, b, fp32);
+}
+
+verdict hold_random(const peer_row& row, const effort& e) {
+  verdict v;
+  v.skipped = peers::cublaslt_absence();
+  if (!v.skipped.empty()) return v;
+  const device_buffer<unsigned char> workspace(
+      peers::cublaslt_gemm::workspace_bytes);
+  const std::uint64_t count = e.level >= 3 ? 17000 : e.level == 2 ? 1700 : 20;
+  shape_tally tally;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    counter_rng rng(e.seed, i);
+    const auto p = draw_problem(row, rng);
+    hold_first(p, rng.next(), workspace.data(), tally, v);
+    if (i % 64 == 0) hold_all(p, family::normal, e, workspace.data(), v);
+  }
+  if (v.cases == 0) v.skipped = "cuBLASLt serves none of the problems";
+  v.notes = {tally.text()};
+  return v;
+}
+
+verdict hold_shapes(const peer_row& row, const std::vector<gemm_shape>& shapes,
+                    const effort& e) {
+  verdict v;
+  v.skipped = peers::cublaslt_absence();
+  if (!v.skipped.empty()) return v;
+  const device_buffer<unsigned char> workspace(
+      peers::cublaslt_gemm::workspace_bytes);
+  shape_tally tally;
+  for (const auto& s : shapes) {
+    hold_first(problem_of(row, s.m, s.n, s.k, e4m3, e4m3, fp32), e.seed,
+               workspace.data(), tally, v);
+  }
+  if (v.cases == 0) v.skipped = "cuBLASLt serves none of the shapes";
+  v.notes = {tally.text()};
+  return v;
+}
+
 }  // namespace
 
-check_list peer_cublaslt_checks() {
+check_list peer_cublaslt_checks(const std::vector<gemm_shape>& shapes) {
   check_list all;
+  const auto add = [&all](const std::string& name, auto run) {
+    all.push_back(device_check("peer.cublaslt." + name, "G7 G10", "emulator",
+                               std::move(run)));
+  };
   for (const auto& row : peer_rows) {
     for (const format output : {bf16, fp32}) {
-      all.push_back(device_check(
-          std::string("peer.cublaslt.") + row.name + "." + name_of(output),
-          "G7 G10", "emulator",
-          [row, output](const effort& e) { return hold_row(row, output, e); }));
+      add(row.name + ("." + zeroulp::name_of(output)),
+          [row, output](const effort& e) { return hold_row(row, output, e); });
     }
+    add(std::string("random.") + row.name,
+        [row](const effort& e) { return hold_random(row, e); });
+    if (shapes.empty()) continue;
+    add(std::string("shapes.") + row.name,
+        [row, shapes](const effort& e) { return hold_shapes(row, shapes, e); });
   }
   return all;
+}
+
+cublaslt_answer ask_cublaslt(const peers::cublaslt_problem& p,
+                             std::uint64_t seed) {
+  cublaslt_answer answer;
+  const device_buffer<unsigned char> workspace(
+      peers::cublaslt_gemm::workspace_bytes);
+  try {
+    cublaslt_case made(p, family::normal, seed, some_rows);
+    const auto first = made.algorithms(1);
+    if (first.empty()) {
+      answer.refusal = "not served";
+      return answer;
+    }
+    made.run(first[0], workspace.data());
+    answer.algorithm = first[0];
+    const int splits = std::max(first[0].splits, 1);
+    const auto right = peers::cublaslt_recipe(p, splits);
+    answer.differing = made.compare(right).differing;
+    answer.outputs = made.outputs();
+    const auto others = peers::cublaslt_alternatives(right, p.k);
+    answer.tells =
+        std::all_of(others.begin(), others.end(),
+                    [&made](const recipe& r) { return made.tells_apart(r); });
+  } catch (const peers::cublaslt_error& refusal) {
+    answer.refusal = refusal.what();
+  }
+  return answer;
 }
 
 }  // namespace zeroulp::conformance::device

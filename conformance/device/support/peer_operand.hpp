@@ -68,12 +68,13 @@ class random_operand {
  private:
   static std::ptrdiff_t padded(std::ptrdiff_t n) { return ceil_div(n, 4) * 4; }
 
-  /// Scales of 1x128 tiles are in layout mn_major, of blocks in blk128.
+  /// Scales of 1x128 tiles are transposed without gaps (layout mn_major pads),
+  /// of blocks in layout blk128.
   static matrix_view<std::uint32_t> lay_out(granularity g, std::ptrdiff_t rows,
                                             std::ptrdiff_t k) {
     if (g == per_tensor) return {nullptr, 1, 1};
     const std::ptrdiff_t groups = ceil_div(k, g.k);
-    if (g == tile_1x128) return {nullptr, rows, groups, 1, padded(rows)};
+    if (g == tile_1x128) return {nullptr, rows, groups, 1, rows};
     return {nullptr, ceil_div(rows, g.mn), groups, padded(groups), 1};
   }
   static std::size_t scale_words(granularity g, std::ptrdiff_t rows,

@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "conformance/cases/gemm_cases.hpp"
 #include "conformance/contract/registry.hpp"
 
 namespace zeroulp::conformance::device {
@@ -88,7 +89,7 @@ check_list kernel_whole_checks();
 check_list kernel_in_turn_checks();
 
 // Other libraries against the recipes.
-check_list peer_cublaslt_checks();
+check_list peer_cublaslt_checks(const std::vector<gemm_shape>& shapes);
 
 inline void require(cudaError_t status) {
   if (status != cudaSuccess) {

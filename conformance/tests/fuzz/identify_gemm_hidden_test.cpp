@@ -11,6 +11,7 @@ namespace {
 constexpr auto add = promotion::add;
 constexpr auto product = promotion::product_of_scales;
 constexpr auto in_turn = promotion::one_then_other;
+constexpr auto b_first = promotion::other_then_one;
 constexpr auto store = epilogue::store;
 constexpr auto accumulate = epilogue::accumulate;
 constexpr accumulator hopper = hopper_fp8_f32;
@@ -116,7 +117,7 @@ constexpr hidden_recipe hidden[] = {
      e4m3,
      e4m3,
      {32, 32, 768}},
-    {{what_if_c_last, 128, in_turn, tile_1x128, tile_1x128, 1, store, fp32},
+    {{what_if_c_last, 128, b_first, tile_1x128, tile_1x128, 1, store, fp32},
      true,
      e4m3,
      e4m3,
@@ -134,6 +135,8 @@ std::string update_text(const hidden_recipe& h) {
       return "fma(p, fl(sa*sb), acc)";
     case in_turn:
       return "fma(fl(p*sa), sb, acc)";
+    case b_first:
+      return "fma(fl(p*sb), sa, acc)";
     case add:
       break;
   }

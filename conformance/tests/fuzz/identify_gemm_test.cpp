@@ -80,7 +80,7 @@ TEST(IdentifyGemm, SplitsAndTheOrderOfScalesAreFound) {
   EXPECT_TRUE(a.exact);
   EXPECT_EQ(a.how.splits, 3);
   EXPECT_EQ(a.how.interval, 64);
-  EXPECT_FALSE(a.b_scale_first);
+  EXPECT_EQ(a.how.update, promotion::one_then_other);
   EXPECT_EQ(values(a.found, "scales of A"),
             std::vector<std::string>{"1x128, transposed"});
 
@@ -99,7 +99,7 @@ TEST(IdentifyGemm, SplitsAndTheOrderOfScalesAreFound) {
   e.d = oracle::flipped(e.d);
   a = identify_gemm(e);
   EXPECT_TRUE(a.exact);
-  EXPECT_TRUE(a.b_scale_first);
+  EXPECT_EQ(a.how.update, promotion::other_then_one);
   EXPECT_EQ(values(a.found, "update"),
             std::vector<std::string>{"fma(fl(p*sb), sa, acc)"});
 }

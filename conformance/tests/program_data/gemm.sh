@@ -38,6 +38,95 @@ is gemm_writes_bf16 '<u2 2x2 40a0 c040 c040 4182' "$(bits d.npy)"
 run 0 gemm ta tb --interval 32 --splits 2 --output fp32 --out d.npy
 is gemm_takes_an_interval_and_splits "$exact" "$(bits d.npy)"
 
+# Recipes as JSON (G2): what recipes prints is read.
+for recipe in deepgemm.1d2d cublaslt.1x128_1x128.k128 unpromoted; do
+  run 0 recipes $recipe --json
+  printf '%s' "$out" >recipe.json
+  a=ta b=ta
+  [ $recipe != unpromoted ] || a=tt b=tt
+  [ $recipe != deepgemm.1d2d ] || b=tb
+  run 0 gemm $a $b --recipe recipe.json --output fp32 --out d.npy
+  is "gemm_reads_the_recipe_$recipe" "$exact" "$(bits d.npy)"
+done
+run 0 quantize t.npy --group 1x32 --scale pow2 --out t32
+run 0 quantize t.npy --group 32x32 --scale pow2 --out tb32
+run 0 quantize t.npy --group 1x0 --scale pow2 --out trow
+recipe() {  # recipe FIELDS: its fields, else deepgemm.1d2d's
+  printf '{"like": "deepgemm.1d2d", "fields": {"output": "fp32", %s}}' "$1" >own.json
+}
+recipe '"a": "1x32", "b": "32x32", "interval": 32'
+run 0 gemm t32 tb32 --recipe own.json --out d.npy
+is gemm_takes_groups_of_32 "$exact" "$(bits d.npy)"
+recipe '"a": "1x0", "b": "1x0", "update": "add"'
+run 0 gemm trow trow --recipe own.json --out d.npy
+is gemm_takes_rows_by_rows "$exact" "$(bits d.npy)"
+recipe '"a": "1x256", "b": "128x256"'
+run 0 quantize x.npy --group 1x256 --out q256
+run 0 quantize w.npy --group 128x256 --out w256
+shows gemm_takes_groups_of_256_along_k 'K = 256, own.json' \
+  gemm q256 w256 --recipe own.json --out d.npy
+recipe '"a": "1x32", "interval": 128'
+refuses gemm_needs_a_valid_recipe 'own.json: no valid recipe: .*SPEC G2' \
+  gemm t32 tb --recipe own.json --out d.npy
+while read -r field what; do
+  recipe "$field"
+  refuses "recipe_with_$field" "own.json: $what" \
+    gemm ta tb --recipe own.json --out d.npy
+done <<'EOF'
+"splits":0 splits is 0: use a whole number from 1
+"splits":"2" splits is "2": use a whole number
+"update":"late" update is "late": use add, product_of_scales
+"a":"1x" a is "1x": unknown group
+"accumulator":"none" accumulator is "none": unknown path
+"accumulator":"hopper.mma.e4m3.e4m3.f32" accumulator is .*: use a path to f32 of which
+"output":"e4m3" output is "e4m3": use fp32 or bf16
+"intervals":1 unknown field 'intervals': use accumulator, interval
+EOF
+
+# One row: groups of 1 and of 128 rows are the same (G10 (d)).
+npy write t1.npy '<f4' 1x2 1
+run 0 quantize t1.npy --scale pow2 --out t1
+run 0 gemm t1 ta --recipe cublaslt.1x128_1x128.m1 --output fp32 --out d.npy
+is gemm_takes_one_row_as_a_block '<f4 1x2 40400000 c0600000' "$(bits d.npy)"
+refuses gemm_does_not_take_two_rows_as_a_block 'ta: scales of 1x128, but' \
+  gemm ta ta --recipe cublaslt.1x128_1x128.m1 --out d.npy
+
+# As a library did, by a record.
+cat >record.json <<'EOF'
+{"platform": {"library": "cuBLASLt 13.1.0", "device": "NVIDIA H100"}, "rows": [
+{"m": 2, "n": 2, "k": 2, "a": "e4m3", "b": "e4m3", "scaling": "1x128_1x128",
+ "output": "fp32", "algorithm": "algorithm 66", "splits": 3,
+ "recipe": "cublaslt.1x128_1x128.k128", "differing": 0},
+{"m": 2, "n": 2, "k": 2, "a": "e4m3", "b": "e4m3", "scaling": "tensor.fast",
+ "output": "fp32", "algorithm": "algorithm 1", "splits": 1,
+ "recipe": "unpromoted", "differing": 0},
+{"m": 2, "n": 2, "k": 2, "a": "e4m3", "b": "e4m3", "scaling": "tensor.precise",
+ "output": "fp32", "refused": "not served"},
+{"m": 2, "n": 2, "k": 2, "a": "e4m3", "b": "e4m3", "scaling": "1x128_128x128",
+ "output": "fp32", "algorithm": "", "splits": 1,
+ "recipe": "cublaslt.1x128_128x128", "differing": 2}]}
+EOF
+shows gemm_follows_a_record 'cublaslt.1x128_1x128.k128 --splits 3' \
+  gemm ta ta --like ./record.json --output fp32 --out d.npy
+is gemm_of_a_record_has_its_bits "$exact" "$(bits d.npy)"
+shows gemm_says_whose_record '"like": "cuBLASLt 13.1.0 on NVIDIA H100, alg' \
+  gemm tt tt --like ./record.json --recipe unpromoted --output fp32 \
+  --out d.npy --json
+refuses gemm_follows_no_refusal 'cuBLASLt 13.1.0 refuses 2 x 2 x 2, .*not served' \
+  gemm tt tt --like ./record.json --output fp32 --out d.npy
+refuses gemm_follows_no_unknown_bits 'is not known: no recipe gives its bits' \
+  gemm ta tb --like ./record.json --output fp32 --out d.npy
+refuses gemm_follows_no_other_output 'no record of cuBLASLt 13.1.0 for 2 x 2' \
+  gemm ta ta --like ./record.json --out d.npy
+refuses gemm_follows_no_other_groups 'scales of 1x32 and 1x32: cuBLASLt takes' \
+  gemm t32 t32 --like ./record.json --out d.npy
+refuses gemm_follows_no_other_file './own.json: no record: use what' \
+  gemm ta ta --like ./own.json --out d.npy
+refuses gemm_follows_a_record_alone 'like excludes --splits' \
+  gemm ta ta --like ./record.json --splits 2 --out d.npy
+refuses gemm_knows_its_records '.*-like cublaslt-1.0:h100: no such record: use' \
+  gemm ta ta --like cublaslt-1.0:h100 --out d.npy
+
 # Fprop X W^T; Dgrad dY W; Wgrad dY^T X, tokens along K.
 shows fprop_shapes_work '130 x 130' gemm qx qw --out y.npy
 run 0 quantize dy.npy --out qdy

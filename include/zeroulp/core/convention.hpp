@@ -329,6 +329,7 @@ enum class promotion : std::uint8_t {
   add,                ///< acc = fl(acc + p); scales once at the end
   product_of_scales,  ///< acc = fma(p, fl(sa * sb), acc)
   one_then_other,     ///< acc = fma(fl(p * sa), sb, acc)
+  other_then_one,     ///< acc = fma(fl(p * sb), sa, acc)
 };
 
 /// The elements that one scale covers, along M or N and along K; 0: all.
@@ -398,6 +399,26 @@ inline constexpr recipe cublaslt_1x128_1x128_recipe{
     .interval = 128,
     .update = promotion::one_then_other,
     .a = tile_1x128,
+    .b = tile_1x128,
+    .splits = 1,
+    .end = epilogue::store,
+    .output = bf16};
+/// K of one interval.
+inline constexpr recipe cublaslt_1x128_1x128_k128_recipe{
+    .acc = hopper_fp8_f32,
+    .interval = 128,
+    .update = promotion::other_then_one,
+    .a = tile_1x128,
+    .b = tile_1x128,
+    .splits = 1,
+    .end = epilogue::store,
+    .output = bf16};
+/// One row of A, which stands for a block of 128.
+inline constexpr recipe cublaslt_1x128_1x128_m1_recipe{
+    .acc = hopper_fp8_f32,
+    .interval = 128,
+    .update = promotion::product_of_scales,
+    .a = block_128x128,
     .b = tile_1x128,
     .splits = 1,
     .end = epilogue::store,
@@ -480,6 +501,10 @@ inline constexpr named_recipe named_recipes[] = {
      "cuBLASLt per-tensor, fast accumulation off: H200"},
     {"cublaslt.1x128_128x128", cublaslt_1x128_128x128_recipe, "H200"},
     {"cublaslt.1x128_1x128", cublaslt_1x128_1x128_recipe, "H200"},
+    {"cublaslt.1x128_1x128.k128", cublaslt_1x128_1x128_k128_recipe,
+     "H100: where K is 128"},
+    {"cublaslt.1x128_1x128.m1", cublaslt_1x128_1x128_m1_recipe,
+     "H100: where M is 1 and K above 128"},
     {"deepgemm.1d2d", deepgemm_1d2d_recipe, "H200; ours for Fprop and Dgrad"},
     {"deepgemm.1d1d", deepgemm_1d1d_recipe, "H200; ours for Wgrad"},
     {"deepseek_v3.inference", deepseek_v3_inference_recipe, "published"},

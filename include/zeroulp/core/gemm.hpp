@@ -84,6 +84,8 @@ ZEROULP_HD constexpr std::uint32_t promote(promotion update, std::uint32_t acc,
       return detail::fl_fma(p, detail::fl_multiply(sa, sb), acc);
     case promotion::one_then_other:
       return detail::fl_fma(detail::fl_multiply(p, sa), sb, acc);
+    case promotion::other_then_one:
+      return detail::fl_fma(detail::fl_multiply(p, sb), sa, acc);
     case promotion::add:
       break;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "tools/zeroulp/gemm/shapes.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/conform/plugin.hpp"
@@ -29,6 +30,7 @@ struct conform_request {
   int level = 0;
   std::uint64_t seed = 1;
   std::string only;
+  std::string shapes;
   std::string out;
   std::string record;
   std::string verify;
@@ -45,8 +47,13 @@ struct conform_request {
 
 #ifdef ZEROULP_HAVE_DEVICE
 
-conformance::check_list gpu_checks() {
-  return conformance::device::all_checks();
+conformance::check_list gpu_checks(const conform_request& q) {
+  std::vector<conformance::gemm_shape> shapes;
+  if (!q.shapes.empty()) {
+    for (const auto& s : read_shapes(q.shapes))
+      shapes.push_back({s.m, s.n, s.k});
+  }
+  return conformance::device::all_checks(shapes);
 }
 
 /// Throws input_error if there is no GPU to run on.
@@ -68,7 +75,7 @@ platform_text gpu_platform() {
 [[noreturn]] void refuse_gpu() {
   throw input_error(fmt::format("conform --gpu: {}", no_gpu_part));
 }
-conformance::check_list gpu_checks() { refuse_gpu(); }
+conformance::check_list gpu_checks(const conform_request&) { refuse_gpu(); }
 platform_text gpu_platform() { refuse_gpu(); }
 
 #endif
@@ -76,7 +83,7 @@ platform_text gpu_platform() { refuse_gpu(); }
 conformance::check_list checks_of(const conform_request& q) {
   auto checks = !q.plugin.empty()
                     ? plugin_checks(q.plugin, q.user->find(q.plugin))
-                : q.gpu ? gpu_checks()
+                : q.gpu ? gpu_checks(q)
                         : conformance::all_checks();
   std::erase_if(checks, [&q](const auto& check) {
     return check.name.find(q.only) == std::string::npos ||
@@ -286,14 +293,18 @@ void add_conform(CLI::App& app, outcome& out) {
       ->capture_default_str();
   add_seed(sub, q->seed);
   sub->add_option("--only", q->only, "only checks with this in their name");
+  sub->add_option("--shapes", q->shapes,
+                  "with --gpu: more shapes for cuBLASLt, a line M N K each: "
+                  "checks peer.cublaslt.shapes")
+      ->needs("--gpu");
   sub->add_option("--out", q->out,
                   "directory for conform.json, .csv, .xml (JUnit), .html");
   add_record(sub, q->record)->excludes(plugin);
   auto* verify = sub->add_option(
       "--verify", q->verify,
       "run a part of a record again, and compare; exit status 1 if it differs");
-  for (const char* other :
-       {"--gpu", "--plugin", "--level", "--only", "--out", "--record"}) {
+  for (const char* other : {"--gpu", "--plugin", "--level", "--only",
+                            "--shapes", "--out", "--record"}) {
     verify->excludes(sub->get_option(other));
   }
   sub->add_option("--sample", q->sample,

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/zeroulp/identify/cublaslt.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/identify/report.hpp"
@@ -232,6 +233,7 @@ void add_identify(CLI::App& app, outcome& out) {
   gemm->add_option("--dtype", g->dtype, "bf16: D holds BF16 as uint16");
   gemm->add_flag("--json", g->as_json);
   gemm->callback([g, &out] { run_gemm(*g, out); });
+  add_identify_cublaslt(*sub, out);
 #ifdef ZEROULP_HAVE_CONFORMANCE
   add_identify_plugin(*sub, out);
 #endif

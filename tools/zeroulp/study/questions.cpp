@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "tools/zeroulp/gemm_gpu.hpp"
+#include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "tools/zeroulp/json_input.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/study/report.hpp"

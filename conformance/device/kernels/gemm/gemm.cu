@@ -68,9 +68,9 @@ verdict check_independence(const effort& e) {
                         few ? 130 : 300};
     auto t = make_trial(draw_served_recipe(rng), s, rng);
     // The first three cases cover each kind of scaling.
-    if (c < 3) {
-      t = make_trial(named_recipes[c == 0 ? 4 : c == 1 ? 5 : 1].value, s, rng);
-    }
+    constexpr recipe scalings[] = {deepgemm_1d2d_recipe, deepgemm_1d1d_recipe,
+                                   cublaslt_tensorwise_recipe};
+    if (c < std::size(scalings)) t = make_trial(scalings[c], s, rng);
     const auto whole = run_gemm(t, rng);
     for (const int height : heights) {
       const std::ptrdiff_t first =
@@ -93,7 +93,7 @@ verdict check_in_turn(const effort& e) {
   const std::uint64_t count = cases(e, 2, 20);
   for (std::uint64_t i = 0; i < count; ++i) {
     counter_rng rng(e.seed + 27, i);
-    auto r = named_recipes[i % 2 == 0 ? 4 : 5].value;
+    auto r = i % 2 == 0 ? deepgemm_1d2d_recipe : deepgemm_1d1d_recipe;
     r.output = fp32, r.end = epilogue::accumulate;
     const std::ptrdiff_t m = rng.between(1, 70), n = rng.between(1, 70);
     const auto trial_of = [&](std::ptrdiff_t k) {

@@ -134,8 +134,9 @@ verdict check_empty(const effort& e) {
   for (std::uint64_t i = 0; i < 36; ++i) {
     counter_rng rng(e.seed + 26, i);
     const bool by_ranges = i / 6 % 2 == 1;
-    const int which = i % 3 == 0 && !by_ranges ? 1 : i % 3 == 1 ? 4 : 5;
-    auto r = named_recipes[which].value;
+    auto r = i % 3 == 0 && !by_ranges ? cublaslt_tensorwise_recipe
+             : i % 3 == 1             ? deepgemm_1d2d_recipe
+                                      : deepgemm_1d1d_recipe;
     r.output = i / 3 % 2 == 0 ? fp32 : bf16;
     r.end = i % 4 == 0 ? epilogue::accumulate : epilogue::store;
     trial_shape s{gemm_groups::none, 1, 20, 40, 0};

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "tools/zeroulp/gemm_gpu.hpp"
+#include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {

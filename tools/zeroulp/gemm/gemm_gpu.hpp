@@ -1,8 +1,8 @@
 // Defines how `zeroulp gemm --gpu` and the study compute on a GPU. No CUDA in
 // this header.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_GEMM_GPU_HPP_
-#define ZEROULP_TOOLS_ZEROULP_GEMM_GPU_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_GEMM_GEMM_GPU_HPP_
+#define ZEROULP_TOOLS_ZEROULP_GEMM_GEMM_GPU_HPP_
 
 #include <cstdint>
 #include <string>
@@ -26,4 +26,4 @@ std::string gemm_on_gpu(const recipe& r, const gemm_operand<std::uint32_t>& a,
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_GEMM_GPU_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_GEMM_GEMM_GPU_HPP_

@@ -1,4 +1,4 @@
-#include "tools/zeroulp/gemm_gpu.hpp"
+#include "tools/zeroulp/gemm/gemm_gpu.hpp"
 
 #include <fmt/format.h>
 

@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <optional>
 
-#include "tools/zeroulp/gemm_gpu.hpp"
+#include "tools/zeroulp/gemm/gemm_gpu.hpp"
+#include "tools/zeroulp/gemm/like.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor/recipe_json.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/engine.hpp"
 
@@ -19,10 +21,12 @@ struct gemm_request {
   std::string a;
   std::string b;
   std::string recipe = "deepgemm.1d2d";
+  std::string like;
   std::string c;
   std::string interval;
   std::string output;
   std::optional<int> splits;
+  std::string like_source;  ///< where the recipe is from
   std::string out;
   bool gpu = false;
   bool as_json = false;
@@ -55,7 +59,15 @@ std::string text_of(granularity g) {
 }
 
 recipe choose_recipe(const gemm_request& q) {
-  recipe r = parse_recipe(q.recipe).value;
+  const auto found = recipe_json().find(q.recipe);
+  recipe r = found.value;
+  if (found.is_own && !is_valid(r)) {
+    throw input_error(fmt::format(
+        "{}: no valid recipe: the interval is a multiple of the accumulator's "
+        "step, {}; scales change along K at multiples of the interval, and not "
+        "with update add (SPEC G2)",
+        q.recipe, r.acc.length));
+  }
   if (!q.interval.empty()) r.interval = parse_interval(q.interval, 1);
   if (q.splits && *q.splits < 1) {
     throw input_error(
@@ -88,20 +100,65 @@ void check_interval(const recipe& r, const gemm_request& q) {
           : fmt::format(", that divide its groups of {} along K", groups)));
 }
 
+/// What a scale covers of `count` elements.
+std::ptrdiff_t covered(std::int32_t group, std::ptrdiff_t count) {
+  return group == 0 ? count : std::min<std::ptrdiff_t>(group, count);
+}
+
+/// Groups of a recipe, or those that cover an operand of this shape alike.
 void check_groups(const operand& x, granularity wanted, const std::string& dir,
                   const std::string& name) {
-  if (x.groups == wanted) return;
+  const auto rows = x.codes.rows;
+  const auto k = x.codes.cols;
+  if (covered(x.groups.mn, rows) == covered(wanted.mn, rows) &&
+      covered(x.groups.k, k) == covered(wanted.k, k)) {
+    return;
+  }
   throw input_error(fmt::format("{}: scales of {}, but recipe {} needs {}", dir,
                                 text_of(x.groups), name, text_of(wanted)));
 }
 
 /// The recipe and what was asked for besides.
-std::string recipe_text(const gemm_request& q) {
+std::string recipe_text(const gemm_request& q, int splits) {
   std::string text = q.recipe;
   if (!q.interval.empty()) text += " --interval " + q.interval;
   if (q.splits) text += fmt::format(" --splits {}", *q.splits);
+  if (!q.like.empty()) text += fmt::format(" --splits {}", splits);
   if (!q.c.empty()) text += " --c " + q.c;
   return text;
+}
+
+/// How cuBLASLt is told to scale operands of such groups; empty: not at all.
+std::string scaling_of(granularity a, granularity b, bool fast) {
+  if (a == per_tensor && b == per_tensor) {
+    return fast ? "tensor.fast" : "tensor.precise";
+  }
+  if (!(a == tile_1x128)) return {};
+  return b == block_128x128 ? "1x128_128x128"
+         : b == tile_1x128  ? "1x128_1x128"
+                            : "";
+}
+
+/// Takes the recipe and the splits from a record; `r` has the output.
+void follow_record(gemm_request& q, const operand& a, const operand& b,
+                   format of_a, format of_b, recipe& r) {
+  const bool fast = q.recipe == "unpromoted";
+  const auto scaling = scaling_of(a.groups, b.groups, fast);
+  if (scaling.empty()) {
+    throw input_error(fmt::format(
+        "--like {}: scales of {} and {}: cuBLASLt takes tensor by tensor, "
+        "1x128 by 128x128, 1x128 by 1x128",
+        q.like, text_of(a.groups), text_of(b.groups)));
+  }
+  const auto found =
+      find_like(q.like, {a.codes.rows, b.codes.rows, a.codes.cols, of_a, of_b,
+                         r.output, scaling});
+  const auto output = r.output;
+  r = parse_recipe(found.recipe).value;
+  r.output = output;
+  r.splits = found.splits;
+  q.recipe = found.recipe;
+  q.like_source = found.source;
 }
 
 /// C in place is FP32, as it is: else no more could be added.
@@ -114,7 +171,7 @@ void check_in_place(const gemm_request& q, format output) {
       q.out, name_of(output)));
 }
 
-void run_gemm(const gemm_request& q) {
+void run_gemm(gemm_request q) {
   recipe r = choose_recipe(q);
   check_result(q.out);
   check_in_place(q, r.output);
@@ -122,14 +179,17 @@ void run_gemm(const gemm_request& q) {
   const tensor tb = read_tensor(q.b);
   const operand a = as_operand(ta);
   const operand b = as_operand(tb);
-  check_groups(a, r.a, q.a, q.recipe);
-  check_groups(b, r.b, q.b, q.recipe);
+  if (q.like.empty()) {
+    check_groups(a, r.a, q.a, q.recipe);
+    check_groups(b, r.b, q.b, q.recipe);
+  }
   if (a.codes.cols != b.codes.cols) {
     throw input_error(fmt::format(
         "{} is {} x {}, {} is {} x {}: both must "
         "have the same K",
         q.a, a.codes.rows, a.codes.cols, q.b, b.codes.rows, b.codes.cols));
   }
+  if (!q.like.empty()) follow_record(q, a, b, ta.element, tb.element, r);
   r = engine::for_operands(r, ta.element, tb.element);
   check_interval(r, q);
   matrix<std::uint32_t> c;
@@ -173,12 +233,14 @@ void run_gemm(const gemm_request& q) {
              {"interval", r.interval == 0 ? json("none") : json(r.interval)},
              {"splits", r.splits},
              {"output", name_of(r.output)}};
+    if (!q.like.empty()) all["like"] = q.like_source;
     if (!q.c.empty()) all["c"] = q.c;
     if (q.gpu) all["by"] = by;
     print_json(all);
   } else {
     print(fmt::format("{}: {} x {} {}, K = {}, {}{}\n", q.out, m, n, type,
-                      a.codes.cols, recipe_text(q), q.gpu ? ", by " + by : by));
+                      a.codes.cols, recipe_text(q, r.splits),
+                      q.gpu ? ", by " + by : by));
   }
 }
 
@@ -193,8 +255,14 @@ void add_gemm(CLI::App& app, outcome&) {
   auto q = std::make_shared<gemm_request>();
   sub->add_option("DIR_A", q->a, "m x k, written by quantize")->required();
   sub->add_option("DIR_B", q->b, "n x k, written by quantize")->required();
-  sub->add_option("--recipe", q->recipe, "see zeroulp recipes")
+  sub->add_option("--recipe", q->recipe,
+                  "a name of zeroulp recipes, or a JSON file")
       ->capture_default_str();
+  auto* like = sub->add_option(
+      "--like", q->like,
+      "the recipe and the splits that a library took for this shape: "
+      "cublaslt-13.1:h100, or a file of zeroulp identify cublaslt --record; "
+      "with --recipe unpromoted, by fast accumulation");
   sub->add_option("--c", q->c,
                   "float32 .npy to accumulate into: fl(acc + C); with --output "
                   "fp32, --out may be the same file");
@@ -209,6 +277,9 @@ void add_gemm(CLI::App& app, outcome&) {
                 "a kernel for the recipe, else by the emulator");
   sub->add_flag("--json", q->as_json);
   add_reference(sub);
+  for (const char* other : {"--interval", "--splits", "--c"}) {
+    like->excludes(sub->get_option(other));
+  }
   sub->get_option("--gpu")->excludes(sub->get_option("--reference"));
   sub->callback([q] { run_gemm(*q); });
 }
