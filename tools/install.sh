@@ -21,7 +21,7 @@ packages=(
 if [[ ${1-} == test ]]; then
   packages+=(
     clang-14 libclang-rt-14-dev libomp-dev libgtest-dev libgmock-dev
-    librapidcheck-dev python3 python3-numpy pkg-config
+    librapidcheck-dev python3 python3-numpy python3-pytest pkg-config
     clang-format-14 shellcheck
   )
 fi

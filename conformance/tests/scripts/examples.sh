@@ -70,10 +70,42 @@ readme_python_runs() {
   [[ -s $folder/readme.py ]] || return 1
   local lib
   lib=$(lib_of shared)
-  (cd "$folder" && LD_LIBRARY_PATH=$lib "$1" readme.py) |
-    tee "$folder/readme.txt"
-  grep -Eq 'first at \([0-9]+, [0-9]+\): [0-9a-f]+, oracle [0-9a-f]+' \
+  (cd "$folder" && with_package "$1" readme.py) | tee "$folder/readme.txt"
+  grep -Eq '^[0-9]+ of [0-9]+ elements differ, .*first at \([0-9]+, [0-9]+\): ' \
     "$folder/readme.txt"
+}
+
+# with_package COMMAND...: where Python finds the package and the library.
+with_package() {
+  ZEROULP_LIBRARY=$(lib_of shared)/libzeroulp.so \
+    PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1 "$@"
+}
+
+# The Python that tools/python/README.md shows, and the tests of the package: a
+# line each.
+python_package() {
+  check "the package's README" package_readme_runs "$1" || true
+  if ! "$1" -c 'import pytest' 2>/dev/null; then
+    skip "the Python package" "no pytest for $1 here"
+    return
+  fi
+  local log=$folder/pytest.txt kind name
+  with_package "$1" -m pytest -p no:cacheprovider -q -rA \
+    "$root/tools/python/tests" >"$log" 2>&1 </dev/null || true
+  grep -qE '^[0-9]+ passed' "$log" || tail -n 40 "$log" | sed 's/^/# /'
+  while read -r kind name; do
+    case $kind in
+      PASSED) pass "package: $name" ;;
+      SKIPPED) skip "package: $name" "${name#*: }" ;;
+      *) fail "package: $name" ;;
+    esac
+  done < <(sed -nE 's/^(PASSED|FAILED|ERROR|SKIPPED) (.*)$/\1 \2/p' "$log")
+  grep -qE '^[0-9]+ (passed|failed)' "$log" || fail "the Python package"
+}
+package_readme_runs() {
+  readme_block tools/python python >"$folder/package.py"
+  [[ -s $folder/package.py ]] &&
+    (cd "$folder" && with_package "$1" package.py)
 }
 
 # plugin_conforms NAME: holds what stands in build/plugins or, of Python, in
@@ -138,12 +170,14 @@ python_examples() {
     skip "example: a plug-in in NumPy" "no python3 with NumPy here"
     skip "example: Python" "no python3 with NumPy here"
     skip "README's Python" "no python3 with NumPy here"
+    skip "the Python package" "no python3 with NumPy here"
     return
   fi
   check "example: Python" finds_the_difference "$python" \
     "$root/tools/examples/hold_my_kernel.py" "$(lib_of shared)/libzeroulp.so" \
     --save "$folder" || true
   check "README's Python" readme_python_runs "$python" || true
+  python_package "$python"
   export ZEROULP_PYTHON=$python
   check "example: a plug-in in NumPy" plugin_conforms \
     python:tools/examples/plugin_numpy.py || true

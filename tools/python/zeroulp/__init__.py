@@ -1,0 +1,26 @@
+"""zeroulp: the bit-exact reference that FP8 training kernels are held against.
+
+    import zeroulp
+    q = zeroulp.quantize(x, "e4m3", "1x128", "vllm")
+    zeroulp.testing.assert_same_bits(my_codes, q.codes)
+
+Arrays are NumPy's, ml_dtypes', torch's or what speaks DLPack; results are of
+the caller's library. A matrix has its leading dimensions folded into rows."""
+
+from . import testing
+from ._compare import Comparison, Errors, compare, measure_errors
+from ._library import Error, InternalError
+from ._library import version as __version__
+from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
+                          quantize, recode, retile, step)
+from ._threads import threads, use_threads
+from ._values import (Convention, Format, Path, Recipe, convention, conventions,
+                      format, formats, path, paths, recipe, recipes)
+
+__all__ = [
+    "Comparison", "Convention", "Error", "Errors", "Format", "InternalError",
+    "Path", "Quantized", "Recipe", "__version__", "compare", "convention",
+    "conventions", "decode", "dequantize", "encode", "format", "formats", "gemm",
+    "measure_errors", "multiply", "path", "paths", "quantize", "recipe",
+    "recipes", "recode", "retile", "step", "testing", "threads", "use_threads",
+]

@@ -1,0 +1,76 @@
+"""The compiled library: found, checked, called."""
+
+import ctypes
+import os
+import pathlib
+
+from . import _abi
+
+
+class Error(ValueError):
+    """A request that the library refuses: the text says what, where, and what
+    it takes."""
+
+
+class InternalError(RuntimeError):
+    """A defect of the library."""
+
+
+def _find():
+    given = os.environ.get("ZEROULP_LIBRARY")
+    if given:
+        return given
+    beside = sorted(pathlib.Path(__file__).parent.glob("libzeroulp.so*"))
+    if not beside:
+        raise ImportError(
+            "zeroulp: libzeroulp.so is not in the package: install it with "
+            "`pip install ./tools/python`, or set ZEROULP_LIBRARY to a build of "
+            "the library with -DBUILD_SHARED_LIBS=ON")
+    return str(beside[0])
+
+
+def _load():
+    path = _find()
+    library = ctypes.CDLL(path)
+    for name, (result, arguments) in _abi.FUNCTIONS.items():
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(
+                f"zeroulp: {path} has no {name}: it is older than this package"
+            ) from None
+        function.restype, function.argtypes = result, arguments
+    version = library.zeroulp_abi_version()
+    if version != _abi.ZEROULP_ABI_VERSION:
+        raise ImportError(
+            f"zeroulp: {path} has ABI {version}, this package speaks "
+            f"{_abi.ZEROULP_ABI_VERSION}")
+    return library
+
+
+library = _load()
+version = library.zeroulp_version().decode()
+
+
+def call(name, *arguments):
+    """Calls a function that returns a status; raises what the status says."""
+    status = getattr(library, name)(*arguments)
+    if status == _abi.ZEROULP_OK:
+        return
+    text = library.zeroulp_last_error().decode()
+    text = text.removeprefix(name + ": ")
+    if status == _abi.ZEROULP_INVALID_ARGUMENT:
+        raise Error(text)
+    if status == _abi.ZEROULP_OUT_OF_MEMORY:
+        raise MemoryError(text)
+    raise InternalError(text)
+
+
+def names(table):
+    """The names of a table of the ABI, in order."""
+    all_names = []
+    while True:
+        name = library.zeroulp_name(table, len(all_names))
+        if name is None:
+            return all_names
+        all_names.append(name.decode())

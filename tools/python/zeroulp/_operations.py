@@ -1,0 +1,420 @@
+"""The operations: as conformance/SPEC.md defines them, under its names."""
+
+import ctypes
+import json
+import pathlib
+
+import numpy as np
+
+from . import _abi, _values
+from ._arrays import (UNSIGNED, bits_of, format_name, given_back, is_tensor,
+                      matrix, ref)
+from ._library import Error, call
+from ._values import format as format_of
+
+
+def _empty(rows, cols, fmt):
+    return np.empty((rows, cols), UNSIGNED[fmt.bytes])
+
+
+def _format_of(bits, what, argument="format"):
+    if bits.format is None:
+        raise Error(f"{what}: elements are {bits.words.dtype}: say by "
+                    f"{argument}= what they are codes of")
+    return format_of(bits.format)
+
+
+def _floats(x, what):
+    """A matrix of FP32 numbers, as bits."""
+    bits = bits_of(x, what)
+    if bits.format == "fp64" and not hasattr(x, "dtype"):
+        bits = bits_of(np.asarray(x, np.float32), what)
+    if bits.format != "fp32":
+        raise Error(f"{what}: elements are {bits.format or bits.words.dtype}: "
+                    "use float32")
+    return bits
+
+
+def _like_bits(words, fmt, bits):
+    return given_back(words, fmt.name, bits.shape, bits.like)
+
+
+def _inputs(*matrices):
+    """Structs that stay alive for a call."""
+    return [None if m is None else m.const() for m in matrices]
+
+
+def recode(x, to, *, format=None, rounding="nearest_even",
+           policy="cuda_satfinite", random=None):
+    """Converts codes or numbers to the format `to`, rounded once.
+
+    `format` says what unsigned integers in `x` are codes of. Stochastic
+    rounding takes `random`, uint32 of x's shape. Returns an array of x's shape.
+    SPEC R1 to R8, C1 to C8. Raises Error."""
+    bits = bits_of(x, "x", format)
+    source, target = _format_of(bits, "x"), format_of(to)
+    mode = _values.number_of(_abi.ZEROULP_ROUNDINGS, rounding, "rounding")
+    chance = None if random is None else bits_of(random, "random")
+    if chance is not None and chance.words.dtype != np.uint32:
+        raise Error(f"random: elements are {chance.words.dtype}: use uint32")
+    out = _empty(*bits.words.shape, target)
+    given, drawn = _inputs(bits, chance)
+    call("zeroulp_recode", ref(source.struct), ref(given), ref(target.struct),
+         ref(matrix(out)), mode, ref(_values.policy(policy)), ref(drawn))
+    return _like_bits(out, target, bits)
+
+
+def encode(x, format="e4m3", *, rounding="nearest_even", policy="cuda_satfinite",
+           random=None):
+    """Numbers (float64, 32, 16, bfloat16) to codes of `format`: see recode."""
+    return recode(x, format, rounding=rounding, policy=policy, random=random)
+
+
+def decode(codes, format=None, *, to="fp32"):
+    """Codes to numbers, float32 or with to="fp64" float64: exact."""
+    return recode(codes, to, format=format, policy="keep_specials")
+
+
+class Quantized:
+    """A quantized matrix: `codes` and `scales` (float32, one for each group),
+    `format`, `group`, `convention` and the kind of `scale`.
+
+    The codes are of the caller's library; scales are a matrix."""
+
+    def __init__(self, codes, scales, format, group="1x128", *, convention="unknown",
+                 scale="fp32"):
+        self.codes, self.scales = codes, scales
+        self.format, self.group = format_of(format), str(group)
+        self.convention, self.scale = str(convention), str(scale)
+        bits = bits_of(codes, "codes", self.format.name)
+        self.shape = bits.words.shape
+        wanted = group_counts(self.shape, self.group)
+        found = _floats(scales, "scales").words.shape
+        if found != wanted:
+            raise Error(f"scales: {found[0]} x {found[1]}, but "
+                        f"{self.shape[0]} x {self.shape[1]} codes in groups "
+                        f"{self.group} need {wanted[0]} x {wanted[1]}")
+
+    def __repr__(self):
+        m, n = self.shape
+        return (f"Quantized({m} x {n} {self.format.name}, {self.scale} scales of "
+                f"{self.group}, {self.convention})")
+
+    def bits(self):
+        return bits_of(self.codes, "codes", self.format.name)
+
+    def scale_bits(self):
+        return _floats(self.scales, "scales")
+
+    def dequantize(self):
+        """fl(code * scale), float32. SPEC Q10."""
+        bits, scales = self.bits(), self.scale_bits()
+        out = np.empty(self.shape, np.uint32)
+        given, by = _inputs(bits, scales)
+        call("zeroulp_dequantize", ref(self.format.struct),
+             ref(_values.group(self.group)), ref(given), ref(by),
+             ref(matrix(out)))
+        return given_back(out, "fp32", bits.shape, bits.like)
+
+    def retile(self, to=None, *, rule="amax"):
+        """The transpose, quantized again with tiles along the other dimension:
+        see zeroulp.retile."""
+        return retile(self, to, rule=rule)
+
+    @property
+    def saturated(self):
+        """The share of codes that are the format's largest number."""
+        words = self.bits().words
+        largest = encode(np.full((1, 1), np.inf, np.float32), self.format)
+        largest = bits_of(largest, "largest", self.format.name).words[0, 0]
+        magnitudes = words & ((1 << (self.format.bits - 1)) - 1)
+        return float(np.mean(magnitudes == largest)) if words.size else 0.0
+
+    def save(self, folder):
+        """Writes the folder that the program's gemm, retile and dequantize
+        read."""
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        meta = {"zeroulp": 1, "format": self.format.name, "group": self.group,
+                "scale": self.scale, "layout": "row_major",
+                "convention": self.convention, "shape": list(self.shape)}
+        scales = self.scale_bits().words
+        (folder / "scales.npy").unlink(missing_ok=True)
+        if self.group == "tensor":
+            meta["scale_bits"] = f"{scales[0, 0]:08x}"
+        else:
+            turned = scales.T if _k_along_rows(self.group) else scales
+            np.save(folder / "scales.npy",
+                    np.ascontiguousarray(turned).view(np.float32))
+        np.save(folder / "codes.npy", np.ascontiguousarray(self.bits().words))
+        (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n")
+
+    @classmethod
+    def load(cls, folder):
+        """Reads what save() or `zeroulp quantize` wrote, scales row-major."""
+        folder = pathlib.Path(folder)
+        meta = json.loads((folder / "meta.json").read_text())
+        if meta.get("layout") != "row_major":
+            raise Error(f"{folder}: scales lie as {meta.get('layout')}: "
+                        "row_major alone is read here")
+        group = meta["group"]
+        if group == "tensor":
+            word = np.full((1, 1), int(meta["scale_bits"], 16), np.uint32)
+            scales = word.view(np.float32)
+        else:
+            scales = np.load(folder / "scales.npy", allow_pickle=False)
+            scales = scales.T if _k_along_rows(group) else scales
+        codes = np.load(folder / "codes.npy", allow_pickle=False)
+        return cls(given_back(codes, meta["format"], codes.shape, codes), scales,
+                   meta["format"], group, convention=meta["convention"],
+                   scale=meta["scale"])
+
+
+def _k_along_rows(group):
+    """Whether tiles lie along columns: files have such scales transposed."""
+    value = _values.group(group)
+    return value.cols == 1 and value.rows != 1
+
+
+def group_counts(shape, group):
+    """How many groups a matrix has: rows, columns."""
+    value = _values.group(group)
+    counts = []
+    for length, size in zip(shape, (value.rows, value.cols)):
+        counts.append(-(-length // size) if size else min(length, 1))
+    return tuple(counts)
+
+
+def quantizer(source, format="e4m3", group="1x128", convention="zeroulp",
+              scale=None):
+    """The struct of a quantizer, from names."""
+    struct = _abi.zeroulp_quantizer()
+    how = convention if isinstance(convention, _values.Convention) else \
+        _values.convention(convention)
+    call("zeroulp_quantizer_from_names", format_name(source).encode(),
+         format_of(format).name.encode(), how.name.encode(),
+         None if scale is None else str(scale).encode(), str(group).encode(),
+         ctypes.byref(struct))
+    return struct
+
+
+def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
+             scale=None, scales=None, amax=None, source=None):
+    """Quantizes numbers (float32, float16, bfloat16): a scale for each group.
+
+    `source` says what unsigned integers in x are: bf16, where ml_dtypes is not.
+    `group` is RxC, 0 for a whole dimension, or "tensor". `scale` is the kind:
+    fp32, pow2, pow2_down, pow2_nearest, ocp; the convention's own if None.
+    `scales` are given ones (static scaling; 1 is a cast), `amax` given amaxes
+    (delayed scaling); a number or a float32 matrix with one for each group.
+    Returns Quantized. SPEC Q1 to Q14. Raises Error; of float64, as rounding it
+    to float32 first would round twice."""
+    bits = bits_of(x, "x", source)
+    if bits.format == "fp64":
+        raise Error("x: elements are float64: a quantizer takes float32, "
+                    "float16 or bfloat16; rounding float64 to one of them first "
+                    "would be a second rounding, so that it is yours to do")
+    target = format_of(format)
+    q = quantizer(_format_of(bits, "x", "source").name, target, group, convention, scale)
+    kind = _abi_scale_name(q.scale)
+    counts = group_counts(bits.words.shape, group)
+    if scales is not None and amax is not None:
+        raise Error("scales and amax: one of them makes the codes")
+    codes = _empty(*bits.words.shape, target)
+    given = bits.const()
+    if scales is not None:
+        by = _per_group(scales, "scales", counts)
+        out = by.words.copy()
+        call("zeroulp_quantize_by_scale", ref(q), ref(given), ref(by.const()),
+             ref(matrix(codes)))
+    else:
+        out = np.empty(counts, np.uint32)
+        if amax is None:
+            call("zeroulp_quantize", ref(q), ref(given), ref(matrix(codes)),
+                 ref(matrix(out)))
+        else:
+            by = _per_group(amax, "amax", counts)
+            call("zeroulp_quantize_by_amax", ref(q), ref(given),
+                 ref(by.const()), ref(matrix(codes)), ref(matrix(out)))
+    return Quantized(_like_bits(codes, target, bits),
+                     given_back(out, "fp32", counts, bits.like), target, group,
+                     convention=_values.convention(convention).name, scale=kind)
+
+
+def _per_group(given, what, counts):
+    if not hasattr(given, "shape") and not isinstance(given, (list, tuple)):
+        given = np.full(counts, given, np.float32)
+    bits = _floats(given, what)
+    if bits.words.shape != counts:
+        raise Error(f"{what}: {bits.words.shape[0]} x {bits.words.shape[1]}, but "
+                    f"{counts[0]} x {counts[1]} groups")
+    return bits
+
+
+def _abi_scale_name(number):
+    from ._library import names
+    return names(_abi.ZEROULP_SCALE_KINDS)[number]
+
+
+def dequantize(q):
+    """fl(code * scale) of a Quantized, float32. SPEC Q10."""
+    return q.dequantize()
+
+
+def retile(q, to=None, *, rule="amax"):
+    """The transpose of a Quantized of 1xC, with tiles of C along the other
+    dimension, in the format `to`. `rule` is amax or max_scale. SPEC W1 to W7."""
+    target = q.format if to is None else format_of(to)
+    group = _values.group(q.group)
+    if group.rows != 1:
+        raise Error(f"q: scales of {q.group}: 1xC is re-tiled")
+    bits, scales = q.bits(), q.scale_bits()
+    r = _abi.zeroulp_retiling(
+        q.format.struct, target.struct,
+        _values.number_of(_abi.ZEROULP_SCALE_KINDS, q.scale, "scale"), group.cols,
+        _values.number_of(_abi.ZEROULP_RETILE_RULES, rule, "rule"))
+    m, n = q.shape
+    codes = _empty(n, m, target)
+    out = np.empty(group_counts((n, m), q.group), np.uint32)
+    given, by = _inputs(bits, scales)
+    call("zeroulp_retile", ref(r), ref(given), ref(by), ref(matrix(codes)),
+         ref(matrix(out)))
+    return Quantized(given_back(codes, target.name, codes.shape, bits.like),
+                     given_back(out, "fp32", out.shape, bits.like), target,
+                     q.group, convention=q.convention, scale=q.scale)
+
+
+class _Operand:
+    """One side of D = A B^T: codes mn x k with scales or without."""
+
+    def __init__(self, x, what, format):
+        if isinstance(x, Quantized):
+            self.bits, self.scales = x.bits(), x.scale_bits()
+            self.format, self.group = x.format, _values.group(x.group)
+            # Columns of tiles have K along their rows.
+            if self.group.cols == 1 and self.group.rows != 1:
+                self.bits.words = self.bits.words.T
+                self.scales.words = self.scales.words.T
+                self.group = _abi.zeroulp_group(1, self.group.rows)
+        else:
+            self.bits, self.scales = bits_of(x, what, format), None
+            self.format, self.group = _format_of(self.bits, what), None
+        self.mn, self.k = self.bits.words.shape
+
+    def covers(self, wanted):
+        """Whether the scales cover the operand as a recipe wants it."""
+        def of(size, length):
+            return min(size, length) if size else length
+        return self.group is None or (
+            of(self.group.rows, self.mn) == of(wanted.rows, self.mn) and
+            of(self.group.cols, self.k) == of(wanted.cols, self.k))
+
+    def struct(self):
+        scales = _abi.zeroulp_const_matrix() if self.scales is None else \
+            self.scales.const()
+        return _abi.zeroulp_operand(self.format.struct, self.bits.const(), scales)
+
+
+def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
+         output=None, format=None):
+    """D = A B^T by a recipe: A m x k, B n x k, each a Quantized, or codes
+    without scales (`format` says of what, for unsigned integers).
+
+    `c` (m x n float32) is added at the end; zeros, if the recipe adds and there
+    is none. `interval`, `splits` and `output`
+    ("fp32", "bf16") replace the recipe's own. Returns m x n numbers. SPEC G1 to
+    G12. Raises Error if shapes, groups or formats do not fit the recipe."""
+    how = _values.recipe(recipe).replace(interval=interval, splits=splits,
+                                         output=output)
+    x, y = _Operand(a, "a", format), _Operand(b, "b", format)
+    if x.k != y.k:
+        raise Error(f"a is {x.mn} x {x.k}, b is {y.mn} x {y.k}: both must have "
+                    "the same K")
+    for side, what in ((x, "a"), (y, "b")):
+        wanted = getattr(how.struct, what)
+        if not side.covers(wanted):
+            raise Error(f"{what}: scales of {_values.group_name(side.group)}, "
+                        f"but recipe {how.name} needs "
+                        f"{_values.group_name(wanted)}")
+    r = _abi.zeroulp_recipe()
+    call("zeroulp_recipe_for_operands", ref(how.struct), ref(x.format.struct),
+         ref(y.format.struct), ctypes.byref(r))
+    addend = None
+    if c is None and r.epilogue == _abi.ZEROULP_EPILOGUE_ACCUMULATE:
+        c = np.zeros((x.mn, y.mn), np.float32)
+    if c is not None:
+        addend = _floats(c, "c")
+        if addend.words.shape != (x.mn, y.mn):
+            raise Error(f"c: {addend.words.shape[0]} x {addend.words.shape[1]}, "
+                        f"but D is {x.mn} x {y.mn}")
+        r.epilogue = _abi.ZEROULP_EPILOGUE_ACCUMULATE
+    wide = format_of("fp32" if r.output.fraction_bits == 23 else "bf16")
+    out = _empty(x.mn, y.mn, wide)
+    given = None if addend is None else addend.const()
+    call("zeroulp_gemm", ref(r), ref(x.struct()), ref(y.struct()), ref(given),
+         ref(matrix(out)))
+    return given_back(out, wide.name, out.shape, x.bits.like)
+
+
+def multiply(path, a, b, c=None):
+    """D = the chain of steps of a tensor-core path over K, from C: what one
+    instruction's accumulator holds. `a` m x k and `b` n x k are codes of the
+    path's formats; `c` and D are m x n codes of its accumulator. SPEC T9."""
+    p = _values.path(path)
+    x, y = _path_operand(a, "a", p.a), _path_operand(b, "b", p.b)
+    stored = _stored(p)
+    out = _empty(x.words.shape[0], y.words.shape[0],
+                 format_of("fp32"))  # elements of 4 bytes, whatever the format
+    start = None if c is None else bits_of(c, "c", stored.name)
+    if start is not None:
+        start.words = start.words.astype(np.uint32)
+    first = _inputs(start)[0]
+    ops = [_abi.zeroulp_operand(s, m.const(), _abi.zeroulp_const_matrix())
+           for s, m in ((p.a, x), (p.b, y))]
+    call("zeroulp_multiply", ref(p.struct), ref(ops[0]), ref(ops[1]), ref(first),
+         ref(matrix(out)))
+    return given_back(out.astype(UNSIGNED[stored.bytes]), stored.name, out.shape,
+                      x.like)
+
+
+def step(path, a, b, c=None):
+    """One tensor-core step for each row: D[i] = c[i] + sum over k of
+    a[i, k] b[i, k]. `a` and `b` are n x count codes of the path's formats, `c`
+    and D n codes of its accumulator. SPEC T1 to T15."""
+    p = _values.path(path)
+    x, y = _path_operand(a, "a", p.a), _path_operand(b, "b", p.b)
+    stored = _stored(p)
+    rows = x.words.shape[0]
+    out = _empty(rows, 1, stored)
+    start = None if c is None else bits_of(c, "c", stored.name)
+    if start is not None:
+        start.words = start.words.reshape(-1, 1)
+    given, others, first = _inputs(x, y, start)
+    call("zeroulp_step", ref(p.struct), ref(given), ref(others), ref(first),
+         ref(matrix(out)))
+    return given_back(out, stored.name, (rows,), x.like)
+
+
+def _stored(p):
+    f = p.accumulator.stored
+    name = ctypes.create_string_buffer(64)
+    call("zeroulp_format_name", ref(f), name, len(name))
+    return format_of(name.value.decode())
+
+
+def _path_operand(x, what, struct):
+    name = ctypes.create_string_buffer(64)
+    call("zeroulp_format_name", ref(struct), name, len(name))
+    wanted = name.value.decode()
+    bits = bits_of(x, what, None if hasattr(x, "dtype") and
+                   _says_format(x) else wanted)
+    if bits.format != wanted:
+        raise Error(f"{what}: codes of {bits.format}, but the path takes "
+                    f"{wanted}")
+    return bits
+
+
+def _says_format(x):
+    return is_tensor(x) and x.dtype.is_floating_point or \
+        not is_tensor(x) and x.dtype.kind in "fV" and \
+        not x.dtype.name.startswith("void")

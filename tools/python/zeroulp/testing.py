@@ -1,0 +1,293 @@
+"""Assertions for tests: equal bits, or an AssertionError that says where, how
+far, and whose bits they are."""
+
+import numpy as np
+
+from . import _operations, _values
+from ._arrays import bits_of, given_back
+from ._compare import compare
+from ._library import Error
+
+_IGNORED = ("zero_signs", "nan_payloads")
+
+
+def assert_same_bits(got, expected, format=None, *, max_different=0, ignore=()):
+    """Raises AssertionError unless all elements have the same bits, but for
+    `max_different` of them. `ignore` has differences that do not count:
+    "zero_signs", "nan_payloads". `format` says what unsigned integers are codes
+    of."""
+    for name in ignore:
+        if name not in _IGNORED:
+            raise Error(f"ignore: {name!r}: use {' or '.join(_IGNORED)}")
+    found = compare(got, expected, format)
+    differing = found.different - sum(getattr(found, name) for name in ignore)
+    if differing > max_different:
+        raise AssertionError(str(found))
+
+
+def _wide(rng, shape):
+    """Numbers of any magnitude that FP16 and BF16 have, too."""
+    exponents = rng.integers(-14, 15, size=shape)
+    return np.ldexp(rng.uniform(1, 2, shape), exponents) * \
+        rng.choice([-1, 1], shape)
+
+
+def _near_ties(rng, shape, q, source):
+    """Elements whose quotients by their scales lie on midpoints between codes,
+    or one step of the input format beside them; the first element of each group
+    is its amax."""
+    x = rng.standard_normal(shape)
+    height = q.group.rows or shape[0]
+    width = q.group.cols or shape[1]
+    for i in range(0, shape[0], height):
+        for j in range(0, shape[1], width):
+            x[i, j] = 8 * np.exp2(rng.uniform(-6, 6))
+            tile = x[i:i + height, j:j + width]
+            tile[np.abs(tile) > x[i, j]] /= 64
+    x = _rounded(x, source)
+    made = _operations.quantize(x, _format_name(q), _values.group_name(q.group))
+    scales = np.repeat(np.repeat(np.asarray(made.scales), height, 0), width, 1)
+    scales = scales[:shape[0], :shape[1]]
+    codes = made.bits().words
+    up = np.minimum(codes & 0x7f, 0x7d) + 1
+    low = _operations.decode((up - 1).astype(codes.dtype), made.format.name)
+    high = _operations.decode(up.astype(codes.dtype), made.format.name)
+    ties = (low.astype(np.float64) + high) / 2 * scales
+    beside = rng.integers(-1, 2, shape) * np.spacing(ties.astype(np.float32))
+    ties = _rounded((ties + beside) * np.sign(x), source)
+    first = np.zeros(shape, bool)
+    first[::height, ::width] = True
+    limit = np.repeat(np.repeat(np.abs(x)[::height, ::width], height, 0), width,
+                      1)[:shape[0], :shape[1]]
+    return np.where(first | (np.abs(ties) > limit), x, ties)
+
+
+def _format_name(q):
+    for f in _values.formats():
+        if bytes(f.struct) == bytes(q.to):
+            return f.name
+    return "e4m3"
+
+
+def _rounded(x, source):
+    """Numbers of a format, as float32 or float64 holds them."""
+    codes = bits_of(_operations.recode(np.asarray(x, np.float64), source), "x",
+                    source)
+    return np.asarray(_operations.decode(codes.words, source))
+
+
+def _specials(rng, shape):
+    x = rng.standard_normal(shape)
+    x[:, ::37] = 0
+    x[rng.integers(shape[0]), :] = 0
+    at = rng.integers(shape[0], size=6), rng.integers(shape[1], size=6)
+    x[at] = [np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38]
+    return x
+
+
+def quantizer_inputs(format="e4m3", group="1x128", *, source="fp32",
+                     shape=(64, 512), seed=0, specials=True):
+    """Yields (name, matrix of `source` numbers as NumPy has them): N(0, 1),
+    numbers of all magnitudes, numbers near ties, zeros and special numbers."""
+    rng = np.random.default_rng(seed)
+    q = _operations.quantizer(source, format, group)
+    made = [("N(0, 1)", rng.standard_normal(shape)), ("all magnitudes",
+                                                      _wide(rng, shape))]
+    if _values.format(format).bits <= 8:
+        made += [("near ties", _near_ties(rng, shape, q, source))
+                 for _ in range(4)]
+    if specials:
+        made.append(("special numbers", _specials(rng, shape)))
+    for name, x in made:
+        words = bits_of(_operations.recode(np.asarray(x, np.float64), source),
+                        "x", source).words
+        yield name, given_back(words, source, words.shape, words)
+
+
+def _as_kernel_takes(x, source, device):
+    """The matrix as a tensor of torch, if a device is named."""
+    if device is None:
+        return x
+    import torch
+    words = bits_of(x, "x", source).words
+    return given_back(words, source, words.shape,
+                      torch.empty(0, device=device))
+
+
+def _outputs(kernel, x):
+    made = kernel(x)
+    if isinstance(made, _operations.Quantized):
+        return made.codes, made.scales
+    if not isinstance(made, (tuple, list)) or len(made) != 2:
+        raise Error(f"kernel: returned {type(made).__name__}: codes and scales "
+                    "are expected")
+    return made
+
+
+def _words(x, what, format):
+    return bits_of(x, what, format).words
+
+
+def _same(got, q, format):
+    """Whether codes and scales have the bits of q; any NaN counts as one."""
+    codes, scales = got
+    return np.array_equal(_words(codes, "codes", format), q.bits().words) and \
+        _equal_numbers(_words(scales, "scales", "fp32"), q.scale_bits().words)
+
+
+def _equal_numbers(a, b):
+    if a.shape != b.shape:
+        return False
+    nan = (a & 0x7fffffff) > 0x7f800000
+    return np.array_equal(nan, (b & 0x7fffffff) > 0x7f800000) and \
+        np.array_equal(a[~nan], b[~nan])
+
+
+def _likely(runs, format, group, scale, source):
+    """The named conventions that give all bits of all runs."""
+    fitting = []
+    for how in _values.conventions():
+        if all(_same(got, _operations.quantize(x, format, group, how,
+                                               scale=scale, source=source),
+                     format)
+               for x, got in runs):
+            fitting.append(how.name)
+    return fitting
+
+
+def _first_element(x, q, place, source):
+    """The element x at `place`, its scale, and how far x / scale is from the
+    nearest tie."""
+    i, j = place
+    value = float(_operations.decode(bits_of(x, "x", source).words[i:i + 1,
+                                                                   j:j + 1],
+                                     source, to="fp64")[0, 0])
+    group = _values.group(q.group)
+    scale = float(q.scale_bits().words[i // (group.rows or i + 1),
+                                       j // (group.cols or j + 1)]
+                  .view(np.float32))
+    text = f"  element   x = {value:.9g}, scale = {scale:.9g}"
+    if scale > 0 and np.isfinite(value / scale):
+        text += f", x / scale = {value / scale:.9g}"
+        code = q.bits().words[i, j]
+        near = _operations.decode(
+            np.array([[code]]), q.format.name, to="fp64")[0, 0]
+        step = abs(_operations.decode(
+            np.array([[code ^ 1]], code.dtype), q.format.name,
+            to="fp64")[0, 0] - near)
+        if np.isfinite(near) and step > 0:
+            off = abs(abs(value / scale - near) / step - 0.5)
+            text += f", {off:.3g} ulp from the tie"
+    return text
+
+
+def assert_quantizes_as(kernel, convention, format="e4m3", group="1x128", *,
+                        source="fp32", scale=None, shape=(64, 512), seed=0,
+                        specials=True, device=None):
+    """Holds kernel(x) -> (codes, scales) against a convention, on matrices of
+    `shape` from quantizer_inputs. `source` is what x is of: fp32, fp16, bf16.
+    x is an array, or with `device` ("cpu", "cuda") a tensor of torch. Raises
+    AssertionError that names the inputs, where the bits part, and which named
+    conventions would give them."""
+    how = _values.convention(convention)
+    runs, wrong = [], None
+    for name, x in quantizer_inputs(format, group, source=source, shape=shape,
+                                    seed=seed, specials=specials):
+        got = _outputs(kernel, _as_kernel_takes(x, source, device))
+        want = _operations.quantize(x, format, group, how, scale=scale,
+                                    source=source)
+        runs.append((x, got))
+        if wrong is None and not _same(got, want, format):
+            wrong = name, x, got, want
+    if wrong is None:
+        return
+    name, x, (codes, scales), want = wrong
+    lines = [f"not {how.name}: on {name}, {shape[0]} x {shape[1]} {source}"]
+    for what, a, b, fmt in (
+            ("scales", scales, want.scales, "fp32"),
+            ("codes", codes, want.codes, want.format.name)):
+        a, b = _words(a, what, fmt), _words(b, what, fmt)
+        if a.shape != b.shape:
+            lines.append(f"{what}: {a.shape[0]} x {a.shape[1]}, expected "
+                         f"{b.shape[0]} x {b.shape[1]}")
+            continue
+        found = compare(a, b, fmt)
+        if found:
+            continue
+        lines.append(f"{what}: {found}")
+        if what == "codes":
+            lines.append(_first_element(x, want, found.first, source))
+    likely = _likely(runs, format, group, scale, source)
+    lines.append("  likely    " + (
+        f"the convention is {' or '.join(likely)}: all bits of {len(runs)} "
+        "matrices" if likely else "none of the named conventions"))
+    raise AssertionError("\n".join(lines))
+
+
+def gemm_operands(recipe="deepgemm.1d2d", *, m=64, n=96, k=512, format="e4m3",
+                  seed=0):
+    """Two operands of a recipe, each Quantized: N(0, 1) quantized in its
+    groups."""
+    how = _values.recipe(recipe)
+    rng = np.random.default_rng(seed)
+    made = []
+    for rows, group in ((m, how.a), (n, how.b)):
+        x = rng.standard_normal((rows, k)).astype(np.float32)
+        made.append(_operations.quantize(x, format, _values.group_name(group)))
+    return tuple(made)
+
+
+def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=None,
+                         shapes=((64, 96, 512), (1, 128, 1024), (130, 40, 384)),
+                         format="e4m3", seed=0, device=None):
+    """Holds kernel(a, b) -> D = A B^T against a recipe. `a` and `b` are
+    Quantized: codes and scales, tensors of torch with `device`. `shapes` are M,
+    N, K. Raises AssertionError that says where the bits part, and which named
+    recipes would give them."""
+    how = _values.recipe(recipe)
+    for m, n, k in shapes:
+        a, b = gemm_operands(how, m=m, n=n, k=k, format=format, seed=seed)
+        want = _operations.gemm(a, b, how, splits=splits, output=output)
+        got = kernel(_on_device(a, device), _on_device(b, device))
+        fmt = bits_of(want, "D", _output_name(want)).format
+        x, y = bits_of(got, "D").words, _words(want, "D", fmt)
+        if x.shape == y.shape and x.dtype == y.dtype and np.array_equal(x, y):
+            continue
+        if x.dtype != y.dtype or x.shape != y.shape:
+            raise AssertionError(
+                f"D: {x.shape[0]} x {x.shape[1]} of {8 * x.itemsize} bits, "
+                f"expected {y.shape[0]} x {y.shape[1]} of {8 * y.itemsize}")
+        likely = _likely_recipes(x, a, b, fmt)
+        raise AssertionError(
+            f"not {how.name}: M, N, K = {m}, {n}, {k}\n{compare(x, y, fmt)}\n"
+            "  likely    " + (f"the recipe is {' or '.join(likely)}" if likely
+                              else "none of the named recipes"))
+
+
+def _output_name(d):
+    bits = bits_of(d, "D")
+    return bits.format or ("bf16" if bits.words.itemsize == 2 else "fp32")
+
+
+def _likely_recipes(words, a, b, fmt):
+    fitting = []
+    for how in _values.recipes():
+        try:
+            d = _operations.gemm(a, b, how, output=fmt)
+        except Error:
+            continue  # of other groups
+        if np.array_equal(_words(d, "D", fmt), words):
+            fitting.append(how.name)
+    return fitting
+
+
+def _on_device(q, device):
+    if device is None:
+        return q
+    import torch
+    like = torch.empty(0, device=device)
+    bits, scales = q.bits(), q.scale_bits()
+    return _operations.Quantized(
+        given_back(bits.words, q.format.name, bits.words.shape, like),
+        given_back(scales.words, "fp32", scales.words.shape, like), q.format,
+        q.group, convention=q.convention, scale=q.scale)
