@@ -14,8 +14,8 @@ namespace {
 struct request {
   quantizer q;
   const_code_view x;
-  matrix_view<const std::uint32_t> past;   ///< amaxes
-  matrix_view<const std::uint32_t> fixed;  ///< scales
+  matrix_view<const std::uint32_t> given;  ///< amaxes of the past, or scales
+  bool by_scale;
   code_view codes;
   matrix_view<std::uint32_t> scales;
   matrix_view<std::uint32_t> amaxes;
@@ -76,17 +76,12 @@ class group_quantizer {
     });
   }
 
-  /// Whether a group's scale follows from its elements.
-  bool is_online() const {
-    return r_.past.data == nullptr && r_.fixed.data == nullptr;
-  }
-
-  /// Stores what is asked for of the group (gi, gj). Its amax is that of the
-  /// past where there is one.
+  /// Stores what is asked for of the group (gi, gj). What is given stands in
+  /// place of its amax.
   group_scale finish(std::ptrdiff_t gi, std::ptrdiff_t gj,
                      std::uint32_t amax) const {
-    if (r_.fixed.data != nullptr) return given_scale(r_.fixed(gi, gj));
-    if (r_.past.data != nullptr) amax = r_.past(gi, gj);
+    if (r_.by_scale) return given_scale(r_.given(gi, gj));
+    if (r_.given.data != nullptr) amax = r_.given(gi, gj);
     if (r_.amaxes.data != nullptr) r_.amaxes(gi, gj) = amax;
     if (r_.scales.data == nullptr) return {};
     const group_scale s = scale_of(r_.q, max_, amax);
@@ -131,7 +126,7 @@ class group_quantizer {
     std::uint32_t amax[line];
     group_scale scales[line];
     std::fill_n(amax, groups, 0u);
-    if (is_online()) find_amaxes(t, amax);
+    if (r_.given.data == nullptr) find_amaxes(t, amax);
     for (std::ptrdiff_t g = 0; g < groups; ++g) {
       scales[g] = finish(gi, gj + g, amax[g]);
     }
@@ -152,7 +147,7 @@ class group_quantizer {
                 });
     };
     std::uint32_t amax = 0;
-    if (is_online()) {
+    if (r_.given.data == nullptr) {
       std::vector<std::uint32_t> parts(
           static_cast<std::size_t>(ceil_div(m, height) * ceil_div(n, line)));
       for_parts([&](std::ptrdiff_t part, const tile& t) {
@@ -203,15 +198,14 @@ void run(const request& r) {
 void check_and_run(request r) {
   check_width(r.q.from, r.x, "quantize, input");
   if (by_reference()) {
-    return reference::quantize(r.q, r.x, r.past, r.fixed, r.codes, r.scales,
+    return reference::quantize(r.q, r.x, r.given, r.by_scale, r.codes, r.scales,
                                r.amaxes);
   }
   const float_mode nearest(float_mode::nearest);
   if (runs_down(r.x)) {
     r.q.group = {r.q.group.cols, r.q.group.rows};
     r.x = transposed(r.x);
-    r.past = r.past.transposed();
-    r.fixed = r.fixed.transposed();
+    r.given = r.given.transposed();
     r.codes = transposed(r.codes);
     r.scales = r.scales.transposed();
     r.amaxes = r.amaxes.transposed();
@@ -244,7 +238,7 @@ void check_outputs(const quantizer& q, const const_code_view& x,
 void quantize(const quantizer& q, const_code_view x, code_view codes,
               matrix_view<std::uint32_t> scales) {
   check_outputs(q, x, codes, scales);
-  check_and_run({q, x, {}, {}, codes, scales, {}});
+  check_and_run({q, x, {}, false, codes, scales, {}});
 }
 
 void quantize(const quantizer& q, const_code_view x,
@@ -252,7 +246,7 @@ void quantize(const quantizer& q, const_code_view x,
               matrix_view<std::uint32_t> scales) {
   check_outputs(q, x, codes, scales);
   check_groups(q, x, amax, "quantize, amax");
-  check_and_run({q, x, amax, {}, codes, scales, {}});
+  check_and_run({q, x, amax, false, codes, scales, {}});
 }
 
 void quantize_by_scale(const quantizer& q, const_code_view x,
@@ -260,13 +254,13 @@ void quantize_by_scale(const quantizer& q, const_code_view x,
                        code_view codes) {
   check_codes(q, x, codes);
   check_groups(q, x, scales, "quantize, scales");
-  check_and_run({q, x, {}, scales, codes, {}, {}});
+  check_and_run({q, x, scales, true, codes, {}, {}});
 }
 
 void group_amaxes(const quantizer& q, const_code_view x,
                   matrix_view<std::uint32_t> amax) {
   check_groups(q, x, amax, "amax");
-  check_and_run({q, x, {}, {}, {}, {}, amax});
+  check_and_run({q, x, {}, false, {}, {}, amax});
 }
 
 }  // namespace zeroulp::engine

@@ -50,22 +50,21 @@ void recode(format from, const_code_view in, format to, code_view out,
 }
 
 void quantize(const quantizer& q, const_code_view x,
-              matrix_view<const std::uint32_t> amax,
-              matrix_view<const std::uint32_t> fixed, code_view codes,
-              matrix_view<std::uint32_t> scales,
+              matrix_view<const std::uint32_t> given, bool by_scale,
+              code_view codes, matrix_view<std::uint32_t> scales,
               matrix_view<std::uint32_t> amaxes) {
   const words from(x);
   words to(x.rows, x.cols);
-  if (fixed.data != nullptr) {
-    quantize_by_scale(q, from.in(), fixed, to.out());
+  if (by_scale) {
+    quantize_by_scale(q, from.in(), given, to.out());
     return to.write(codes);
   }
   for_each_group(q.group, x.rows, x.cols,
                  [&](std::ptrdiff_t gi, std::ptrdiff_t gj, std::ptrdiff_t i,
                      std::ptrdiff_t j, std::ptrdiff_t m, std::ptrdiff_t n) {
                    const auto group = from.in().block(i, j, m, n);
-                   const std::uint32_t largest = amax.data != nullptr
-                                                     ? amax(gi, gj)
+                   const std::uint32_t largest = given.data != nullptr
+                                                     ? given(gi, gj)
                                                      : group_amax(q, group);
                    if (amaxes.data != nullptr) amaxes(gi, gj) = largest;
                    if (codes.data == nullptr) return;

@@ -15,12 +15,11 @@ namespace reference {
 
 void recode(format from, const_code_view in, format to, code_view out,
             rounding mode, policy how, matrix_view<const std::uint32_t> random);
-/// By `amax` or by `fixed` scales; both with null data: online. Without codes,
-/// `amaxes` is filled.
+/// By `given` amaxes or, if `by_scale`, scales; with null data: online. Without
+/// codes, `amaxes` is filled.
 void quantize(const quantizer& q, const_code_view x,
-              matrix_view<const std::uint32_t> amax,
-              matrix_view<const std::uint32_t> fixed, code_view codes,
-              matrix_view<std::uint32_t> scales,
+              matrix_view<const std::uint32_t> given, bool by_scale,
+              code_view codes, matrix_view<std::uint32_t> scales,
               matrix_view<std::uint32_t> amaxes);
 void dequantize(format from, group_shape group, const_code_view codes,
                 matrix_view<const std::uint32_t> scales,

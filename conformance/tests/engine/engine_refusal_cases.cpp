@@ -148,6 +148,10 @@ std::string wrong_array_refusal(const engine_calls& e) {
        "quantize, scales: 3 x 4, but the groups are 3 x 1"},
       {error_of([&] { e.quantize(q, x34, y43, scales); }),
        "quantize, codes: 4 x 3, but the input is 3 x 4"},
+      {error_of([&] { e.quantize_by_scale(q, x34, x34, c34); }),
+       "quantize, scales: 3 x 4, but the groups are 3 x 1"},
+      {error_of([&] { e.quantize_by_scale(q, x34, scales, y43); }),
+       "quantize, codes: 4 x 3, but the input is 3 x 4"},
       {error_of([&] { e.quantize(q, c34, c34, scales); }),
        "quantize, input: elements of 1 bytes do not hold the 32 bits of fp32"},
       {error_of([&] {
