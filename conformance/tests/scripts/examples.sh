@@ -78,6 +78,7 @@ readme_python_runs() {
 # with_package COMMAND...: where Python finds the package and the library.
 with_package() {
   ZEROULP_LIBRARY=$(lib_of shared)/libzeroulp.so \
+    ZEROULP_PROGRAM=$build/bin/zeroulp \
     PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1 "$@"
 }
 

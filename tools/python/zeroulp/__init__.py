@@ -7,7 +7,7 @@
 Arrays are NumPy's, ml_dtypes', torch's or what speaks DLPack; results are of
 the caller's library. A matrix has its leading dimensions folded into rows."""
 
-from . import testing
+from . import identify, testing
 from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import Error, InternalError
 from ._library import version as __version__
@@ -21,6 +21,7 @@ __all__ = [
     "Comparison", "Convention", "Error", "Errors", "Format", "InternalError",
     "Path", "Quantized", "Recipe", "__version__", "compare", "convention",
     "conventions", "decode", "dequantize", "encode", "format", "formats", "gemm",
+    "identify",
     "measure_errors", "multiply", "path", "paths", "quantize", "recipe",
     "recipes", "recode", "retile", "step", "testing", "threads", "use_threads",
 ]

@@ -1,0 +1,76 @@
+"""The search by the bundled program."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import zeroulp
+
+try:
+    PROGRAM = zeroulp.identify.answer_of(["formats"], ".") is not None
+except zeroulp.Error:
+    PROGRAM = False
+needs_program = pytest.mark.skipif(not PROGRAM, reason="no program zeroulp here")
+
+RNG = np.random.default_rng(2)
+X = RNG.standard_normal((64, 512)).astype(np.float32)
+
+
+@needs_program
+def test_a_convention_is_found():
+    for name in ("deepseek_v3", "torchao", "vllm"):
+        q = zeroulp.quantize(X, convention=name)
+        found = zeroulp.identify.quantizer(X, q)
+        assert found.exact and name in found.names
+        assert name in repr(found)
+        anyhow = zeroulp.identify.quantizer(X, q.codes.view("u1"), q.scales)
+        assert anyhow.exact and "e4m3" in anyhow.fields["format"]
+
+
+@needs_program
+def test_a_recipe_is_found():
+    a = zeroulp.quantize(X)
+    b = zeroulp.quantize(RNG.standard_normal((96, 512)).astype("f4"),
+                         group="128x128")
+    d = zeroulp.gemm(a, b, "cutlass.blockwise", output="fp32")
+    found = zeroulp.identify.gemm(a, b, d)
+    assert found.exact and any("cutlass.blockwise" in n for n in found.names)
+    half = zeroulp.gemm(a, b, "deepgemm.1d2d")
+    assert zeroulp.identify.gemm(a, b, half, output="bf16").exact
+
+
+@needs_program
+def test_noise_is_nobodys():
+    codes = RNG.integers(0, 127, X.shape).astype(np.uint8)
+    found = zeroulp.identify.quantizer(X, codes, np.ones((64, 4), np.float32))
+    assert not found and repr(found).startswith("Identified(n")
+
+
+def test_bad_input_is_named():
+    q = zeroulp.quantize(X)
+    with pytest.raises(zeroulp.Error, match="x: elements are fp64"):
+        zeroulp.identify.quantizer(X.astype("f8"), q)
+    with pytest.raises(zeroulp.Error, match="scales: are needed"):
+        zeroulp.identify.quantizer(X, q.codes)
+    with pytest.raises(zeroulp.Error, match="d: elements are"):
+        zeroulp.identify.gemm(q, q, np.zeros((64, 64), np.uint16))
+
+
+@needs_program
+def test_the_programs_refusal_is_raised():
+    with pytest.raises(zeroulp.Error, match="codes"):
+        zeroulp.identify.quantizer(X, np.zeros((3, 3), np.uint8),
+                                   np.ones((1, 1), np.float32))
+
+
+@needs_program
+def test_the_program_is_called_by_its_name():
+    ran = subprocess.run([sys.executable, "-m", "zeroulp", "encode", "e4m3", "448"],
+                         capture_output=True, text=True, env=dict(
+                             os.environ, PYTHONPATH=os.pathsep.join(
+                                 [str(pathlib.Path(zeroulp.__file__).parents[1]),
+                                  os.environ.get("PYTHONPATH", "")])))
+    assert ran.stdout == "7e\n"
