@@ -1,0 +1,210 @@
+"""Linear layers and products for torch, to the bit: forward and backward in FP8
+as a recipe says. By the compiled library; memory of a GPU is copied.
+
+    layer = zeroulp.torch.Linear(1024, 4096)       # instead of torch.nn.Linear
+    zeroulp.torch.convert(model)                   # every Linear of a model
+    d = zeroulp.torch.scaled_mm(a, b, sa, sb, out_dtype=torch.bfloat16)
+
+The operators are torch.ops.zeroulp.linear and linear_backward, with shapes for
+torch.compile and gradients."""
+
+import dataclasses
+
+import torch
+
+from . import _operations
+from ._library import Error
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearRecipe:
+    """How a Linear layer multiplies: the format and the convention of X, W and
+    dY, the kind of scale, and the recipes of the three products. SPEC G11."""
+
+    format: str = "e4m3"
+    convention: str = "deepseek_v3"
+    scale: str = "fp32"
+    fprop: str = "deepgemm.1d2d"
+    dgrad: str = "deepgemm.1d2d"
+    wgrad: str = "deepgemm.1d1d"
+
+
+RECIPES = {
+    "deepseek_v3": LinearRecipe(),
+    "deepseek_v3.pow2": LinearRecipe(scale="pow2"),
+    "zeroulp": LinearRecipe(convention="zeroulp"),
+    "cutlass": LinearRecipe(fprop="cutlass.blockwise", dgrad="cutlass.blockwise"),
+}
+
+
+def _recipe(name):
+    if name not in RECIPES:
+        raise Error(f"recipe: {name!r}: use one of {', '.join(RECIPES)}, or add "
+                    "a LinearRecipe to zeroulp.torch.RECIPES")
+    return RECIPES[name]
+
+
+def _rows(x):
+    return x.reshape(-1, x.shape[-1])
+
+
+def _numbers(x, what):
+    if x.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+        raise Error(f"{what}: elements are {x.dtype}: use float32, bfloat16 or "
+                    "float16")
+    return _rows(x)
+
+
+def _quantized(x, group, r):
+    return _operations.quantize(x, r.format, group, r.convention, scale=r.scale)
+
+
+def _transposed(q):
+    """The transpose of codes and scales of square blocks: nothing is rounded
+    (SPEC W6)."""
+    return _operations.Quantized(q.codes.t(), q.scales.t(), q.format, q.group,
+                                 convention=q.convention, scale=q.scale)
+
+
+@torch.library.custom_op("zeroulp::linear", mutates_args=())
+def _linear(x: torch.Tensor, w: torch.Tensor, recipe: str) -> torch.Tensor:
+    r = _recipe(recipe)
+    qx = _quantized(_numbers(x, "x"), "1x128", r)
+    qw = _quantized(_numbers(w, "w"), "128x128", r)
+    y = _operations.gemm(qx, qw, r.fprop)
+    return y.to(x.dtype).reshape(*x.shape[:-1], w.shape[0])
+
+
+@_linear.register_fake
+def _(x, w, recipe):
+    return x.new_empty(*x.shape[:-1], w.shape[0])
+
+
+@torch.library.custom_op("zeroulp::linear_backward", mutates_args=())
+def _linear_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
+                     recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
+    r = _recipe(recipe)
+    qdy = _quantized(_numbers(dy, "dy"), "1x128", r)
+    qx = _quantized(_numbers(x, "x"), "1x128", r)
+    qw = _quantized(_numbers(w, "w"), "128x128", r)
+    dx = _operations.gemm(qdy, _transposed(qw), r.dgrad)
+    dw = _operations.gemm(qdy.retile(), qx.retile(), r.wgrad)
+    return dx.to(x.dtype).reshape(x.shape), dw.to(w.dtype)
+
+
+@_linear_backward.register_fake
+def _(dy, x, w, recipe):
+    return torch.empty_like(x), torch.empty_like(w)
+
+
+def _save(ctx, inputs, output):
+    x, w, ctx.recipe = inputs
+    ctx.save_for_backward(x, w)
+
+
+def _gradients(ctx, dy):
+    x, w = ctx.saved_tensors
+    dx, dw = torch.ops.zeroulp.linear_backward(dy.contiguous(), x, w, ctx.recipe)
+    return dx, dw, None
+
+
+_linear.register_autograd(_gradients, setup_context=_save)
+
+
+def linear(x, w, bias=None, recipe="deepseek_v3"):
+    """y = x w^T + bias in FP8: forward and backward by `recipe`, a key of
+    RECIPES. x is ... x K, w is N x K. The bias is added in y's type."""
+    if x.shape[-1] != w.shape[-1]:
+        raise Error(f"x is {tuple(x.shape)}, w is {tuple(w.shape)}: both must "
+                    "have the same last dimension")
+    _recipe(recipe)
+    y = torch.ops.zeroulp.linear(x, w, recipe)
+    return y if bias is None else y + bias.to(y.dtype)
+
+
+class Linear(torch.nn.Linear):
+    """torch.nn.Linear whose products are those of a recipe."""
+
+    def __init__(self, *arguments, recipe="deepseek_v3", **named):
+        super().__init__(*arguments, **named)
+        self.recipe = recipe
+        _recipe(recipe)
+
+    def forward(self, x):
+        return linear(x, self.weight, self.bias, self.recipe)
+
+    def extra_repr(self):
+        return f"{super().extra_repr()}, recipe={self.recipe!r}"
+
+
+def convert(model, recipe="deepseek_v3", keep=lambda name, module: False):
+    """Replaces every torch.nn.Linear of `model` by a Linear that has its
+    parameters; `keep(name, module)` says which stay. Returns the model."""
+    _recipe(recipe)
+    for name, module in list(model.named_modules()):
+        if type(module) is not torch.nn.Linear or keep(name, module):
+            continue
+        module.__class__ = Linear
+        module.recipe = recipe
+    return model
+
+
+def _scales(scale, what, rows, k):
+    """(group, scales as rows x groups of K) of scales as torch has them; `rows`
+    of the operand with K along them."""
+    def counts(m, n):
+        return -(-rows // m), -(-k // n)
+    if scale.dtype != torch.float32:
+        raise Error(f"{what}: elements are {scale.dtype}: use float32")
+    if scale.numel() == 1:
+        return "tensor", scale.reshape(1, 1)
+    if tuple(scale.shape) == counts(1, 128):
+        return "1x128", scale
+    if tuple(scale.shape) == counts(128, 128):
+        return "128x128", scale
+    raise Error(f"{what}: {tuple(scale.shape)}: one scale, or one for each 1x128 "
+                f"({counts(1, 128)}) or 128x128 ({counts(128, 128)}) is taken; "
+                "scales of whole rows have no recipe yet")
+
+
+def _recipe_of(m, k, groups, fast):
+    """The recipe that cuBLASLt follows, by its rule of the shape: SPEC G10."""
+    if groups == ("tensor", "tensor"):
+        return "unpromoted" if fast else "cublaslt.tensorwise"
+    if groups == ("1x128", "128x128"):
+        return "cublaslt.1x128_128x128"
+    if groups == ("1x128", "1x128"):
+        return "cublaslt.1x128_1x128" + (".k128" if k <= 128 else
+                                         ".m1" if m == 1 else "")
+    raise Error(f"scale_a is of {groups[0]}, scale_b of {groups[1]}: cuBLASLt "
+                "has no such product on Hopper")
+
+
+def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
+              out_dtype=None, use_fast_accum=False, *, recipe=None, splits=1):
+    """torch._scaled_mm to the bit, as cuBLASLt computes it on Hopper where it
+    splits K into `splits` ranges: mat_a is M x K, mat_b K x N, both of FP8.
+    Scales are one number, or for each 1x128 or 128x128. `recipe` replaces
+    cuBLASLt's. What has no recipe is refused: a bias, scale_result, scales of
+    rows, an FP8 result."""
+    if bias is not None or scale_result is not None:
+        raise Error(("bias" if bias is not None else "scale_result") +
+                    ": how cuBLASLt rounds it is not known here")
+    if out_dtype not in (torch.bfloat16, torch.float32):
+        raise Error(f"out_dtype is {out_dtype}: use torch.bfloat16 or "
+                    "torch.float32")
+    if mat_a.dim() != 2 or mat_b.dim() != 2 or mat_a.shape[1] != mat_b.shape[0]:
+        raise Error(f"mat_a is {tuple(mat_a.shape)}, mat_b is "
+                    f"{tuple(mat_b.shape)}: M x K and K x N are multiplied")
+    (m, k), n = mat_a.shape, mat_b.shape[1]
+    group_a, by_a = _scales(scale_a, "scale_a", m, k)
+    group_b, by_b = _scales(scale_b if scale_b.numel() == 1 else scale_b.t(),
+                            "scale_b", n, k)
+    name = recipe or _recipe_of(m, k, (group_a, group_b), use_fast_accum)
+    if name.endswith(".m1"):
+        group_a = "128x128"  # one row of A is a block's
+    a = _operations.Quantized(mat_a, by_a, mat_a.dtype, group_a)
+    b = _operations.Quantized(mat_b.t(), by_b, mat_b.dtype, group_b)
+    return _operations.gemm(
+        a, b, name, splits=splits,
+        output="fp32" if out_dtype == torch.float32 else "bf16")
