@@ -3,7 +3,7 @@
 // core.
 //
 //   peer.cublaslt.NAME.FORMAT      chosen shapes, every algorithm on offer
-//   peer.cublaslt.random.NAME      random shapes, FP32 outputs, the algorithm
+//   peer.cublaslt.drawn.NAME       random shapes, FP32 outputs, the algorithm
 //                                  that cuBLASLt itself would take
 //   peer.cublaslt.shapes.NAME      shapes of a user, likewise
 
@@ -324,7 +324,7 @@ check_list peer_cublaslt_checks(const std::vector<gemm_shape>& shapes) {
       add(row.name + ("." + zeroulp::name_of(output)),
           [row, output](const effort& e) { return hold_row(row, output, e); });
     }
-    add(std::string("random.") + row.name,
+    add(std::string("drawn.") + row.name,
         [row](const effort& e) { return hold_random(row, e); });
     if (shapes.empty()) continue;
     add(std::string("shapes.") + row.name,
