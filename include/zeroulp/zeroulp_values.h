@@ -281,6 +281,8 @@ ZEROULP_API zeroulp_status zeroulp_policy_from_name(const char* name,
 /// RxC, 0 for a whole dimension, or `tensor`.
 ZEROULP_API zeroulp_status zeroulp_group_from_name(const char* name,
                                                    zeroulp_group* group);
+/// A name of the table, or one with other fields: vllm+scale_floor:1e-7. The
+/// fields are those that `zeroulp conventions vllm --json` prints.
 ZEROULP_API zeroulp_status
 zeroulp_convention_from_name(const char* name, zeroulp_convention* convention);
 /// A NULL `scale` is the convention's own default: pow2 or fp32.
