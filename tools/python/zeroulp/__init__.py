@@ -14,14 +14,16 @@ from ._library import version as __version__
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
                           quantize, recode, retile, step)
 from ._threads import threads, use_threads
+from ._training import adamw, combine, dispatch, rms_norm, swiglu
 from ._values import (Convention, Format, Path, Recipe, convention, conventions,
                       format, formats, path, paths, recipe, recipes)
 
 __all__ = [
     "Comparison", "Convention", "Error", "Errors", "Format", "InternalError",
-    "Path", "Quantized", "Recipe", "__version__", "compare", "convention",
-    "conventions", "decode", "dequantize", "encode", "format", "formats", "gemm",
-    "identify",
-    "measure_errors", "multiply", "path", "paths", "quantize", "recipe",
-    "recipes", "recode", "retile", "step", "testing", "threads", "use_threads",
+    "Path", "Quantized", "Recipe", "__version__", "adamw", "combine",
+    "compare", "convention", "conventions", "decode", "dequantize", "dispatch",
+    "encode", "format", "formats", "gemm", "identify", "measure_errors",
+    "multiply", "path", "paths", "quantize", "recipe", "recipes", "recode",
+    "retile", "rms_norm", "step", "swiglu", "testing", "threads",
+    "use_threads",
 ]
