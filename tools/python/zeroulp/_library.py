@@ -1,6 +1,7 @@
 """The compiled library: found, checked, called."""
 
 import ctypes
+import functools
 import os
 import pathlib
 
@@ -66,11 +67,12 @@ def call(name, *arguments):
     raise InternalError(text)
 
 
+@functools.lru_cache(maxsize=None)
 def names(table):
     """The names of a table of the ABI, in order."""
     all_names = []
     while True:
         name = library.zeroulp_name(table, len(all_names))
         if name is None:
-            return all_names
+            return tuple(all_names)
         all_names.append(name.decode())

@@ -7,10 +7,10 @@ import pathlib
 import numpy as np
 
 from . import _abi, _values
-from ._arrays import (UNSIGNED, bits_of, format_name, given_back, is_tensor,
-                      matrix, ref)
-from ._library import Error, call
+from ._arrays import UNSIGNED, bits_of, format_name, given_back, matrix, ref
+from ._library import Error, call, names
 from ._values import format as format_of
+from ._values import format_called
 
 
 def _empty(rows, cols, fmt):
@@ -73,6 +73,14 @@ def encode(x, format="e4m3", *, rounding="nearest_even", policy="cuda_satfinite"
 def decode(codes, format=None, *, to="fp32"):
     """Codes to numbers, float32 or with to="fp64" float64: exact."""
     return recode(codes, to, format=format, policy="keep_specials")
+
+
+def magnitudes(fmt):
+    """The numbers of a format of at most 8 bits that are finite and not
+    negative, in the order of their codes."""
+    codes = np.arange(1 << (fmt.bits - 1), dtype=np.uint8).reshape(1, -1)
+    numbers = decode(codes, fmt.name)[0]
+    return numbers[np.isfinite(numbers)]
 
 
 class Quantized:
@@ -189,8 +197,7 @@ def quantizer(source, format="e4m3", group="1x128", convention="zeroulp",
               scale=None):
     """The struct of a quantizer, from names."""
     struct = _abi.zeroulp_quantizer()
-    how = convention if isinstance(convention, _values.Convention) else \
-        _values.convention(convention)
+    how = _values.convention(convention)
     call("zeroulp_quantizer_from_names", format_name(source).encode(),
          format_of(format).name.encode(), how.name.encode(),
          None if scale is None else str(scale).encode(), str(group).encode(),
@@ -214,9 +221,8 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
         raise Error("x: elements are float64: a quantizer takes float32, "
                     "float16 or bfloat16; rounding float64 to one of them first "
                     "would be a second rounding, so that it is yours to do")
-    target = format_of(format)
-    q = quantizer(_format_of(bits, "x", "source").name, target, group, convention, scale)
-    kind = _abi_scale_name(q.scale)
+    target, how = format_of(format), _values.convention(convention)
+    q = quantizer(_format_of(bits, "x", "source").name, target, group, how, scale)
     counts = group_counts(bits.words.shape, group)
     if scales is not None and amax is not None:
         raise Error("scales and amax: one of them makes the codes")
@@ -238,7 +244,7 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
                  ref(by.const()), ref(matrix(codes)), ref(matrix(out)))
     return Quantized(_like_bits(codes, target, bits),
                      given_back(out, "fp32", counts, bits.like), target, group,
-                     convention=_values.convention(convention).name, scale=kind)
+                     convention=how.name, scale=scale_kind(q))
 
 
 def _per_group(given, what, counts):
@@ -251,9 +257,9 @@ def _per_group(given, what, counts):
     return bits
 
 
-def _abi_scale_name(number):
-    from ._library import names
-    return names(_abi.ZEROULP_SCALE_KINDS)[number]
+def scale_kind(q):
+    """The name of a quantizer's kind of scale."""
+    return names(_abi.ZEROULP_SCALE_KINDS)[q.scale]
 
 
 def dequantize(q):
@@ -348,7 +354,7 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
             raise Error(f"c: {addend.words.shape[0]} x {addend.words.shape[1]}, "
                         f"but D is {x.mn} x {y.mn}")
         r.epilogue = _abi.ZEROULP_EPILOGUE_ACCUMULATE
-    wide = format_of("fp32" if r.output.fraction_bits == 23 else "bf16")
+    wide = format_called(r.output)
     out = _empty(x.mn, y.mn, wide)
     given = None if addend is None else addend.const()
     call("zeroulp_gemm", ref(r), ref(x.struct()), ref(y.struct()), ref(given),
@@ -362,7 +368,7 @@ def multiply(path, a, b, c=None):
     path's formats; `c` and D are m x n codes of its accumulator. SPEC T9."""
     p = _values.path(path)
     x, y = _path_operand(a, "a", p.a), _path_operand(b, "b", p.b)
-    stored = _stored(p)
+    stored = format_called(p.accumulator.stored)
     out = _empty(x.words.shape[0], y.words.shape[0],
                  format_of("fp32"))  # elements of 4 bytes, whatever the format
     start = None if c is None else bits_of(c, "c", stored.name)
@@ -383,7 +389,7 @@ def step(path, a, b, c=None):
     and D n codes of its accumulator. SPEC T1 to T15."""
     p = _values.path(path)
     x, y = _path_operand(a, "a", p.a), _path_operand(b, "b", p.b)
-    stored = _stored(p)
+    stored = format_called(p.accumulator.stored)
     rows = x.words.shape[0]
     out = _empty(rows, 1, stored)
     start = None if c is None else bits_of(c, "c", stored.name)
@@ -395,26 +401,5 @@ def step(path, a, b, c=None):
     return given_back(out, stored.name, (rows,), x.like)
 
 
-def _stored(p):
-    f = p.accumulator.stored
-    name = ctypes.create_string_buffer(64)
-    call("zeroulp_format_name", ref(f), name, len(name))
-    return format_of(name.value.decode())
-
-
 def _path_operand(x, what, struct):
-    name = ctypes.create_string_buffer(64)
-    call("zeroulp_format_name", ref(struct), name, len(name))
-    wanted = name.value.decode()
-    bits = bits_of(x, what, None if hasattr(x, "dtype") and
-                   _says_format(x) else wanted)
-    if bits.format != wanted:
-        raise Error(f"{what}: codes of {bits.format}, but the path takes "
-                    f"{wanted}")
-    return bits
-
-
-def _says_format(x):
-    return is_tensor(x) and x.dtype.is_floating_point or \
-        not is_tensor(x) and x.dtype.kind in "fV" and \
-        not x.dtype.name.startswith("void")
+    return bits_of(x, what, format_called(struct).name)

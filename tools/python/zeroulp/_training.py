@@ -8,9 +8,10 @@ import numpy as np
 from . import _abi, _values
 from ._arrays import bits_of, given_back, matrix, ref
 from ._library import Error, call
-from ._operations import (Quantized, _abi_scale_name, _empty, _floats, _inputs,
-                          group_counts, quantizer)
+from ._operations import (Quantized, _empty, _floats, _inputs, group_counts,
+                          quantizer, scale_kind)
 from ._values import format as format_of
+from ._values import format_called
 
 _COMBINE = {"fp32_slots": _abi.ZEROULP_COMBINE_FP32_SLOTS,
             "bf16_hops": _abi.ZEROULP_COMBINE_BF16_HOPS,
@@ -36,12 +37,12 @@ class _Output:
     """A quantized output of m x n: memory, its struct, and what it becomes."""
 
     def __init__(self, q, shape, group, convention, like):
-        self.target = _format_of(q.to)
+        self.target = format_called(q.to)
         self.codes = _empty(*shape, self.target)
         self.scales = np.empty(group_counts(shape, group), np.uint32)
         self.struct = _abi.zeroulp_quantized(matrix(self.codes),
                                              matrix(self.scales))
-        self.rest = group, convention, _abi_scale_name(q.scale), like
+        self.rest = group, convention, scale_kind(q), like
 
     def result(self):
         group, convention, kind, like = self.rest
@@ -50,12 +51,6 @@ class _Output:
             given_back(self.scales, "fp32", self.scales.shape, like),
             self.target, group, convention=_values.convention(convention).name,
             scale=kind)
-
-
-def _format_of(struct):
-    name = ctypes.create_string_buffer(64)
-    call("zeroulp_format_name", ref(struct), name, len(name))
-    return format_of(name.value.decode())
 
 
 def swiglu(g, u, format="e4m3", group="1x128", convention="zeroulp", *,

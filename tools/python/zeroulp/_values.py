@@ -14,7 +14,7 @@ def _find(function, struct, name, table, what):
     try:
         call(function, str(name).encode(), ctypes.byref(value))
     except Error as e:
-        known = names(table) + (list(ALIASES) if what == "format" else [])
+        known = [*names(table), *(ALIASES if what == "format" else ())]
         near = difflib.get_close_matches(str(name), known, 3, 0.6)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise Error(f"unknown {what} {str(name)!r}: {hint}{e}" if near else
@@ -102,6 +102,13 @@ def format(name):
     called = format_name(name)
     return Format(called, _find("zeroulp_format_from_name", _abi.zeroulp_format,
                                 called, _abi.ZEROULP_FORMATS, "format"))
+
+
+def format_called(struct):
+    """The Format of a struct, such as a member of a recipe."""
+    name = ctypes.create_string_buffer(64)
+    call("zeroulp_format_name", ctypes.byref(struct), name, len(name))
+    return format(name.value.decode())
 
 
 def convention(name):

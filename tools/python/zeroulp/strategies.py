@@ -14,9 +14,7 @@ def _codes(format):
     if f.bits > 8:
         raise _values.Error(f"format {f.name}: its codes have {f.bits} bits: up "
                             "to 8 are taken here")
-    codes = np.arange(1 << (f.bits - 1), dtype=np.uint8).reshape(1, -1)
-    numbers = _operations.decode(codes, f.name)[0]
-    return np.sort(numbers[np.isfinite(numbers)])
+    return _operations.magnitudes(f)
 
 
 def near(format="e4m3"):

@@ -32,27 +32,26 @@ def _wide(rng, shape):
         rng.choice([-1, 1], shape)
 
 
-def _near_ties(rng, shape, q, source):
+def _near_ties(rng, shape, format, group, source):
     """Elements whose quotients by their scales lie on midpoints between codes,
     or one step of the input format beside them; the first element of each group
     is its amax."""
     x = rng.standard_normal(shape)
-    height = q.group.rows or shape[0]
-    width = q.group.cols or shape[1]
+    struct = _values.group(group)
+    height, width = struct.rows or shape[0], struct.cols or shape[1]
     for i in range(0, shape[0], height):
         for j in range(0, shape[1], width):
             x[i, j] = 8 * np.exp2(rng.uniform(-6, 6))
             tile = x[i:i + height, j:j + width]
             tile[np.abs(tile) > x[i, j]] /= 64
     x = _rounded(x, source)
-    made = _operations.quantize(x, _format_name(q), _values.group_name(q.group))
+    made = _operations.quantize(x, format, group)
     scales = np.repeat(np.repeat(np.asarray(made.scales), height, 0), width, 1)
     scales = scales[:shape[0], :shape[1]]
-    codes = made.bits().words
-    up = np.minimum(codes & 0x7f, 0x7d) + 1
-    low = _operations.decode((up - 1).astype(codes.dtype), made.format.name)
-    high = _operations.decode(up.astype(codes.dtype), made.format.name)
-    ties = (low.astype(np.float64) + high) / 2 * scales
+    numbers = _operations.magnitudes(made.format).astype(np.float64)
+    codes = made.bits().words & ((1 << (made.format.bits - 1)) - 1)
+    low = np.minimum(codes, len(numbers) - 2)
+    ties = (numbers[low] + numbers[low + 1]) / 2 * scales
     beside = rng.integers(-1, 2, shape) * np.spacing(ties.astype(np.float32))
     ties = _rounded((ties + beside) * np.sign(x), source)
     first = np.zeros(shape, bool)
@@ -60,13 +59,6 @@ def _near_ties(rng, shape, q, source):
     limit = np.repeat(np.repeat(np.abs(x)[::height, ::width], height, 0), width,
                       1)[:shape[0], :shape[1]]
     return np.where(first | (np.abs(ties) > limit), x, ties)
-
-
-def _format_name(q):
-    for f in _values.formats():
-        if bytes(f.struct) == bytes(q.to):
-            return f.name
-    return "e4m3"
 
 
 def _rounded(x, source):
@@ -90,11 +82,10 @@ def quantizer_inputs(format="e4m3", group="1x128", *, source="fp32",
     """Yields (name, matrix of `source` numbers as NumPy has them): N(0, 1),
     numbers of all magnitudes, numbers near ties, zeros and special numbers."""
     rng = np.random.default_rng(seed)
-    q = _operations.quantizer(source, format, group)
     made = [("N(0, 1)", rng.standard_normal(shape)), ("all magnitudes",
                                                       _wide(rng, shape))]
     if _values.format(format).bits <= 8:
-        made += [("near ties", _near_ties(rng, shape, q, source))
+        made += [("near ties", _near_ties(rng, shape, format, group, source))
                  for _ in range(4)]
     if specials:
         made.append(("special numbers", _specials(rng, shape)))
