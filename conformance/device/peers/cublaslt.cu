@@ -8,6 +8,7 @@
 //   peer.cublaslt.shapes.NAME      shapes of a user, likewise
 
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "conformance/device/device.hpp"
@@ -44,19 +45,19 @@ std::string with_splits(const char* recipe, int splits) {
 /// A way to call cuBLASLt. `half` without scales: both operands are of it.
 struct peer_row {
   const char* name;
-  const cublaslt_scaling& scaling;
+  cublaslt_scaling scaling;
   format half = bf16;
 };
 
 using peers::cublaslt_scalings;
 constexpr peer_row peer_rows[] = {
-    {"tensor.fast", cublaslt_scalings[0]},
-    {"tensor.precise", cublaslt_scalings[1]},
-    {"1x128_128x128", cublaslt_scalings[2]},
-    {"1x128_1x128", cublaslt_scalings[3]},
+    {"tensor.fast", row_named(cublaslt_scalings, "tensor.fast")},
+    {"tensor.precise", row_named(cublaslt_scalings, "tensor.precise")},
+    {"1x128_128x128", row_named(cublaslt_scalings, "1x128_128x128")},
+    {"1x128_1x128", row_named(cublaslt_scalings, "1x128_1x128")},
     // The same chain as `unpromoted`, in steps of 16 elements.
-    {"bf16", cublaslt_scalings[4]},
-    {"fp16", cublaslt_scalings[4], fp16},
+    {"bf16", row_named(cublaslt_scalings, "none")},
+    {"fp16", row_named(cublaslt_scalings, "none"), fp16},
 };
 
 cublaslt_problem problem_of(const peer_row& row, std::ptrdiff_t m,
@@ -138,14 +139,19 @@ class findings {
   std::map<std::string, finding> found_;
 };
 
+/// The recipe that the problem follows by this algorithm.
+recipe recipe_of(const cublaslt_problem& p, const cublaslt_algorithm& by) {
+  return peers::cublaslt_recipe(p, std::max(by.splits, 1));
+}
+
 /// Holds the last run of `c`, by this algorithm, against its recipe. Returns
 /// what was found.
 std::string hold_run(cublaslt_case& c, const cublaslt_algorithm& by,
                      verdict& v) {
   const auto& p = c.problem();
-  const int splits = std::max(by.splits, 1);
-  const auto t = c.compare(peers::cublaslt_recipe(p, splits));
-  const auto recipe = with_splits(peers::cublaslt_recipe_name(p), splits);
+  const auto right = recipe_of(p, by);
+  const auto t = c.compare(right);
+  const auto recipe = with_splits(peers::cublaslt_recipe_name(p), right.splits);
   v.cases += c.outputs();
   v.add(t.sums);
   if (t.differing == 0) return "bit-equal to " + recipe;
@@ -189,19 +195,35 @@ void hold_all(const cublaslt_problem& p, family of, const effort& e,
   found.append_to(v.notes, name_of(p));
 }
 
-verdict hold_row(const peer_row& row, format output, const effort& e) {
+/// Memory that cuBLASLt may use in a call.
+class cublaslt_workspace {
+ public:
+  void* data() const { return memory_.data(); }
+
+ private:
+  device_buffer<unsigned char> memory_{peers::cublaslt_gemm::workspace_bytes};
+};
+
+/// What `hold(workspace, verdict)` finds; skipped where there is no cuBLASLt.
+template <class Hold>
+verdict with_cublaslt(Hold hold) {
   verdict v;
   v.skipped = peers::cublaslt_absence();
   if (!v.skipped.empty()) return v;
-  const device_buffer<unsigned char> workspace(
-      peers::cublaslt_gemm::workspace_bytes);
-  for (const auto& s : peer_shapes) {
-    if (s.level > e.level) continue;
-    hold_all(problem_of(row, s.m, s.n, s.k, s.a, s.b, output), s.of, e,
-             workspace.data(), v);
-  }
+  const cublaslt_workspace workspace;
+  hold(workspace.data(), v);
   if (v.cases == 0) v.skipped = "cuBLASLt serves none of the problems";
   return v;
+}
+
+verdict hold_row(const peer_row& row, format output, const effort& e) {
+  return with_cublaslt([&](void* workspace, verdict& v) {
+    for (const auto& s : peer_shapes) {
+      if (s.level > e.level) continue;
+      hold_all(problem_of(row, s.m, s.n, s.k, s.a, s.b, output), s.of, e,
+               workspace, v);
+    }
+  });
 }
 
 /// What many problems were: how many were served, in how many parts K was, and
@@ -221,28 +243,48 @@ struct shape_tally {
   }
 };
 
+/// A problem, run by the algorithm that cuBLASLt would take for it.
+struct first_run {
+  std::unique_ptr<cublaslt_case> made;
+  cublaslt_algorithm by;
+  std::string refusal;  ///< if not empty, nothing was run
+};
+
+first_run run_first(const cublaslt_problem& p, std::uint64_t seed,
+                    void* workspace) {
+  first_run r;
+  try {
+    r.made =
+        std::make_unique<cublaslt_case>(p, family::normal, seed, some_rows);
+    const auto first = r.made->algorithms(1);
+    if (first.empty()) {
+      r.refusal = "not served";
+      return r;
+    }
+    r.by = first[0];
+    r.made->run(r.by, workspace);
+  } catch (const peers::cublaslt_error& refusal) {
+    r.refusal = refusal.what();
+  }
+  return r;
+}
+
+/// Whether the outputs tell the problem's recipe from every other one.
+bool tells_recipe(cublaslt_case& c, const recipe& right) {
+  const auto others = peers::cublaslt_alternatives(right, c.problem().k);
+  return std::all_of(others.begin(), others.end(),
+                     [&c](const recipe& r) { return c.tells_apart(r); });
+}
+
 /// Holds the algorithm that cuBLASLt would take for a problem.
 void hold_first(const cublaslt_problem& p, std::uint64_t seed, void* workspace,
                 shape_tally& tally, verdict& v) {
   ++tally.asked;
-  std::optional<cublaslt_case> made;
-  std::vector<cublaslt_algorithm> first;
-  try {
-    made.emplace(p, family::normal, seed, some_rows);
-    first = made->algorithms(1);
-    if (first.empty()) return;
-    made->run(first[0], workspace);
-  } catch (const peers::cublaslt_error&) {
-    return;
-  }
+  auto r = run_first(p, seed, workspace);
+  if (!r.refusal.empty()) return;
   ++tally.served;
-  const auto found = hold_run(*made, first[0], v);
-  ++tally.by_recipe[found];
-  const auto right = peers::cublaslt_recipe(p, std::max(first[0].splits, 1));
-  const auto others = peers::cublaslt_alternatives(right, p.k);
-  tally.told += std::all_of(others.begin(), others.end(), [&](const auto& r) {
-    return made->tells_apart(r);
-  });
+  ++tally.by_recipe[hold_run(*r.made, r.by, v)];
+  tally.told += tells_recipe(*r.made, recipe_of(p, r.by));
 }
 
 /// A number from `least` to `most`, small ones as often as large ones.
@@ -276,39 +318,29 @@ cublaslt_problem draw_problem(const peer_row& row, counter_rng& rng) {
 }
 
 verdict hold_random(const peer_row& row, const effort& e) {
-  verdict v;
-  v.skipped = peers::cublaslt_absence();
-  if (!v.skipped.empty()) return v;
-  const device_buffer<unsigned char> workspace(
-      peers::cublaslt_gemm::workspace_bytes);
-  const std::uint64_t count = e.level >= 3 ? 17000 : e.level == 2 ? 1700 : 20;
-  shape_tally tally;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    counter_rng rng(e.seed, i);
-    const auto p = draw_problem(row, rng);
-    hold_first(p, rng.next(), workspace.data(), tally, v);
-    if (i % 64 == 0) hold_all(p, family::normal, e, workspace.data(), v);
-  }
-  if (v.cases == 0) v.skipped = "cuBLASLt serves none of the problems";
-  v.notes = {tally.text()};
-  return v;
+  return with_cublaslt([&](void* workspace, verdict& v) {
+    const std::uint64_t count = e.level >= 3 ? 17000 : e.level == 2 ? 1700 : 20;
+    shape_tally tally;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      counter_rng rng(e.seed, i);
+      const auto p = draw_problem(row, rng);
+      hold_first(p, rng.next(), workspace, tally, v);
+      if (i % 64 == 0) hold_all(p, family::normal, e, workspace, v);
+    }
+    v.notes = {tally.text()};
+  });
 }
 
 verdict hold_shapes(const peer_row& row, const std::vector<gemm_shape>& shapes,
                     const effort& e) {
-  verdict v;
-  v.skipped = peers::cublaslt_absence();
-  if (!v.skipped.empty()) return v;
-  const device_buffer<unsigned char> workspace(
-      peers::cublaslt_gemm::workspace_bytes);
-  shape_tally tally;
-  for (const auto& s : shapes) {
-    hold_first(problem_of(row, s.m, s.n, s.k, e4m3, e4m3, fp32), e.seed,
-               workspace.data(), tally, v);
-  }
-  if (v.cases == 0) v.skipped = "cuBLASLt serves none of the shapes";
-  v.notes = {tally.text()};
-  return v;
+  return with_cublaslt([&](void* workspace, verdict& v) {
+    shape_tally tally;
+    for (const auto& s : shapes) {
+      hold_first(problem_of(row, s.m, s.n, s.k, e4m3, e4m3, fp32), e.seed,
+                 workspace, tally, v);
+    }
+    v.notes = {tally.text()};
+  });
 }
 
 }  // namespace
@@ -335,30 +367,15 @@ check_list peer_cublaslt_checks(const std::vector<gemm_shape>& shapes) {
 
 cublaslt_answer ask_cublaslt(const peers::cublaslt_problem& p,
                              std::uint64_t seed) {
-  cublaslt_answer answer;
-  const device_buffer<unsigned char> workspace(
-      peers::cublaslt_gemm::workspace_bytes);
-  try {
-    cublaslt_case made(p, family::normal, seed, some_rows);
-    const auto first = made.algorithms(1);
-    if (first.empty()) {
-      answer.refusal = "not served";
-      return answer;
-    }
-    made.run(first[0], workspace.data());
-    answer.algorithm = first[0];
-    const int splits = std::max(first[0].splits, 1);
-    const auto right = peers::cublaslt_recipe(p, splits);
-    answer.differing = made.compare(right).differing;
-    answer.outputs = made.outputs();
-    const auto others = peers::cublaslt_alternatives(right, p.k);
-    answer.tells =
-        std::all_of(others.begin(), others.end(),
-                    [&made](const recipe& r) { return made.tells_apart(r); });
-  } catch (const peers::cublaslt_error& refusal) {
-    answer.refusal = refusal.what();
-  }
-  return answer;
+  const cublaslt_workspace workspace;
+  auto r = run_first(p, seed, workspace.data());
+  if (!r.refusal.empty()) return {r.refusal};
+  const auto right = recipe_of(p, r.by);
+  return {{},
+          r.by,
+          r.made->outputs(),
+          r.made->compare(right).differing,
+          tells_recipe(*r.made, right)};
 }
 
 }  // namespace zeroulp::conformance::device

@@ -38,16 +38,6 @@ struct json_field {
   throw input_error(fmt::format("is {}: use {}", value.dump(), taken));
 }
 
-/// A field that is yes or no; `at` gives a reference to it.
-template <class T, class At>
-json_field<T> flag_field(const char* name, At at) {
-  return {name, [=](const T& x) { return json(bool{at(x)}); },
-          [=](T& x, const json& value) {
-            if (!value.is_boolean()) refuse_value(value, "true or false");
-            at(x) = value.get<bool>();
-          }};
-}
-
 /// A field whose value is one of `names`, in the order of the enum.
 template <class T, class Enum>
 json_field<T> choice_field(const char* name, Enum T::*member,
