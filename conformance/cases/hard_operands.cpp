@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "conformance/cases/boundaries.hpp"
-#include "conformance/oracles/mpfr_oracle.hpp"
+#include "conformance/cases/codes.hpp"
+#include "conformance/oracles/format_layout.hpp"
+#include "zeroulp/core/arith.hpp"
 
 namespace zeroulp::conformance {
 namespace {
@@ -30,6 +31,27 @@ std::uint64_t with_biased(format f, std::uint64_t code, int biased) {
   return moved(f, code, biased - now);
 }
 
+/// Returns the number of a code below the sign, continued beyond the largest.
+unpacked continued(format f, std::uint64_t magnitude) {
+  const std::uint64_t hidden = std::uint64_t{1} << f.man_bits;
+  const std::uint64_t fraction = magnitude & (hidden - 1);
+  const auto biased = static_cast<std::int32_t>(magnitude >> f.man_bits);
+  const bool normal = f.kind == specials::scale || biased > 0;
+  unpacked x{normal ? fraction + hidden : fraction,
+             (normal ? biased : 1) - f.bias - f.man_bits, kind::finite, false};
+  if (x.significand == 0) x.kind = kind::zero;
+  return x;
+}
+
+/// Returns the exact midpoint between a code below the sign and the next.
+unpacked midpoint(format f, std::uint64_t magnitude) {
+  const unpacked low = continued(f, magnitude);
+  const unpacked high = continued(f, magnitude + 1);
+  const std::uint64_t twice =
+      low.significand + (high.significand << (high.exponent - low.exponent));
+  return {twice, low.exponent - 1, kind::finite, false};
+}
+
 }  // namespace
 
 operands random_operands(format f, counter_rng& rng) {
@@ -45,7 +67,6 @@ operands random_operands(format f, counter_rng& rng) {
   };
   const int top = static_cast<int>(l.largest >> f.man_bits);
   const int width = f.man_bits + 3;
-  const rounder nearest{};
   switch (rng.below(9)) {
     case 0:  // cancellation
       x.b = nudged(x.a ^ (rng.one_in(2) ? sign : 0));
@@ -65,15 +86,13 @@ operands random_operands(format f, counter_rng& rng) {
       break;
     case 4: {  // an addend that cancels the product, or nearly
       x.b = with_biased(f, x.b, f.bias + rng.between(-4, 4));
-      const auto product =
-          oracle::compute(oracle::function::multiply, f, x.a, x.b, 0, nearest);
+      const auto product = multiply(f, x.a, x.b);
       x.c = nudged(product ^ sign);
       break;
     }
     case 5: {  // an addend around the last place of the product
       x.b = with_biased(f, x.b, f.bias + rng.between(-4, 4));
-      const auto product =
-          oracle::compute(oracle::function::multiply, f, x.a, x.b, 0, nearest);
+      const auto product = multiply(f, x.a, x.b);
       const int reach = 2 * width;
       x.c = with_biased(f, x.c, biased(product) + rng.between(-reach, reach));
       break;
@@ -81,12 +100,9 @@ operands random_operands(format f, counter_rng& rng) {
     case 6: {  // a quotient or a root near a midpoint
       const auto q = random_code(f, rng) & l.magnitude_mask;
       x.b = with_biased(f, x.b, f.bias + rng.between(-4, 4));
-      const auto middle = oracle::midpoint(f, std::min(q, l.largest));
-      const auto other = rng.one_in(2) ? middle : oracle::value_of(f, x.b);
-      const auto near = oracle::evaluate(oracle::function::multiply, middle,
-                                         other, {}, nearest.mode);
-      x.a = nudged(
-          oracle::finish(f, oracle::place(f, near), nearest, cuda_satfinite));
+      const auto middle = midpoint(f, std::min(q, l.largest));
+      const auto other = rng.one_in(2) ? middle : decode(f, x.b);
+      x.a = nudged(encode(f, product(middle, other), {}, cuda_satfinite));
       break;
     }
     case 7: {  // (1 + u)(1 - u): a product that is one run of ones
@@ -112,55 +128,6 @@ operands random_operands(format f, counter_rng& rng) {
     }
   }
   return x;
-}
-
-namespace {
-
-/// Returns a q with q^2 = t modulo 2^s; t = 1 modulo 8, 3 <= s <= 63.
-std::uint64_t root_modulo(std::uint64_t t, int s) {
-  std::uint64_t q = 1;
-  for (int k = 3; k < s; ++k) {
-    if (((q * q - t) >> k & 1) != 0) q += std::uint64_t{1} << (k - 1);
-  }
-  return q;
-}
-
-/// Adds the codes with x * 2^s = q^2 + d, q of `bits` bits, x of the precision.
-void add_roots(format f, std::int64_t d, int bits, int s,
-               std::vector<std::uint64_t>& codes) {
-  const std::uint64_t modulus = std::uint64_t{1} << s;
-  const std::uint64_t first =
-      root_modulo(std::uint64_t{0} - static_cast<std::uint64_t>(d), s);
-  for (const std::uint64_t root :
-       {first, 0 - first, first + modulus / 2, modulus / 2 - first}) {
-    std::uint64_t q = root & (modulus - 1);
-    if (s < bits) q |= std::uint64_t{1} << (bits - 1);
-    if (q >> (bits - 1) != 1) continue;
-    oracle::exact x;
-    x.numerator = mpz_class(q) * q + mpz_class(static_cast<long>(d));
-    // Scaled by an even power of two to be near 1, or 2.
-    x.exponent = -2L * (bits - 1);
-    const auto at = oracle::place(f, x);
-    if (at.fraction == 0 && !at.rest) codes.push_back(at.below);
-  }
-}
-
-}  // namespace
-
-std::vector<std::uint64_t> hard_roots(format f, int count) {
-  std::vector<std::uint64_t> codes;
-  const int precision = f.man_bits + 1;
-  for (int n = 1; n <= count; ++n) {
-    // Squares of odd numbers are 1 modulo 8.
-    for (const std::int64_t d : {8 * n - 1, -8 * n - 1}) {
-      for (const int bits : {precision, precision + 1}) {
-        for (const int s : {2 * bits - 1 - precision, 2 * bits - precision}) {
-          if (s >= 3) add_roots(f, d, bits, s, codes);
-        }
-      }
-    }
-  }
-  return codes;
 }
 
 }  // namespace zeroulp::conformance

@@ -24,11 +24,6 @@ struct operands {
 /// ones, specials.
 operands random_operands(format f, counter_rng& rng);
 
-/// Returns codes whose roots are nearer to a number or a midpoint than twice
-/// the precision tells: x * 2^s = q^2 + d for small d. `count`: how many d are
-/// tried.
-std::vector<std::uint64_t> hard_roots(format f, int count);
-
 }  // namespace zeroulp::conformance
 
 #endif  // ZEROULP_CONFORMANCE_CASES_HARD_OPERANDS_HPP_

@@ -18,20 +18,10 @@
 
 #include <cstdint>
 
+#include "conformance/oracles/format_layout.hpp"
 #include "zeroulp/core/convert.hpp"
 
 namespace zeroulp::oracle {
-
-/// What the fields of a format imply.
-struct layout {
-  int magnitude_bits;
-  std::uint64_t magnitude_mask;
-  std::uint64_t sign_mask;  ///< 0 without sign
-  std::uint64_t largest;    ///< the largest finite code
-  std::uint64_t codes;      ///< how many codes there are; of up to 63 bits
-  int bits;
-};
-layout layout_of(format f);
 
 enum class value_class : std::uint8_t { number, infinite, nan };
 

@@ -151,11 +151,8 @@ std::vector<exposure> expose_mutants(
       c.cases = most;
       c.further = 0;
       c.left = core_opponent();
-      try {
-        c.right = parse_opponent("mutant:" + row.mutant, c.what);
-      } catch (const input_error&) {
-        continue;  // a mutant of another target
-      }
+      c.right = opponent_of(m);
+      if (answers_as_core(c.right, c.what)) continue;  // another target's
       const auto result = run(c);
       if (!result.first_mismatch) continue;
       row.found_by = c.what;

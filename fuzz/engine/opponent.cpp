@@ -1,14 +1,10 @@
-// Opponents by name, and how each runs a problem.
+// How an opponent runs a problem, and the ways to be wrong that have a name.
 
 #include "fuzz/engine/opponent.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "conformance/mutants/mutant.hpp"
-#include "zeroulp/io.hpp"
-#include "zeroulp/names.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -57,13 +53,55 @@ bool has_convention(target t) {
          t == target::rms_norm || t == target::dispatch;
 }
 
-opponent of(implementation i, std::string what) {
+/// A failed call has one output, of this name: the kind of failure, its text.
+constexpr const char* failure_name = "call";
+
+outputs outputs_of(const conformance::call_failure& failure) {
+  const std::string_view text = failure.what();
+  matrix m(failure_name, integer, 1,
+           static_cast<std::ptrdiff_t>(text.size()) + 1);
+  m.words[0] = static_cast<std::uint64_t>(failure.kind);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    m.words[i + 1] = static_cast<unsigned char>(text[i]);
+  }
+  return {m};
+}
+
+}  // namespace
+
+outputs run(const opponent& o, const problem& p) try {
+  const target_info& info = info_of(p.what);
+  if (!o.change) return info.run(o.table, p);
+  problem other = p;
+  o.change(other.with);
+  return info.run(o.table, other);
+} catch (const conformance::call_failure& failure) {
+  return outputs_of(failure);
+}
+
+std::optional<conformance::call_failure> failure_in(const outputs& made) {
+  if (made.size() != 1 || made[0].name != std::string_view(failure_name)) {
+    return {};
+  }
+  std::string text;
+  for (std::size_t i = 1; i < made[0].words.size(); ++i) {
+    text += static_cast<char>(made[0].words[i]);
+  }
+  return conformance::call_failure(
+      static_cast<conformance::fault>(made[0].words[0]), text);
+}
+
+opponent core_opponent() {
+  return opponent_of(conformance::core_implementation());
+}
+
+opponent opponent_of(implementation i, std::string what) {
   std::string name = i.name;
   return {std::move(name), std::move(i), std::move(what), {}};
 }
 
-opponent of(const conformance::mutant& m) {
-  opponent o = of(m.table, m.what);
+opponent opponent_of(const conformance::mutant& m) {
+  opponent o = opponent_of(m.table, m.what);
   o.name = fmt::format("mutant:{}", m.name);
   return o;
 }
@@ -109,100 +147,21 @@ opponent by_path(const named_path& p) {
   return o;
 }
 
-std::vector<opponent> mutants_of(target t) {
-  std::vector<opponent> all;
-  for (const auto& m : conformance::all_mutants()) {
-    if (!is_core(m.table, t)) all.push_back(of(m));
-  }
-  return all;
-}
-
-opponent mutant_called(std::string_view name) {
-  for (const auto& m : conformance::all_mutants()) {
-    if (m.table.name == name) return of(m);
-  }
-  throw input_error(fmt::format(
-      "unknown mutant '{}': zeroulp fuzz mutants lists them", name));
-}
-
-opponent find(std::string_view name) {
-  const auto colon = name.find(':');
-  const auto rest =
-      colon == std::string_view::npos ? "" : name.substr(colon + 1);
-  const auto which = name.substr(0, colon);
-  if (name == "core") return core_opponent();
-  if (name == "oracle") return oracle_opponent();
-  if (name == "engine") return of(conformance::engine_implementation(), "");
-  if (which == "mutant") return mutant_called(rest);
-  if (which == "convention") return by_convention(parse_convention(rest));
-  if (which == "recipe") return by_recipe(parse_recipe(rest));
-  if (which == "path") return by_path(parse_path(rest));
-  throw input_error(fmt::format(
-      "unknown opponent '{}': use oracle, engine, silicon, gpu, core, "
-      "mutant:NAME, convention:NAME, recipe:NAME, path:NAME, a plug-in's "
-      "LIB.so or python:FILE",
-      name));
-}
-
-/// A failed call has one output, of this name: the kind of failure, its text.
-constexpr const char* failure_name = "call";
-
-outputs outputs_of(const conformance::call_failure& failure) {
-  const std::string_view text = failure.what();
-  matrix m(failure_name, integer, 1,
-           static_cast<std::ptrdiff_t>(text.size()) + 1);
-  m.words[0] = static_cast<std::uint64_t>(failure.kind);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    m.words[i + 1] = static_cast<unsigned char>(text[i]);
-  }
-  return {m};
-}
-
-}  // namespace
-
-outputs run(const opponent& o, const problem& p) try {
-  const target_info& info = info_of(p.what);
-  if (!o.change) return info.run(o.table, p);
-  problem other = p;
-  o.change(other.with);
-  return info.run(o.table, other);
-} catch (const conformance::call_failure& failure) {
-  return outputs_of(failure);
-}
-
-std::optional<conformance::call_failure> failure_in(const outputs& made) {
-  if (made.size() != 1 || made[0].name != std::string_view(failure_name)) {
-    return {};
-  }
-  std::string text;
-  for (std::size_t i = 1; i < made[0].words.size(); ++i) {
-    text += static_cast<char>(made[0].words[i]);
-  }
-  return conformance::call_failure(
-      static_cast<conformance::fault>(made[0].words[0]), text);
-}
-
-opponent core_opponent() { return of(conformance::core_implementation(), ""); }
-
-opponent oracle_opponent() {
-  return of(conformance::oracle_implementation(), "");
-}
-
-opponent parse_opponent(std::string_view name, target t) {
-  opponent o = find(name);
-  const bool changes =
-      (name.starts_with("convention:") && has_convention(t)) ||
-      (name.starts_with("recipe:") && t == target::gemm) ||
-      (name.starts_with("path:") && (t == target::step || t == target::gemm));
-  if (name != "core" && !changes && is_core(o.table, t)) {
-    throw input_error(
-        fmt::format("{} has nothing of its own for {}", name, info_of(t).name));
-  }
-  return o;
+bool answers_as_core(const opponent& o, target t) {
+  const auto changes = [&o](const char* what) {
+    return o.name.starts_with(what);
+  };
+  return is_core(o.table, t) &&
+         !(has_convention(t) && changes("convention:")) &&
+         !(t == target::gemm && (changes("recipe:") || changes("path:"))) &&
+         !(t == target::step && changes("path:"));
 }
 
 std::vector<opponent> fingerprints(target t) {
-  std::vector<opponent> all = mutants_of(t);
+  std::vector<opponent> all;
+  for (const auto& m : conformance::all_mutants()) {
+    if (!is_core(m.table, t)) all.push_back(opponent_of(m));
+  }
   if (has_convention(t)) {
     for (const auto& c : named_conventions) all.push_back(by_convention(c));
   }

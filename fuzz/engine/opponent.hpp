@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "conformance/contract/call_failure.hpp"
+#include "conformance/mutants/mutant.hpp"
 #include "fuzz/cases/problem.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::fuzz {
 
@@ -32,6 +34,18 @@ std::optional<conformance::call_failure> failure_in(const outputs& made);
 
 /// The core: the definition.
 opponent core_opponent();
+
+opponent opponent_of(implementation i, std::string what = "");
+opponent opponent_of(const conformance::mutant& m);
+
+// The core with another convention, recipe or path: the recipe for the
+// problem's operands and scales, the path for operands of the same formats.
+opponent by_convention(const named_convention& c);
+opponent by_recipe(const named_recipe& r);
+opponent by_path(const named_path& p);
+
+/// Returns true iff `o` has nothing of its own for problems of `t`.
+bool answers_as_core(const opponent& o, target t);
 
 /// MPFR, GMP, rational numbers, the host's FP32: code that shares nothing with
 /// the core. Only approximate quotients are the core's; those are compared with

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "conformance/cases/boundaries.hpp"
+#include "conformance/cases/hard_roots.hpp"
 #include "conformance/checks/operation_cases.hpp"
 
 namespace zeroulp::conformance {
