@@ -11,16 +11,17 @@ import re
 import sys
 
 HEADERS = ["zeroulp_values.h", "zeroulp.h", "zeroulp_training.h"]
+SUITE = "zeroulp_suite.h"  # of a library of its own
 SCALARS = {
     "int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64",
     "uint64_t": "c_uint64", "double": "c_double", "size_t": "c_size_t",
 }
 
 
-def text_of(include):
+def text_of(include, headers):
     """The declarations: no comments, no preprocessor, one space between words."""
     all_text = ""
-    for name in HEADERS:
+    for name in headers:
         text = (include / "zeroulp" / name).read_text()
         text = re.sub(r"//[^\n]*", "", text)
         text = re.sub(r"#ifdef __cplusplus.*?#endif", "", text, flags=re.S)
@@ -53,19 +54,9 @@ def split_name(declaration):
     return match[1].strip().replace(" *", "*"), match[2], int(match[3] or 1)
 
 
-def generate(include):
-    constants, words = text_of(include)
-    text = " ".join(words)
-    lines = ['"""The C ABI as ctypes. Made by generate_abi.py: do not edit."""', "",
-             "# ruff: noqa", "from ctypes import (POINTER, Structure, c_char_p, c_double, c_int32,",
-             "                    c_int64, c_size_t, c_uint32, c_uint64, c_void_p)", ""]
-    lines += [f"{name} = {value}" for name, value in constants]
-    for body in re.findall(r"enum \w+ \{(.*?)\}", text):
-        for item in body.split(","):
-            if not item.strip():
-                continue
-            name, value = item.split("=")
-            lines.append(f"{name.strip()} = {int(value)}")
+def struct_lines(text):
+    """A class for each struct."""
+    lines = []
     for name, body in re.findall(r"typedef struct (\w+) \{(.*?)\} \1;", text):
         lines += ["", "", f"class {name}(Structure):", "    _fields_ = ["]
         for member in filter(None, (m.strip() for m in body.split(";"))):
@@ -73,13 +64,47 @@ def generate(include):
             kind = ctype(declared) + (f" * {count}" if count > 1 else "")
             lines.append(f'        ("{called}", {kind}),')
         lines.append("    ]")
-    lines += ["", "", "# Result and arguments of each function.", "FUNCTIONS = {"]
+    return lines
+
+
+def arguments_of(text):
+    given = [] if text == "void" else text.split(",")
+    return ", ".join(ctype(split_name(a)[0]) for a in given)
+
+
+def function_lines(text, table):
+    """A dict of result and arguments of each function."""
+    lines = ["", "", f"{table} = {{"]
     for result, name, arguments in re.findall(
             r"ZEROULP_API ([\w ]+?\*?) ?(\w+)\((.*?)\);", text):
-        given = [] if arguments == "void" else arguments.split(",")
-        kinds = ", ".join(ctype(split_name(a)[0]) for a in given)
-        lines.append(f'    "{name}": ({ctype(result)}, [{kinds}]),')
-    return "\n".join(lines + ["}"]) + "\n"
+        lines.append(
+            f'    "{name}": ({ctype(result)}, [{arguments_of(arguments)}]),')
+    return lines + ["}"]
+
+
+def generate(include):
+    constants, words = text_of(include, HEADERS)
+    text = " ".join(words)
+    suite = " ".join(text_of(include, [SUITE])[1])
+    lines = ['"""The C ABI as ctypes. Made by generate_abi.py: do not edit."""', "",
+             "# ruff: noqa", "from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double,",
+             "                    c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p)", ""]
+    lines += [f"{name} = {value}" for name, value in constants]
+    for body in re.findall(r"enum \w+ \{(.*?)\}", text):
+        for item in body.split(","):
+            if not item.strip():
+                continue
+            name, value = item.split("=")
+            lines.append(f"{name.strip()} = {int(value)}")
+    lines += struct_lines(text) + struct_lines(suite) + ["", ""]
+    for result, name, arguments in re.findall(
+            r"typedef ([\w ]+?\*?) ?\(\*(\w+)\)\((.*?)\);", suite):
+        SCALARS[name] = name
+        lines.append(
+            f"{name} = CFUNCTYPE({ctype(result)}, {arguments_of(arguments)})")
+    lines += function_lines(text, "FUNCTIONS")
+    lines += function_lines(suite, "SUITE_FUNCTIONS")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -32,12 +32,12 @@ def test_another_convention_is_named():
         assert_quantizes_as(by("deepep"), "vllm")
     text = str(e.value)
     assert text.startswith("not vllm: on ")
-    assert "differ, at most" in text and "the convention is deepep" in text
+    assert "differ, at most" in text and "convention:deepep" in text
 
 
 def test_a_detour_by_fp16_is_found():
     kernel = lambda x: scaled(x, np.divide, np.float16)  # noqa: E731
-    with pytest.raises(AssertionError, match="none of the named conventions"):
+    with pytest.raises(AssertionError, match="quotient.*fp16|fp16|FP16"):
         assert_quantizes_as(kernel, "vllm", specials=False)
 
 
@@ -64,7 +64,7 @@ def test_scales_of_another_shape_are_named():
     def kernel(x):
         q = zeroulp.quantize(x)
         return q.codes, np.asarray(q.scales).T
-    with pytest.raises(AssertionError, match="scales: 4 x 64, expected 64 x 4"):
+    with pytest.raises(AssertionError, match="scales: 4 x 64 were given, quantize makes 64 x 4"):
         assert_quantizes_as(kernel, "zeroulp")
     with pytest.raises(zeroulp.Error, match="codes and scales are expected"):
         assert_quantizes_as(lambda x: x, "zeroulp")
@@ -78,7 +78,7 @@ def test_right_products_are_taken(name):
 
 
 def test_another_recipe_is_named():
-    with pytest.raises(AssertionError, match="the recipe is .*cutlass.blockwise"):
+    with pytest.raises(AssertionError, match="recipe:cutlass.blockwise"):
         assert_multiplies_as(
             lambda a, b: zeroulp.gemm(a, b, "cutlass.blockwise", output="fp32"),
             "deepgemm.1d2d", output="fp32")

@@ -13,16 +13,19 @@ from ._library import Error, InternalError
 from ._library import version as __version__
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
                           quantize, recode, retile, step)
+from ._suite import Cause, Explanation, explain
 from ._threads import threads, use_threads
 from ._training import adamw, combine, dispatch, rms_norm, swiglu
 from ._values import (Convention, Format, Path, Recipe, convention, conventions,
                       format, formats, path, paths, recipe, recipes)
 
 __all__ = [
-    "Comparison", "Convention", "Error", "Errors", "Format", "InternalError",
-    "Path", "Quantized", "Recipe", "__version__", "adamw", "combine",
+    "Cause", "Comparison", "Convention", "Error", "Errors", "Explanation",
+    "Format", "InternalError", "Path", "Quantized", "Recipe", "__version__",
+    "adamw", "combine",
     "compare", "convention", "conventions", "decode", "dequantize", "dispatch",
-    "encode", "format", "formats", "gemm", "identify", "measure_errors",
+    "encode", "explain", "format", "formats", "gemm", "identify",
+    "measure_errors",
     "multiply", "path", "paths", "quantize", "recipe", "recipes", "recode",
     "retile", "rms_norm", "step", "swiglu", "testing", "threads",
     "use_threads",

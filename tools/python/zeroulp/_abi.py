@@ -1,8 +1,8 @@
 """The C ABI as ctypes. Made by generate_abi.py: do not edit."""
 
 # ruff: noqa
-from ctypes import (POINTER, Structure, c_char_p, c_double, c_int32,
-                    c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double,
+                    c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p)
 
 ZEROULP_ABI_VERSION = 2
 ZEROULP_UNCUT = -1
@@ -336,7 +336,16 @@ class zeroulp_adamw_step(Structure):
     ]
 
 
-# Result and arguments of each function.
+class zeroulp_named_matrix(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("matrix", zeroulp_const_matrix),
+    ]
+
+
+zeroulp_suite_predicate = CFUNCTYPE(c_int32, c_void_p, c_char_p)
+
+
 FUNCTIONS = {
     "zeroulp_abi_version": (c_int32, []),
     "zeroulp_spec_version": (c_int32, []),
@@ -388,4 +397,13 @@ FUNCTIONS = {
     "zeroulp_adamw": (c_int32, [POINTER(zeroulp_adamw_step), c_uint64, c_uint64, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_combine": (c_int32, [c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_dispatch": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+}
+
+
+SUITE_FUNCTIONS = {
+    "zeroulp_suite_text": (c_char_p, []),
+    "zeroulp_suite_explain": (c_int32, [c_char_p, c_char_p, POINTER(zeroulp_named_matrix), c_int64, POINTER(zeroulp_named_matrix), c_int64, c_char_p]),
+    "zeroulp_suite_case": (c_int32, [c_char_p, c_char_p, c_char_p, c_uint64, c_uint64]),
+    "zeroulp_suite_replay": (c_int32, [c_char_p]),
+    "zeroulp_suite_shrink": (c_int32, [c_char_p, zeroulp_suite_predicate, c_void_p]),
 }

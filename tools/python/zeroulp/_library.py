@@ -53,9 +53,9 @@ library = _load()
 version = library.zeroulp_version().decode()
 
 
-def call(name, *arguments):
+def call(name, *arguments, of=library):
     """Calls a function that returns a status; raises what the status says."""
-    status = getattr(library, name)(*arguments)
+    status = getattr(of, name)(*arguments)
     if status == _abi.ZEROULP_OK:
         return
     text = library.zeroulp_last_error().decode()

@@ -1,12 +1,14 @@
 """Assertions for tests: equal bits, or an AssertionError that says where, how
-far, and whose bits they are."""
+far, and what may have made them so; cases that know the numerics: cases, case,
+replay, shrink."""
 
 import numpy as np
 
-from . import _operations, _values
+from . import _operations, _suite, _values
 from ._arrays import bits_of, given_back
 from ._compare import compare
 from ._library import Error
+from ._suite import Case, case, cases, replay, shrink  # noqa: F401
 
 _IGNORED = ("zero_signs", "nan_payloads")
 
@@ -134,42 +136,12 @@ def _equal_numbers(a, b):
         np.array_equal(a[~nan], b[~nan])
 
 
-def _likely(runs, format, group, scale, source):
-    """The named conventions that give all bits of all runs."""
-    fitting = []
-    for how in _values.conventions():
-        if all(_same(got, _operations.quantize(x, format, group, how,
-                                               scale=scale, source=source),
-                     format)
-               for x, got in runs):
-            fitting.append(how.name)
-    return fitting
-
-
-def _first_element(x, q, place, source):
-    """The element x at `place`, its scale, and how far x / scale is from the
-    nearest tie."""
-    i, j = place
-    value = float(_operations.decode(bits_of(x, "x", source).words[i:i + 1,
-                                                                   j:j + 1],
-                                     source, to="fp64")[0, 0])
-    group = _values.group(q.group)
-    scale = float(q.scale_bits().words[i // (group.rows or i + 1),
-                                       j // (group.cols or j + 1)]
-                  .view(np.float32))
-    text = f"  element   x = {value:.9g}, scale = {scale:.9g}"
-    if scale > 0 and np.isfinite(value / scale):
-        text += f", x / scale = {value / scale:.9g}"
-        code = q.bits().words[i, j]
-        near = _operations.decode(
-            np.array([[code]]), q.format.name, to="fp64")[0, 0]
-        step = abs(_operations.decode(
-            np.array([[code ^ 1]], code.dtype), q.format.name,
-            to="fp64")[0, 0] - near)
-        if np.isfinite(near) and step > 0:
-            off = abs(abs(value / scale - near) / step - 0.5)
-            text += f", {off:.3g} ulp from the tie"
-    return text
+def _explained(made, claim, *args, **settings):
+    """The text of explain(), or why there is none."""
+    try:
+        return str(_suite.explain(made, claim, *args, **settings))
+    except Error as e:
+        return f"  likely    unknown: {e}"
 
 
 def assert_quantizes_as(kernel, convention, format="e4m3", group="1x128", *,
@@ -178,41 +150,20 @@ def assert_quantizes_as(kernel, convention, format="e4m3", group="1x128", *,
     """Holds kernel(x) -> (codes, scales) against a convention, on matrices of
     `shape` from quantizer_inputs. `source` is what x is of: fp32, fp16, bf16.
     x is an array, or with `device` ("cpu", "cuda") a tensor of torch. Raises
-    AssertionError that names the inputs, where the bits part, and which named
-    conventions would give them."""
+    AssertionError that names the inputs, where the bits part, and what may have
+    made them so."""
     how = _values.convention(convention)
-    runs, wrong = [], None
     for name, x in quantizer_inputs(format, group, source=source, shape=shape,
                                     seed=seed, specials=specials):
         got = _outputs(kernel, _as_kernel_takes(x, source, device))
         want = _operations.quantize(x, format, group, how, scale=scale,
                                     source=source)
-        runs.append((x, got))
-        if wrong is None and not _same(got, want, format):
-            wrong = name, x, got, want
-    if wrong is None:
-        return
-    name, x, (codes, scales), want = wrong
-    lines = [f"not {how.name}: on {name}, {shape[0]} x {shape[1]} {source}"]
-    for what, a, b, fmt in (
-            ("scales", scales, want.scales, "fp32"),
-            ("codes", codes, want.codes, want.format.name)):
-        a, b = _words(a, what, fmt), _words(b, what, fmt)
-        if a.shape != b.shape:
-            lines.append(f"{what}: {a.shape[0]} x {a.shape[1]}, expected "
-                         f"{b.shape[0]} x {b.shape[1]}")
+        if _same(got, want, format):
             continue
-        found = compare(a, b, fmt)
-        if found:
-            continue
-        lines.append(f"{what}: {found}")
-        if what == "codes":
-            lines.append(_first_element(x, want, found.first, source))
-    likely = _likely(runs, format, group, scale, source)
-    lines.append("  likely    " + (
-        f"the convention is {' or '.join(likely)}: all bits of {len(runs)} "
-        "matrices" if likely else "none of the named conventions"))
-    raise AssertionError("\n".join(lines))
+        raise AssertionError(
+            f"not {how.name}: on {name}, {shape[0]} x {shape[1]} {source}\n" +
+            _explained(got, how, x, format=format, group=group, scale=scale,
+                       source=source))
 
 
 def gemm_operands(recipe="deepgemm.1d2d", *, m=64, n=96, k=512, format="e4m3",
@@ -233,8 +184,8 @@ def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=
                          format="e4m3", seed=0, device=None):
     """Holds kernel(a, b) -> D = A B^T against a recipe. `a` and `b` are
     Quantized: codes and scales, tensors of torch with `device`. `shapes` are M,
-    N, K. Raises AssertionError that says where the bits part, and which named
-    recipes would give them."""
+    N, K. Raises AssertionError that says where the bits part, and what may have made
+    them so."""
     how = _values.recipe(recipe)
     for m, n, k in shapes:
         a, b = gemm_operands(how, m=m, n=n, k=k, format=format, seed=seed)
@@ -248,28 +199,14 @@ def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=
             raise AssertionError(
                 f"D: {x.shape[0]} x {x.shape[1]} of {8 * x.itemsize} bits, "
                 f"expected {y.shape[0]} x {y.shape[1]} of {8 * y.itemsize}")
-        likely = _likely_recipes(x, a, b, fmt)
         raise AssertionError(
-            f"not {how.name}: M, N, K = {m}, {n}, {k}\n{compare(x, y, fmt)}\n"
-            "  likely    " + (f"the recipe is {' or '.join(likely)}" if likely
-                              else "none of the named recipes"))
+            f"not {how.name}: M, N, K = {m}, {n}, {k}\n" +
+            _explained(got, how, a=a, b=b, output=fmt))
 
 
 def _output_name(d):
     bits = bits_of(d, "D")
     return bits.format or ("bf16" if bits.words.itemsize == 2 else "fp32")
-
-
-def _likely_recipes(words, a, b, fmt):
-    fitting = []
-    for how in _values.recipes():
-        try:
-            d = _operations.gemm(a, b, how, output=fmt)
-        except Error:
-            continue  # of other groups
-        if np.array_equal(_words(d, "D", fmt), words):
-            fitting.append(how.name)
-    return fitting
 
 
 def _on_device(q, device):

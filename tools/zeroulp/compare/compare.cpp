@@ -1,10 +1,12 @@
-// compare: two arrays bit by bit: the first difference, ulps, a histogram.
+// compare: two arrays bit by bit: the first difference, ulps, a histogram; or a
+// result and what it claims to be.
 
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <optional>
 
+#include "tools/zeroulp/compare/against.hpp"
 #include "tools/zeroulp/ignored.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
@@ -253,24 +255,60 @@ void run_compare(const compare_request& q, outcome& out) {
 }  // namespace
 
 void add_compare(CLI::App& app, outcome& out) {
-  auto* sub =
-      add_command(app, "compare",
-                  "Compare two arrays bit by bit (exit status 1 if they "
-                  "differ)",
-                  "zeroulp compare mine.npy d.npy --dtype bf16");
+  auto* sub = add_command(
+      app, "compare",
+      "Compare two arrays bit by bit, or a kernel's result with what it claims "
+      "to be (exit status 1 if they differ)",
+      "zeroulp compare mine.npy d.npy --dtype bf16\n"
+      "  zeroulp compare codes.npy --scales scales.npy --against vllm --input "
+      "x.npy");
   auto q = std::make_shared<compare_request>();
-  sub->add_option("A", q->a, ".npy")->required();
-  sub->add_option("B", q->b, ".npy")->required();
+  auto claim = std::make_shared<against_request>();
+  sub->add_option("A", q->a, ".npy; with --against also a tensor directory")
+      ->required();
+  auto* b = sub->add_option("B", q->b, ".npy");
   sub->add_option("--format", q->format,
                   "what unsigned elements are codes of: ulps are its codes");
   sub->add_option("--dtype", q->dtype, "bf16: uint16 elements hold BF16");
-  sub->add_option("--ulps", q->ulps,
-                  "accept numbers up to so many ulps apart (SPEC M5): never "
-                  "NaN or infinity against a number")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63));
+  auto* ulps =
+      sub->add_option("--ulps", q->ulps,
+                      "accept numbers up to so many ulps apart (SPEC M5): "
+                      "never NaN or infinity against a number")
+          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63));
+  auto* against = sub->add_option(
+      "--against", claim->claim,
+      "a convention (of the codes A) or a recipe (of the product A): says "
+      "where they part, and what may be the cause");
+  against->excludes(b)->excludes(ulps);
+  const auto with_claim = [&](const char* name, std::string& value,
+                              const char* what) {
+    sub->add_option(name, value, what)->needs(against);
+  };
+  with_claim("--input", claim->input,
+             "what was quantized: float32, float16, or uint16 with --dtype");
+  with_claim("--scales", claim->scales, "of the codes: float32, or uint8");
+  with_claim("--group", claim->group, "RxC or tensor [1x128]");
+  with_claim("--scale", claim->scale, "kind of scale [fp32]");
+  with_claim("--a", claim->a, "tensor directory, of a recipe");
+  with_claim("--b", claim->b, "tensor directory, of a recipe");
+  with_claim("--c", claim->c, "float32, of a recipe: fl(acc + C)");
   add_ignore(sub, q->ignored);
   sub->add_flag("--json", q->as_json);
-  sub->callback([q, &out] { run_compare(*q, out); });
+  sub->callback([q, claim, &out] {
+    if (claim->claim.empty()) {
+      if (q->b.empty()) {
+        throw input_error(
+            "compare: one array: give another, or --against what it claims");
+      }
+      return run_compare(*q, out);
+    }
+    claim->result = q->a;
+    claim->format = q->format;
+    claim->dtype = q->dtype;
+    claim->ignored = q->ignored;
+    claim->as_json = q->as_json;
+    run_against(*claim, out);
+  });
 }
 
 }  // namespace zeroulp::program
