@@ -5,6 +5,7 @@
 #include "zeroulp/plugin.h"
 #include "zeroulp/zeroulp.h"
 #include "zeroulp/zeroulp_cuda.h"
+#include "zeroulp/zeroulp_suite.h"
 
 #define HAS_SIZE(type, bytes) \
   _Static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
@@ -23,6 +24,7 @@ HAS_SIZE(zeroulp_path, 128);
 HAS_SIZE(zeroulp_recipe, 128);
 HAS_SIZE(zeroulp_matrix, 48);
 HAS_SIZE(zeroulp_const_matrix, 48);
+HAS_SIZE(zeroulp_named_matrix, 56);
 HAS_SIZE(zeroulp_operand, 112);
 HAS_SIZE(zeroulp_comparison, 616);
 HAS_SIZE(zeroulp_errors, 120);

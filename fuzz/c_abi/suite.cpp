@@ -111,20 +111,22 @@ problem problem_of(target t, const char* text,
   problem p;
   p.what = t;
   p.with = usual_settings();
-  std::string_view recipe_name;
+  // A recipe, for the path's operands, stands for settings that others change.
+  settings& s = p.with;
+  std::string_view claimed;
   for_each_setting(text, [&](auto name, auto value) {
-    if (t == target::gemm && name == "recipe") {
-      recipe_name = value;
-    } else {
-      set(p.with, t, name, value);
-    }
+    if (name == "path") set(s, t, name, value);
+    if (name == "recipe" && t == target::gemm) claimed = value;
   });
-  if (!recipe_name.empty()) {
-    settings& s = p.with;
-    s.gemm = engine::for_operands(parse_recipe(recipe_name).value, s.unit.a,
-                                  s.unit.b);
+  if (!claimed.empty()) {
+    s.gemm =
+        engine::for_operands(parse_recipe(claimed).value, s.unit.a, s.unit.b);
     s.unit.acc = s.gemm.acc;
   }
+  for_each_setting(text, [&](auto name, auto value) {
+    if (name == "path" || (name == "recipe" && t == target::gemm)) return;
+    set(s, t, name, value);
+  });
   const auto specs = info_of(t).operands(p.with);
   std::vector<std::string> names;
   for (const auto& spec : specs) names.emplace_back(spec.name);

@@ -68,12 +68,16 @@ std::optional<move> row_move(const matrix& claimed, const matrix& given) {
   return best;
 }
 
-/// The rows of `claimed` where the move has them; others stay.
-matrix moved(const matrix& claimed, const move& how) {
+/// The rows of `claimed`; where those of `given` differ, from where the move
+/// has them.
+matrix moved(const matrix& claimed, const matrix& given, const move& how) {
+  const auto theirs = row_hashes(claimed);
+  const auto ours = row_hashes(given);
   matrix y = claimed;
   for (std::ptrdiff_t i = 0; i < y.rows; ++i) {
+    const auto at = static_cast<std::size_t>(i);
     const std::ptrdiff_t from = how.source(i);
-    if (from < 0 || from >= y.rows) continue;
+    if (ours[at] == theirs[at] || from < 0 || from >= y.rows) continue;
     for (std::ptrdiff_t j = 0; j < y.cols; ++j) y(i, j) = claimed(from, j);
   }
   return y;
@@ -86,7 +90,7 @@ std::string text_of(const move& how, const char* lines) {
                : std::string("as if ") + lines + " i and i xor " +
                      std::to_string(how.by) + " were exchanged";
   }
-  return std::string("as if each of its ") + lines + " were the one " +
+  return std::string("as if the ") + lines + " that differ were those " +
          std::to_string(how.by < 0 ? -how.by : how.by) +
          (how.by < 0 ? " before" : " after");
 }
@@ -132,11 +136,13 @@ std::vector<suspect> displacements(const outputs& claimed,
       }
     }
     if (const auto how = row_move(x, given[n])) {
-      add("rows", text_of(*how, "rows"), moved(x, *how));
+      add("rows", text_of(*how, "rows"), moved(x, given[n], *how));
     }
     const matrix across = transposed(x);
-    if (const auto how = row_move(across, transposed(given[n]))) {
-      add("columns", text_of(*how, "columns"), transposed(moved(across, *how)));
+    const matrix found_across = transposed(given[n]);
+    if (const auto how = row_move(across, found_across)) {
+      add("columns", text_of(*how, "columns"),
+          transposed(moved(across, found_across, *how)));
     }
   }
   if (moved_outputs > 1) {

@@ -227,7 +227,9 @@ void find_likely(const question& all, const explain_options& how,
           .same.push_back(t.who.name);
       continue;
     }
-    if (heads.size() == how.named) continue;
+    // What gives every bit leaves nothing to others.
+    const bool done = !heads.empty() && found.likely[0].exact();
+    if (done || heads.size() == how.named) continue;
     heads.push_back(&t);
     found.likely.push_back({t.who.of,
                             t.who.name,

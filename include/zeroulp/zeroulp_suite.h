@@ -13,7 +13,8 @@
 // Settings  "name=value,...": those that `zeroulp fuzz TARGET --help` lists.
 //           Of a case, those that are left out are drawn; to explain, they
 //           are bf16, e4m3, 1x128, the convention zeroulp, the recipe
-//           deepgemm.1d2d. NULL: none.
+//           deepgemm.1d2d. To explain a gemm there is recipe=NAME, too: it
+//           comes before the others. NULL: none.
 // Cases     are tokens: one word of text that holds target, settings and
 //           operands (`zeroulp fuzz TARGET --replay TOKEN`).
 // Results   A call that succeeds leaves its result in zeroulp_suite_text(). The

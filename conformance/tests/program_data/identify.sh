@@ -271,3 +271,40 @@ an_unknown_scale unknown --scale x
 EOT
 refuses fuzz_conventions_refuses_to_write_to_a_file . \
   fuzz conventions --cases 1 --out x.npy/deep
+
+# compare --against (SPEC Q13, G10).
+run 0 quantize x.npy --convention vllm --out cx
+shows compare_takes_the_claimed_bits 'codes: the bits of vllm, all 33280' \
+  compare cx --against vllm --input x.npy
+shows compare_takes_files 'scales: the bits of vllm, all 260' compare \
+  cx/codes.npy --scales cx/scales.npy --against vllm --input x.npy
+run 1 compare ix --against vllm --input x.npy
+is compare_says_that_bits_differ '' "$reason"
+holds compare_names_the_convention grep -qE \
+  'likely .*the convention were deepep \(convention:deepep\): all [0-9]+ ' .out
+holds compare_shows_the_first_element grep -qE \
+  '^  element   x = .*, scale = .*, x / scale = .* ulp from the tie' .out
+run 1 compare ix --against vllm --input x.npy --json
+holds compare_json_has_the_cause python3 -c \
+  'import json; r = json.load(open(".out"))
+assert not r["same"] and r["likely"][0]["exact"] and r["tried"] > 50
+assert r["likely"][0]["name"] == "convention:deepep", r["likely"]'
+run 0 gemm --a ix --b iw --recipe deepgemm.1d2d --output fp32 --out id.npy
+shows compare_takes_a_product 'd: the bits of deepgemm.1d2d, all 16900' \
+  compare id.npy --against deepgemm.1d2d --a ix --b iw
+run 1 compare id.npy --against cutlass.blockwise --a ix --b iw
+holds compare_names_the_recipe grep -q 'recipe:deepgemm.1d2d' .out
+refuses compare_needs_the_input '--input is needed' \
+  compare ix --against vllm
+refuses compare_needs_operands '--b is needed' \
+  compare id.npy --against deepgemm.1d2d --a ix
+refuses compare_knows_the_claim "unknown convention 'vlm'" \
+  compare ix --against vlm --input x.npy
+refuses compare_takes_one_claim 'excludes' \
+  compare id.npy id.npy --against vllm
+refuses compare_needs_another 'one array' \
+  compare id.npy
+refuses compare_needs_a_claim_for_its_input 'requires --against' \
+  compare id.npy id.npy --input x.npy
+refuses compare_checks_shapes 'elements' \
+  compare cx/scales.npy --against vllm --input x.npy

@@ -75,9 +75,19 @@ readme_python_runs() {
     "$folder/readme.txt"
 }
 
+# The suite as -DBUILD_SHARED_LIBS=ON makes it, of what is compiled already.
+shared_suite() {
+  g++ -shared -o "$folder/libzeroulp_suite.so" -fopenmp \
+    -Wl,--version-script="$root/fuzz/c_abi/exports.map" \
+    -Wl,-u,zeroulp_suite_text,-u,zeroulp_suite_explain,-z,defs \
+    "$build/conformance/libzeroulp_suite.a" "$(lib_of shared)/libzeroulp.so" \
+    "$build/src/libzeroulp.a"
+}
+
 # with_package COMMAND...: where Python finds the package and the library.
 with_package() {
   ZEROULP_LIBRARY=$(lib_of shared)/libzeroulp.so \
+    ZEROULP_SUITE_LIBRARY=$folder/libzeroulp_suite.so \
     ZEROULP_PROGRAM=$build/bin/zeroulp \
     PYTHONPATH=$root/tools/python PYTHONDONTWRITEBYTECODE=1 "$@"
 }
@@ -177,6 +187,7 @@ python_examples() {
   check "example: Python" finds_the_difference "$python" \
     "$root/tools/examples/hold_my_kernel.py" "$(lib_of shared)/libzeroulp.so" \
     --save "$folder" || true
+  check "a shared suite" shared_suite || true
   check "README's Python" readme_python_runs "$python" || true
   python_package "$python"
   export ZEROULP_PYTHON=$python

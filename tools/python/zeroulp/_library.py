@@ -58,7 +58,9 @@ def call(name, *arguments, of=library):
     status = getattr(of, name)(*arguments)
     if status == _abi.ZEROULP_OK:
         return
-    text = library.zeroulp_last_error().decode()
+    last_error = of.zeroulp_last_error
+    last_error.restype = ctypes.c_char_p
+    text = last_error().decode()
     text = text.removeprefix(name + ": ")
     if status == _abi.ZEROULP_INVALID_ARGUMENT:
         raise Error(text)

@@ -152,7 +152,7 @@ def _explain_gemm(d, how, a, b, c, output, ignore):
         raise Error(f"d: elements are {made.format or made.words.dtype}: use "
                     "float32 or bfloat16")
     def groups(g):
-        return f"{g.mn}x{g.k}"
+        return f"{g.rows}x{g.cols}"
     settings = f"path=hopper.wgmma.{a.format.name}.{b.format.name}.f32," \
                f"recipe={how.name},output={made.format}," \
                f"a_group={groups(how.a)},b_group={groups(how.b)}," \
