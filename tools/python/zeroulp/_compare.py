@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 
-from . import _abi
+from . import _abi, _html
 from ._arrays import bits_of, ref
 from ._library import Error, call
 from ._operations import decode
@@ -16,7 +16,8 @@ class Comparison:
 
     count, different, first (row, column) and its codes a and b; max_ulps over
     pairs without a NaN; zero_signs, nan_payloads, nan_mismatches; ulps, a dict
-    of "0", "1", "2", "3-4", ... to counts; rows and columns that differ."""
+    of "0", "1", "2", "3-4", ... to counts; rows and columns that differ; where,
+    a matrix of booleans."""
 
     def __init__(self, a, b, found):
         self.format = a.format
@@ -30,9 +31,9 @@ class Comparison:
         self.nan_mismatches = found.nan_mismatches
         self.ulps = _buckets(found.buckets)
         self.shape = a.words.shape
-        where = a.words != b.words
-        self.rows = np.flatnonzero(where.any(axis=1))
-        self.columns = np.flatnonzero(where.any(axis=0))
+        self.where = a.words != b.words
+        self.rows = np.flatnonzero(self.where.any(axis=1))
+        self.columns = np.flatnonzero(self.where.any(axis=0))
 
     def __bool__(self):
         return self.different == 0
@@ -82,6 +83,9 @@ class Comparison:
         return ""
 
     __repr__ = __str__
+
+    def _repr_html_(self):
+        return _html.comparison(self)
 
 
 _NO_DISTANCE = 2**64 - 1

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from . import _abi, _values
+from . import _abi, _html, _values
 from ._arrays import UNSIGNED, bits_of, format_name, given_back, matrix, ref
 from ._library import Error, call, names
 from ._values import format as format_of
@@ -107,6 +107,20 @@ class Quantized:
         m, n = self.shape
         return (f"Quantized({m} x {n} {self.format.name}, {self.scale} scales of "
                 f"{self.group}, {self.convention})")
+
+    def _repr_html_(self):
+        return _html.quantized(self)
+
+    def __eq__(self, other):
+        """Whether format, groups, codes and scales have the same bits."""
+        if not isinstance(other, Quantized):
+            return NotImplemented
+        return (self.format, self.group, self.shape) == \
+            (other.format, other.group, other.shape) and \
+            np.array_equal(self.bits().words, other.bits().words) and \
+            np.array_equal(self.scale_bits().words, other.scale_bits().words)
+
+    __hash__ = None
 
     def bits(self):
         return bits_of(self.codes, "codes", self.format.name)
