@@ -281,15 +281,20 @@ shows compare_takes_files 'scales: the bits of vllm, all 260' compare \
 run 1 compare ix --against vllm --input x.npy
 is compare_says_that_bits_differ '' "$reason"
 holds compare_names_the_convention grep -qE \
-  'likely .*the convention were deepep \(convention:deepep\): all [0-9]+ ' .out
-holds compare_shows_the_first_element grep -qE \
-  '^  element   x = .*, scale = .*, x / scale = .* ulp from the tie' .out
+  'likely +as if the convention were deepseek_v3 .*: all [0-9]+ differing' .out
+holds compare_names_those_with_the_same_bits grep -qE \
+  '^ +the same bits: .*convention:deepep' .out
 run 1 compare ix --against vllm --input x.npy --json
 holds compare_json_has_the_cause python3 -c \
-  'import json; r = json.load(open(".out"))
-assert not r["same"] and r["likely"][0]["exact"] and r["tried"] > 50
-assert r["likely"][0]["name"] == "convention:deepep", r["likely"]'
-run 0 gemm --a ix --b iw --recipe deepgemm.1d2d --output fp32 --out id.npy
+  'import json; r = json.load(open(".out")); first = r["likely"][0]
+assert not r["same"] and first["exact"] and r["tried"] > 50
+assert "convention:deepep" in first["same_bits"], first'
+run 1 compare cx --against vllm --input w.npy
+holds compare_shows_the_first_element grep -qE \
+  '^  element   x = .*, scale = .*, x / scale = .* ulp from the tie' .out
+holds compare_names_nothing_without_a_cause grep -qE \
+  '^  likely    none of [0-9]+ definitions, displacements and faults' .out
+run 0 gemm ix iw --recipe deepgemm.1d2d --output fp32 --out id.npy
 shows compare_takes_a_product 'd: the bits of deepgemm.1d2d, all 16900' \
   compare id.npy --against deepgemm.1d2d --a ix --b iw
 run 1 compare id.npy --against cutlass.blockwise --a ix --b iw
@@ -306,5 +311,5 @@ refuses compare_needs_another 'one array' \
   compare id.npy
 refuses compare_needs_a_claim_for_its_input 'requires --against' \
   compare id.npy id.npy --input x.npy
-refuses compare_checks_shapes 'elements' \
+refuses compare_checks_codes 'is no code of e4m3' \
   compare cx/scales.npy --against vllm --input x.npy
