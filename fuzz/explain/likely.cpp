@@ -44,7 +44,7 @@ struct score {
 /// How far a code is from the claimed one, so that equal distances compare
 /// equal: the change of the sorted code.
 std::int64_t change_of(std::uint64_t claimed, std::uint64_t other) {
-  return static_cast<std::int64_t>(other) - static_cast<std::int64_t>(claimed);
+  return static_cast<std::int64_t>(other - claimed);
 }
 
 score score_of(const outputs& claimed, const outputs& given,
