@@ -25,20 +25,27 @@ using json = nlohmann::ordered_json;
 
 thread_local std::string last_text;
 
+/// Calls `use` for each part of a list with commas; NULL has none.
+template <class Use>
+void for_each_part(const char* list, Use use) {
+  std::string_view rest = list == nullptr ? "" : list;
+  while (!rest.empty()) {
+    const auto end = rest.find(',');
+    use(rest.substr(0, end));
+    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  }
+}
+
 /// Calls `use(name, value)` for each setting of "name=value,...".
 template <class Use>
 void for_each_setting(const char* text, Use use) {
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const auto end = rest.find(',');
-    const auto one = rest.substr(0, end);
-    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  for_each_part(text, [&use](std::string_view one) {
     const auto equals = one.find('=');
     if (equals == std::string_view::npos) {
       refuse("settings: '{}': use name=value", one);
     }
     use(one.substr(0, equals), one.substr(equals + 1));
-  }
+  });
 }
 
 target target_of(const char* name) {
@@ -87,11 +94,7 @@ void check_names(const zeroulp_named_matrix* all, std::int64_t count,
 
 kind_set ignored_kinds(const char* text) {
   kind_set kinds;
-  std::string_view rest = text == nullptr ? "" : text;
-  while (!rest.empty()) {
-    const auto end = rest.find(',');
-    const auto name = rest.substr(0, end);
-    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
+  for_each_part(text, [&kinds](std::string_view name) {
     bool known = false;
     for (const mismatch_kind k : all_mismatch_kinds) {
       if (k == mismatch_kind::failure || name != name_of(k)) continue;
@@ -102,7 +105,7 @@ kind_set ignored_kinds(const char* text) {
       refuse("ignored: there is no '{}': use {}", name,
              fmt::join(difference_names, ", "));
     }
-  }
+  });
   return kinds;
 }
 

@@ -4,18 +4,10 @@
 #include <optional>
 #include <unordered_map>
 
-#include "fuzz/explain/suspects.hpp"
+#include "fuzz/explain/explain.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
-
-matrix transposed(const matrix& x) {
-  matrix y(x.name, x.type, x.cols, x.rows);
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) y(j, i) = x(i, j);
-  }
-  return y;
-}
 
 std::vector<std::uint64_t> row_hashes(const matrix& x) {
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(x.rows));

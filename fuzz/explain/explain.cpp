@@ -117,19 +117,6 @@ void add_values(const matrix& claimed, const matrix& given,
   }
 }
 
-/// Codes that the claimed rule makes of the given scales.
-matrix codes_by_given_scales(const problem& p, const matrix& scales) {
-  const settings& s = p.with;
-  const quantizer q{s.from, s.to, s.how.value, s.scale, s.group};
-  const matrix& x = p.in[0];
-  const buffer in(placement::dense, x);
-  const buffer by(placement::dense, scales);
-  buffer codes(placement::dense, x.rows, x.cols);
-  conformance::engine_implementation().quantize_by_scale(
-      q, in.input(), by.input(), codes.view());
-  return codes.read("codes", s.to);
-}
-
 /// "x = 0.125 (0 01111100 0000000), scale = ..., x / scale = ..., 0.01 ulp from
 /// the tie": of the first code that differs.
 std::string element_text(const problem& p, const outputs& claimed,
@@ -188,6 +175,26 @@ std::string value_text(format f, std::uint64_t code) {
   return fmt::format("{} ({})", text, bits);
 }
 
+matrix codes_by_scales(const problem& p, const matrix& scales) {
+  const settings& s = p.with;
+  const quantizer q{s.from, s.to, s.how.value, s.scale, s.group};
+  const matrix& x = p.in[0];
+  const buffer in(placement::dense, x);
+  const buffer by(placement::dense, scales);
+  buffer codes(placement::dense, x.rows, x.cols);
+  conformance::engine_implementation().quantize_by_scale(
+      q, in.input(), by.input(), codes.view());
+  return codes.read("codes", s.to);
+}
+
+matrix transposed(const matrix& x) {
+  matrix y(x.name, x.type, x.cols, x.rows);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) y(j, i) = x(i, j);
+  }
+  return y;
+}
+
 outputs claimed_outputs(const problem& p) {
   return run(opponent_of(conformance::engine_implementation()), p);
 }
@@ -214,7 +221,7 @@ explanation explain(const problem& p, const outputs& given,
     const matrix& codes = q.given[1];
     if (!codes.words.empty() && !scales.words.empty() &&
         !(scales == q.claimed[0])) {
-      const matrix by = codes_by_given_scales(p, scales);
+      const matrix by = codes_by_scales(p, scales);
       found.wrong_by_given_scales = 0;
       for (std::size_t i = 0; i < by.words.size(); ++i) {
         if (differs(by.type, by.words[i], codes.words[i], how.ignored)) {

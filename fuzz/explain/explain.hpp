@@ -86,6 +86,12 @@ explanation explain(const problem& p, const outputs& given,
 /// Returns the outputs that the library claims for the problem.
 outputs claimed_outputs(const problem& p);
 
+/// Returns the codes that the library makes of a quantizer's problem by these
+/// scales.
+matrix codes_by_scales(const problem& p, const matrix& scales);
+
+matrix transposed(const matrix& x);
+
 /// Returns "1.5 (0|0111|100)": the shortest decimal, and sign, exponent and
 /// fraction; of an integer, hexadecimal digits.
 std::string value_text(format f, std::uint64_t code);

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "fuzz/cases/run_buffer.hpp"
-#include "fuzz/engine/opponent.hpp"
-#include "fuzz/explain/suspects.hpp"
+#include "fuzz/explain/explain.hpp"
 #include "zeroulp/core/arith.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
-
-opponent library() { return opponent_of(conformance::engine_implementation()); }
 
 /// Element (i, j) is that `down` rows further and `right` columns further; at
 /// an edge, the last there is.
@@ -28,11 +24,9 @@ matrix moved(const matrix& x, std::ptrdiff_t down, std::ptrdiff_t right) {
 
 /// The words in the order of the transpose, in the shape of `x`.
 matrix relaid(const matrix& x) {
-  matrix y = x;
-  std::size_t at = 0;
-  for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-    for (std::ptrdiff_t i = 0; i < x.rows; ++i) y.words[at++] = x(i, j);
-  }
+  matrix y = transposed(x);
+  y.rows = x.rows;
+  y.cols = x.cols;
   return y;
 }
 
@@ -68,16 +62,8 @@ suspect quantize_by(const misreading& m) {
   return {suspicion::displacement, std::string("scales:") + m.name,
           std::string("as if the codes were made by the scales ") + m.what,
           [read = m.read](const problem& p) {
-            outputs made = run(library(), p);
-            const settings& s = p.with;
-            const quantizer q{s.from, s.to, s.how.value, s.scale, s.group};
-            const matrix& x = p.in[0];
-            const buffer in(placement::dense, x);
-            const buffer scales(placement::dense, read(made[0]));
-            buffer codes(placement::dense, x.rows, x.cols);
-            library().table.quantize_by_scale(q, in.input(), scales.input(),
-                                              codes.view());
-            made[1] = codes.read("codes", s.to);
+            outputs made = claimed_outputs(p);
+            made[1] = codes_by_scales(p, read(made[0]));
             return made;
           }};
 }
@@ -89,7 +75,7 @@ suspect gemm_by(std::string name, std::string what, std::size_t which,
           [which, read = std::move(read)](const problem& p) {
             problem q = p;
             if (q.in[which].rows > 0) q.in[which] = read(q.in[which]);
-            return run(library(), q);
+            return claimed_outputs(q);
           }};
 }
 
@@ -151,7 +137,7 @@ std::vector<suspect> of_quantizer() {
                              std::uint32_t (*change)(std::uint32_t)) {
     all.push_back(
         {suspicion::displacement, name, what, [change](const problem& p) {
-           outputs made = run(library(), p);
+           outputs made = claimed_outputs(p);
            for (auto& word : made[0].words) {
              word = change(static_cast<std::uint32_t>(word));
            }

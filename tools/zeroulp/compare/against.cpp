@@ -132,14 +132,6 @@ struct operand {
   fuzz::matrix scales;
 };
 
-fuzz::matrix turned(const fuzz::matrix& x) {
-  fuzz::matrix y(x.name, x.type, x.cols, x.rows);
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) y(j, i) = x(i, j);
-  }
-  return y;
-}
-
 operand read_operand(const std::string& dir, const char* codes,
                      const char* scales) {
   const tensor t = read_tensor(dir);
@@ -150,8 +142,8 @@ operand read_operand(const std::string& dir, const char* codes,
   o.scales.name = scales;
   if (t.group.cols == 1 && t.group.rows != 1) {
     o.groups = {t.group.cols, t.group.rows};
-    o.codes = turned(o.codes);
-    o.scales = turned(o.scales);
+    o.codes = fuzz::transposed(o.codes);
+    o.scales = fuzz::transposed(o.scales);
   }
   return o;
 }
