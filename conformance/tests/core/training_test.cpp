@@ -30,13 +30,13 @@ struct both {
   words core;
   stored engine;
 
-  both(storage how, int bytes, std::ptrdiff_t rows, std::ptrdiff_t cols,
+  both(stored_as how, int bytes, std::ptrdiff_t rows, std::ptrdiff_t cols,
        words content)
       : m(rows),
         n(cols),
         core(std::move(content)),
         engine(make_stored(how, bytes, rows, cols, core)) {}
-  both(storage how, int bytes, std::ptrdiff_t rows, std::ptrdiff_t cols)
+  both(stored_as how, int bytes, std::ptrdiff_t rows, std::ptrdiff_t cols)
       : both(how, bytes, rows, cols,
              words(static_cast<std::size_t>(rows * cols), 0x5a)) {}
 
@@ -51,7 +51,7 @@ struct both {
 struct both_quantized {
   both codes, scales;
 
-  both_quantized(storage how, const quantizer& q, std::ptrdiff_t m,
+  both_quantized(stored_as how, const quantizer& q, std::ptrdiff_t m,
                  std::ptrdiff_t n)
       : codes(how, storage_bytes(q.to), m, n),
         scales(how, 4, ceil_div(m, q.group.height(m)),
@@ -80,7 +80,7 @@ void with_everything(Test test) {
       {0, 5}, {3, 0}, {1, 1}, {7, 129}, {33, 300}, {130, 70}, {2, 2500}};
   const auto run = [&](const char* set) {
     std::uint64_t seed = 1;
-    for (const storage how : storages) {
+    for (const stored_as how : storages) {
       for (const auto& [m, n] : shapes) {
         SCOPED_TRACE(testing::Message()
                      << set << ", storage " << static_cast<int>(how) << ", "
@@ -105,7 +105,7 @@ quantizer quantizer_from(format from, std::uint64_t seed) {
 }
 
 TEST(Training, ElementaryFunctionsEqualTheCores) {
-  with_everything([](storage how, std::ptrdiff_t m, std::ptrdiff_t n,
+  with_everything([](stored_as how, std::ptrdiff_t m, std::ptrdiff_t n,
                      std::uint64_t seed) {
     const auto of_core = [](engine::elementary f, core_fp32::number x) {
       return f == engine::elementary::exp       ? exp<core_fp32>(x)
@@ -127,7 +127,7 @@ TEST(Training, ElementaryFunctionsEqualTheCores) {
 }
 
 TEST(Training, SwigluEqualsTheCores) {
-  with_everything([](storage how, std::ptrdiff_t m, std::ptrdiff_t n,
+  with_everything([](stored_as how, std::ptrdiff_t m, std::ptrdiff_t n,
                      std::uint64_t seed) {
     const format from = seed % 2 == 0 ? bf16 : fp32;
     const format between = seed % 3 == 0 ? fp32 : bf16;
@@ -179,7 +179,7 @@ TEST(Training, SwigluEqualsTheCores) {
 }
 
 TEST(Training, RmsNormEqualsTheCores) {
-  with_everything([](storage how, std::ptrdiff_t m, std::ptrdiff_t n,
+  with_everything([](stored_as how, std::ptrdiff_t m, std::ptrdiff_t n,
                      std::uint64_t seed) {
     const format from = seed % 2 == 0 ? bf16 : fp32;
     const format between = seed % 3 == 0 ? fp32 : bf16;
@@ -200,7 +200,7 @@ TEST(Training, RmsNormEqualsTheCores) {
 }
 
 TEST(Training, AdamwEqualsTheCores) {
-  with_everything([](storage how, std::ptrdiff_t m, std::ptrdiff_t n,
+  with_everything([](stored_as how, std::ptrdiff_t m, std::ptrdiff_t n,
                      std::uint64_t seed) {
     for (const auto mode : {rounding::nearest_even, rounding::stochastic}) {
       const format moment = seed % 5 == 0 ? fp32 : seed % 5 == 1 ? e5m2 : bf16;
@@ -235,7 +235,7 @@ TEST(Training, AdamwEqualsTheCores) {
 }
 
 TEST(Training, CombineAndDispatchEqualTheCores) {
-  with_everything([](storage how, std::ptrdiff_t m, std::ptrdiff_t n,
+  with_everything([](stored_as how, std::ptrdiff_t m, std::ptrdiff_t n,
                      std::uint64_t seed) {
     const std::ptrdiff_t rows = 5;
     both x(how, 2, rows, n, any_numbers(bf16, seed, rows * n));

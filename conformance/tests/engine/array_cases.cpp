@@ -14,7 +14,7 @@ struct conversion {
   rounding mode;
   policy how;
   std::ptrdiff_t m, n;
-  storage in, out, bits;
+  stored_as in, out, bits;
   int width;  ///< bytes of an output
   words random, expected;
 };
@@ -65,9 +65,9 @@ conversion in_one_line(format from, format to, rounding mode, policy how,
           how,
           1,
           static_cast<std::ptrdiff_t>(codes.size()),
-          storage::dense,
-          storage::dense,
-          storage::dense,
+          stored_as::dense,
+          stored_as::dense,
+          stored_as::dense,
           storage_bytes(to),
           random,
           {}};
@@ -187,8 +187,8 @@ void add_storages(engine_case_list& all) {
       }
       const words random = random_words(71, count);
       for (const format to : {e4m3, fp32, ue8m0, bf16}) {
-        for (const storage in : storages) {
-          for (const storage out : storages) {
+        for (const stored_as in : storages) {
+          for (const stored_as out : storages) {
             const int widths[] = {1, 2, 4};
             const int width = widths[next++ % 3];
             const auto mode =
@@ -220,7 +220,7 @@ engine_case pack_case(pack_layout layout, std::ptrdiff_t n) {
   const bool by_bytes = layout == pack_layout::bytes;
   const auto size = by_bytes ? packed_bytes(n) : packed_word_bytes(n);
   const auto codes = random_words(60, static_cast<std::size_t>(m * n));
-  stored core(storage::dense, 1, m, size);
+  stored core(stored_as::dense, 1, m, size);
   by_bytes ? pack_bytes(codes_in(codes.data(), m, n), core.as<std::uint8_t>())
            : pack_words(codes_in(codes.data(), m, n), core.as<std::uint8_t>());
   words low = codes;
@@ -228,11 +228,11 @@ engine_case pack_case(pack_layout layout, std::ptrdiff_t n) {
   return {
       fmt::format("{} codes to {}", n, by_bytes ? "bytes" : "words"),
       [=, packed_codes = core.content()](const engine_calls& e) -> std::string {
-        for (const storage how : storages) {
+        for (const stored_as how : storages) {
           for (const int width : {2, 4}) {
             auto in = make_stored(how, width, m, n, codes);
             // Often another: codes in one piece, bytes not, and back.
-            const storage bytes = width == 2 ? how : storages[n % 4];
+            const stored_as bytes = width == 2 ? how : storages[n % 4];
             stored packed(bytes, 1, m, size);
             e.pack(layout, in.view(), packed.as<std::uint8_t>());
             if (packed.content() != packed_codes) return "packed";
@@ -267,17 +267,17 @@ std::string wrong_repetition(const engine_calls& e) {
   };
   for (const auto& [from, to] :
        {std::pair{fp32, e4m3}, {e4m3, fp32}, {e4m3, bf16}}) {
-    stored out(storage::dense, storage_bytes(to), m, n);
+    stored out(stored_as::dense, storage_bytes(to), m, n);
     e.recode(from, {x.data(), m, n, 0, 0, storage_bytes(from)}, to, out.view(),
              rounding::stochastic, keep_specials, {random.data(), m, n, 0, 0});
     const auto right = recode(from, x[0] & low_bits(from.bits()), to,
                               {rounding::stochastic, random[0]}, keep_specials);
     if (!all_are(out, static_cast<std::uint32_t>(right))) return name_of(from);
   }
-  stored packed(storage::dense, 1, m, packed_bytes(n));
+  stored packed(stored_as::dense, 1, m, packed_bytes(n));
   e.pack(pack_layout::bytes, {x.data(), m, n, 0, 0, 2},
          packed.as<std::uint8_t>());
-  stored codes(storage::dense, 2, m, n);
+  stored codes(stored_as::dense, 2, m, n);
   e.unpack(pack_layout::bytes, packed.as<const std::uint8_t>(), codes.view());
   if (!all_are(codes, x[0] & 0xfff)) return "packed";
   const std::uint8_t bytes[] = {0x55, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};

@@ -19,14 +19,14 @@ words numbers_as(format to, const words& x) {
 struct quantization {
   quantizer q;
   std::ptrdiff_t m, n;
-  storage how;
+  stored_as how;
   bool given;
   words x, amaxes, codes, scales;
   words statically;  ///< codes by `scales` as given ones
 };
 
 quantization solved(const quantizer& q, words x, std::ptrdiff_t m,
-                    std::ptrdiff_t n, storage how, words given = {}) {
+                    std::ptrdiff_t n, stored_as how, words given = {}) {
   const auto count = groups_of(q.group, m, n);
   quantization s{q,  m,  n, how, !given.empty(), std::move(x), std::move(given),
                  {}, {}, {}};
@@ -117,11 +117,11 @@ void add_inputs(engine_case_list& all) {
       auto how = convention.value;
       how.amax = rule;
       few.push_back(solved({fp32, e4m3, how, scale_kind::float32, {1, 20}}, x,
-                           6, 40, storage::dense));
+                           6, 40, stored_as::dense));
     }
     for (const format from : {format{8, 3, 140, specials::ieee},
                               format{8, 3, 130, specials::fn}, ue8m0}) {
-      for (const storage how : storages) {
+      for (const stored_as how : storages) {
         auto codes = random_words(12, 6 * 40);
         for (auto& c : codes) {
           c &= static_cast<std::uint32_t>(low_bits(from.bits()));
@@ -136,7 +136,7 @@ void add_inputs(engine_case_list& all) {
   for (auto& c : codes) c &= 0xff;
   few.push_back(
       solved({ue8m0, e4m3, vllm_convention, scale_kind::float32, {1, 64}},
-             std::move(codes), 1, 1100, storage::dense));
+             std::move(codes), 1, 1100, stored_as::dense));
   all.push_back(case_of("quantize inputs of any kind", std::move(few)));
 }
 
@@ -145,7 +145,7 @@ void add_inputs(engine_case_list& all) {
 void add_mixtures(engine_case_list& all) {
   std::vector<quantization> few;
   const auto zeroulp = zeroulp_convention;
-  for (const storage how : storages) {
+  for (const stored_as how : storages) {
     auto x = make_numbers(family::tiny, 8, 3 * 2100);
     for (auto& number : x) number &= 0x8fffffff;
     few.push_back(solved({fp32, e4m3, zeroulp, scale_kind::float32, {2, 700}},
@@ -161,7 +161,7 @@ void add_mixtures(engine_case_list& all) {
   }
   for (const family kind : families) {
     few.push_back(solved({fp32, huge, zeroulp, scale_kind::float32, {1, 8}},
-                         make_numbers(kind, 11, 320), 1, 320, storage::dense,
+                         make_numbers(kind, 11, 320), 1, 320, stored_as::dense,
                          amaxes));
   }
   // Scales where the GPU's division changes its way.
@@ -182,7 +182,7 @@ void add_mixtures(engine_case_list& all) {
         few.push_back(
             solved({fp32, small, convention.value, scale_kind::float32, {1, 8}},
                    make_numbers(kind, 14, given.size() * 8), 1, n,
-                   storage::dense, given));
+                   stored_as::dense, given));
       }
     }
   }
@@ -196,7 +196,7 @@ void add_mixtures(engine_case_list& all) {
     for (const auto& how : {floor, largest}) {
       few.push_back(solved({fp32, to, how, scale_kind::float32, {1, 8}},
                            make_numbers(family::ordinary, 15, 320), 1, 320,
-                           storage::dense, amaxes));
+                           stored_as::dense, amaxes));
     }
   }
   all.push_back(case_of("quantize mixtures", std::move(few)));
@@ -214,7 +214,7 @@ void add_formats(engine_case_list& all) {
     for (const auto& convention : named_conventions) {
       few.push_back(
           solved({fp32, to, convention.value, scale_kind::float32, {1, 20}}, x,
-                 6, 40, storage::dense));
+                 6, 40, stored_as::dense));
     }
     all.push_back(
         case_of(fmt::format("quantize to {}", name_of(to)), std::move(few)));
@@ -237,7 +237,7 @@ void add_given_amaxes(engine_case_list& all) {
         for (const auto& scale : named_scale_kinds) {
           few.push_back(
               solved({fp32, to, convention.value, scale.value, {2, 16}}, x, 2,
-                     n * 16, storage::dense, amaxes));
+                     n * 16, stored_as::dense, amaxes));
         }
       }
       all.push_back(case_of(fmt::format("quantize by given amaxes, {}, {}",
@@ -282,7 +282,7 @@ void add_ties(engine_case_list& all) {
       if (n == 0) continue;
       few.push_back(
           solved({fp32, to, zeroulp_convention, scale_kind::float32, {1, 0}},
-                 std::move(x), 1, n, storage::dense, {amax}));
+                 std::move(x), 1, n, stored_as::dense, {amax}));
     }
     all.push_back(case_of(fmt::format("quotients by ties of {}", name_of(to)),
                           std::move(few)));
@@ -293,19 +293,19 @@ void add_shapes(engine_case_list& all) {
   struct shape {
     std::ptrdiff_t m, n;
     group_shape group;
-    storage how = storage::dense;
+    stored_as how = stored_as::dense;
     words given = {};
   };
   for (const shape& s :
        {shape{3, 5000, {1, 0}}, shape{2, 5000, {1, 2048}},
         shape{5000, 3, {0, 1}}, shape{130, 300, {128, 128}},
         shape{1, 1, {1, 1}}, shape{5, 2100, {2, 700}},
-        shape{2100, 5, {700, 2}, storage::by_columns}, shape{0, 5, {1, 128}},
+        shape{2100, 5, {700, 2}, stored_as::by_columns}, shape{0, 5, {1, 128}},
         shape{5, 0, {1, 128}}, shape{1100, 1000, {0, 0}},
-        shape{1030, 1021, {0, 0}, storage::sparse},
+        shape{1030, 1021, {0, 0}, stored_as::sparse},
         shape{1, (1 << 20) + 6, {1, (1 << 20) + 1}},
-        shape{1, (1 << 20) + 1, {0, 0}, storage::dense, {0x3f812345}},
-        shape{(1 << 20) + 6, 1, {(1 << 20) + 1, 1}, storage::padded}}) {
+        shape{1, (1 << 20) + 1, {0, 0}, stored_as::dense, {0x3f812345}},
+        shape{(1 << 20) + 6, 1, {(1 << 20) + 1, 1}, stored_as::padded}}) {
     const auto x =
         make_numbers(family::ordinary, 31, static_cast<std::size_t>(s.m * s.n));
     const auto how = vllm_convention;  // its quotient is quick

@@ -9,7 +9,7 @@ struct dequantization {
   format from;
   group_shape g;
   std::ptrdiff_t m, n;
-  storage in, out;
+  stored_as in, out;
   words codes, scales, expected;
 };
 
@@ -65,7 +65,7 @@ void add_dequantizations(engine_case_list& all) {
 struct retile_problem {
   retiling r;
   std::ptrdiff_t m, n;
-  storage in, out;
+  stored_as in, out;
   words codes, scales, expected, expected_scales;
 };
 

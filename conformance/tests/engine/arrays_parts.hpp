@@ -34,9 +34,9 @@ void with_every_simd(Test test) {
 }
 
 /// How a matrix lies in memory.
-enum class storage { dense, padded, by_columns, sparse };
-constexpr storage storages[] = {storage::dense, storage::padded,
-                                storage::by_columns, storage::sparse};
+enum class stored_as { dense, padded, by_columns, sparse };
+constexpr stored_as storages[] = {stored_as::dense, stored_as::padded,
+                                  stored_as::by_columns, stored_as::sparse};
 
 /// Bytes up to the end of a page, after which there is no memory: who reads or
 /// writes behind them ends the process.
@@ -73,16 +73,16 @@ class bounded_bytes {
 /// lies between the elements must stay as it is; nothing lies behind the last.
 class stored {
  public:
-  stored(storage how, int bytes, std::ptrdiff_t m, std::ptrdiff_t n)
+  stored(stored_as how, int bytes, std::ptrdiff_t m, std::ptrdiff_t n)
       : rows_(m),
         cols_(n),
-        row_(how == storage::by_columns ? 1
-             : how == storage::sparse   ? 2 * n + 3
-             : how == storage::padded   ? n + 5
-                                        : n),
-        col_(how == storage::by_columns ? m + 1
-             : how == storage::sparse   ? 2
-                                        : 1),
+        row_(how == stored_as::by_columns ? 1
+             : how == stored_as::sparse   ? 2 * n + 3
+             : how == stored_as::padded   ? n + 5
+                                          : n),
+        col_(how == stored_as::by_columns ? m + 1
+             : how == stored_as::sparse   ? 2
+                                          : 1),
         bytes_(bytes),
         memory_(static_cast<std::size_t>(
                     bytes *
@@ -131,7 +131,7 @@ class stored {
   bounded_bytes memory_;
 };
 
-inline stored make_stored(storage how, int bytes, std::ptrdiff_t m,
+inline stored make_stored(stored_as how, int bytes, std::ptrdiff_t m,
                           std::ptrdiff_t n, const words& codes) {
   stored s(how, bytes, m, n);
   s.fill(codes);

@@ -51,7 +51,7 @@ quantized core_quantize(const quantizer& q, const words& x, std::ptrdiff_t m,
 }
 
 quantized engine_quantize(const quantizer& q, const words& x, std::ptrdiff_t m,
-                          std::ptrdiff_t n, storage how,
+                          std::ptrdiff_t n, stored_as how,
                           const words& given = {}) {
   const auto count = groups_of(q.group, m, n);
   auto in = make_stored(how, storage_bytes(q.from), m, n, x);
@@ -72,8 +72,9 @@ quantized engine_quantize(const quantizer& q, const words& x, std::ptrdiff_t m,
 }
 
 void expect_equal_quantization(const quantizer& q, const words& x,
-                               std::ptrdiff_t m, std::ptrdiff_t n, storage how,
-                               const words& given = {}, const char* what = "") {
+                               std::ptrdiff_t m, std::ptrdiff_t n,
+                               stored_as how, const words& given = {},
+                               const char* what = "") {
   const auto expected = core_quantize(q, x, m, n, given);
   with_every_simd([&](const char* name) {
     const auto found = engine_quantize(q, x, m, n, how, given);
@@ -116,7 +117,7 @@ TEST(Arrays, QuantizationToAnyFormatEqualsTheCore) {
     for (const auto& convention : named_conventions) {
       expect_equal_quantization(
           {fp32, to, convention.value, scale_kind::float32, {1, 20}}, x, 6, 40,
-          storage::dense, {}, convention.name);
+          stored_as::dense, {}, convention.name);
     }
   }
 }
@@ -135,7 +136,7 @@ TEST(Arrays, QuantizationByGivenAmaxesEqualsTheCore) {
         for (const auto& scale : named_scale_kinds) {
           expect_equal_quantization(
               {fp32, to, convention.value, scale.value, {2, 16}}, x, 2, n * 16,
-              storage::dense, amaxes, convention.name);
+              stored_as::dense, amaxes, convention.name);
         }
       }
     }
@@ -171,7 +172,7 @@ TEST(Arrays, ExactQuotientsNextToTiesEqualTheCore) {
       }
       expect_equal_quantization(
           {fp32, to, zeroulp_convention, scale_kind::float32, {1, 0}}, x, 1,
-          static_cast<std::ptrdiff_t>(x.size()), storage::dense, {amax});
+          static_cast<std::ptrdiff_t>(x.size()), stored_as::dense, {amax});
     }
   }
 }
@@ -189,7 +190,7 @@ TEST(Arrays, LargeGroupsAndLongLinesEqualTheCore) {
         make_numbers(family::ordinary, 31, static_cast<std::size_t>(s.m * s.n));
     const auto how = vllm_convention;  // its quotient is quick
     expect_equal_quantization({fp32, e4m3, how, scale_kind::float32, s.group},
-                              x, s.m, s.n, storage::dense);
+                              x, s.m, s.n, stored_as::dense);
   }
 }
 
@@ -208,7 +209,7 @@ TEST(Arrays, DequantizationEqualsTheCore) {
         dequantize(from, g,
                    matrix_view<const std::uint32_t>(codes.data(), m, n),
                    {scales.data(), count.m, count.n}, {expected.data(), m, n});
-        const storage how = storages[seed % 4];
+        const stored_as how = storages[seed % 4];
         auto in = make_stored(how, storage_bytes(from), m, n, codes);
         with_every_simd([&](const char* name) {
           stored out(storages[seed / 4 % 4], 4, m, n);
@@ -286,13 +287,13 @@ std::vector<words> run_on(int threads, const words& x, std::ptrdiff_t m,
   const auto quantize_by = [&](group_shape g) {
     return engine_quantize(
         {fp32, e4m3, zeroulp_convention, scale_kind::float32, g}, x, m, n,
-        storage::dense);
+        stored_as::dense);
   };
   const auto tiles = quantize_by({1, 128});
   const auto whole = quantize_by({0, 0});
-  auto codes = make_stored(storage::dense, 1, m, n, tiles.codes);
-  stored out(storage::dense, 1, n, m);
-  stored scales(storage::dense, 4, n, ceil_div(m, 128));
+  auto codes = make_stored(stored_as::dense, 1, m, n, tiles.codes);
+  stored out(stored_as::dense, 1, n, m);
+  stored scales(stored_as::dense, 4, n, ceil_div(m, 128));
   engine::retile({e4m3, e4m3, scale_kind::float32, 128, retile_rule::amax},
                  codes.view(), {tiles.scales.data(), m, ceil_div(n, 128)},
                  out.view(), scales.as<std::uint32_t>());

@@ -45,9 +45,9 @@ void expect_equal_conversion(const conversion& c, const words& codes,
     expected[i] = static_cast<std::uint32_t>(
         recode(c.from, codes[i], c.to, {c.mode, random[i]}, c.how));
   }
-  auto in = make_stored(storage::dense, storage_bytes(c.from), 1, n, codes);
+  auto in = make_stored(stored_as::dense, storage_bytes(c.from), 1, n, codes);
   with_every_simd([&](const char* name) {
-    stored out(storage::dense, storage_bytes(c.to), 1, n);
+    stored out(stored_as::dense, storage_bytes(c.to), 1, n);
     engine::recode(c.from, in.view(), c.to, out.view(), c.mode, c.how,
                    {random.data(), 1, n});
     const words found = out.content();
@@ -185,9 +185,9 @@ TEST(Arrays, PackingEqualsTheCoreInBothLayouts) {
       auto codes = random_words(60, static_cast<std::size_t>(m * n));
       const std::ptrdiff_t size = l.size(n);
       words expected(static_cast<std::size_t>(m * size));
-      stored core(storage::dense, 1, m, size);
+      stored core(stored_as::dense, 1, m, size);
       l.core({codes.data(), m, n}, core.as<std::uint8_t>());
-      for (const storage how : storages) {
+      for (const stored_as how : storages) {
         for (const int width : {2, 4}) {
           auto in = make_stored(how, width, m, n, codes);
           stored packed(how, 1, m, size);
@@ -220,10 +220,10 @@ TEST(Arrays, StridesAndElementWidthsDoNotMatter) {
         expected[i] = static_cast<std::uint32_t>(recode(
             fp32, x[i], to, {rounding::stochastic, random[i]}, cuda_nosat));
       }
-      for (const storage how_in : storages) {
+      for (const stored_as how_in : storages) {
         auto in = make_stored(how_in, 4, m, n, x);
         auto bits = make_stored(storages[(m + 1) % 4], 4, m, n, random);
-        for (const storage how_out : storages) {
+        for (const stored_as how_out : storages) {
           for (const int width : {1, 2, 4}) {
             if (8 * width < to.bits()) continue;
             stored out(how_out, width, m, n);

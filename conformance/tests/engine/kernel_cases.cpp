@@ -106,7 +106,7 @@ void add_edges(engine_case_list& all) {
 void add_storages(engine_case_list& all) {
   for (const path& p : {hopper_wgmma_e4m3, path{bf16, bf16, hopper_half_f32}}) {
     const chain_problem x = any_problem(p, 3, {19, 21, 35}, 3);
-    for (const storage how : storages) {
+    for (const stored_as how : storages) {
       all.push_back({fmt::format("chain of {}, storage {}", name_of(p.a),
                                  static_cast<int>(how)),
                      [x, how](const engine_calls& e) -> std::string {
