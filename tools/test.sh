@@ -39,7 +39,7 @@ build() {
   fi
   reports+=("$tap")
   if { CXX=$compiler cmake -S . -B "$folder" -DZEROULP_TESTS=ON \
-         -DCMAKE_VERIFY_INTERFACE_HEADER_SETS=ON "$@" &&
+         -DZEROULP_BATCHES=ON -DCMAKE_VERIFY_INTERFACE_HEADER_SETS=ON "$@" &&
        cmake --build "$folder" -j "$jobs"; } >"$log" 2>&1 </dev/null; then
     echo "ok $name" >"$tap"
   else

@@ -56,7 +56,7 @@ if check "install" cmake --install "$build" --prefix "$prefix"; then
     skip "consumer: find_package, kernels" "no nvcc here"
   fi
   check "consumer: add_subdirectory" consumer add_subdirectory \
-    -DCMAKE_BUILD_TYPE=Debug || true
+    -DCMAKE_BUILD_TYPE=Debug -DZEROULP_BATCHES=ON || true
   check "configures without nvcc" without_nvcc || true
 fi
 finish
