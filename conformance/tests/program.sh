@@ -138,6 +138,9 @@ is() {
   verdict "$1" "$reason"
 }
 
+# level N: whether the level is N or above.
+level() { [ "${ZEROULP_LEVEL:-1}" -ge "$1" ]; }
+
 # Chains of parts, each named after its first part, each in a directory of its
 # own, one beside the other. What a part wrote, those behind it in its chain use.
 chains=('convert step tensor gemm measure identify refuse signals'
@@ -145,7 +148,7 @@ chains=('convert step tensor gemm measure identify refuse signals'
   'plugin_seal plugin_faults')
 # At level 0, which is for sanitizers, without the parts that compute for long,
 # or start hundreds of processes: other parts run the same code.
-if [ "${ZEROULP_LEVEL:-1}" = 0 ]; then
+if ! level 1; then
   chains=('convert step tensor gemm measure refuse signals'
     'campaign catalog vectors conform fuzz bench' 'plugin plugin_faults')
 fi

@@ -71,9 +71,11 @@ if grep -q __asan_init "$program"; then
   conformed="Swiglu Adamw Combined Dequantized TransposedW"
 fi
 # Claims of other names for the same recipe are asked each.
+claims=.gemm.deepgemm
+! level 2 || claims=.gemm
 shows plugin_engine_is_asked_under_each_claim \
   '^[1-9][0-9]* held, 0 failed, 0 skipped$' \
-  conform --plugin "$engine" --only .gemm
+  conform --plugin "$engine" --only $claims
 for only in $conformed; do
   shows "plugin_engine_conforms_$only" "$only.* sampled" \
     conform --plugin "$engine" --only "$only"

@@ -135,12 +135,18 @@ whole=whole
 [ $seccomp = supervised ] || whole='all but .*seccomp'
 [ -z "$asan" ] || whole='all but its memory'
 export ZEROULP_DEED=nothing
-shows plugin_seal_is_told "^seal: $whole" \
-  conform --plugin "$hostile" --only Claim
+few plugin_seal_is_told "^seal: $whole" \
+  fuzz swiglu --against "$hostile" --cases 20
 few plugin_seal_is_told_in_json "\"seal\": \"$whole" \
   fuzz swiglu --against "$hostile" --cases 20 --json
-shows plugin_that_is_trusted_is_told '^seal: none: --trust$' \
-  conform --plugin "$hostile" --only Claim --trust
+few plugin_that_is_trusted_is_told '^seal: none: --trust$' \
+  fuzz swiglu --against "$hostile" --cases 20 --trust
+if level 2; then
+  shows plugin_seal_is_told_by_conform "^seal: $whole" \
+    conform --plugin "$hostile" --only Claim
+  shows plugin_that_is_trusted_is_told_by_conform '^seal: none: --trust$' \
+    conform --plugin "$hostile" --only Claim --trust
+fi
 
 # Killed processes leave marks of LLVM's OpenMP behind, and numbers come again.
 last=$(cut -d ' ' -f 5 /proc/loadavg)

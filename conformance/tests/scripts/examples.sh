@@ -19,7 +19,8 @@ lib_of() {
 
 install_shared_library() {
   cmake -S "$root" -B "$folder/build-shared" -DBUILD_SHARED_LIBS=ON \
-    -DZEROULP_CUDA=OFF -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF &&
+    -DZEROULP_CUDA=OFF -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF \
+    -DZEROULP_BATCHES=ON &&
     cmake --build "$folder/build-shared" -j "$(nproc)" &&
     install_library shared "$folder/build-shared"
 }
@@ -81,7 +82,7 @@ shared_suite() {
     -Wl,--version-script="$root/fuzz/c_abi/exports.map" \
     -Wl,-u,zeroulp_suite_text,-u,zeroulp_suite_explain,-z,defs \
     "$build/conformance/libzeroulp_suite.a" "$(lib_of shared)/libzeroulp.so" \
-    "$build/src/libzeroulp.a"
+    "$build/src/libzeroulp.a" -lz
 }
 
 # with_package COMMAND...: where Python finds the package and the library.
@@ -119,10 +120,10 @@ package_readme_runs() {
     (cd "$folder" && with_package "$1" package.py)
 }
 
-# plugin_conforms NAME: holds what stands in build/plugins or, of Python, in
-# tools/examples.
+# plugin_conforms NAME [OPTION...]: holds what stands in build/plugins or, of
+# Python, in tools/examples.
 plugin_conforms() {
-  (cd "$root" && "$build/bin/zeroulp" conform --plugin "$1" --level 0)
+  (cd "$root" && "$build/bin/zeroulp" conform --plugin "$@" --level 0)
 }
 
 # The plug-in that conformance/plugin/README.md shows, built as it says, and that
@@ -215,8 +216,13 @@ for library in static shared; do
   check "example: C++ with Eigen, $library library" example "$library" \
     hold_my_gemm.cpp "zeroulp eigen3" g++ -std=c++20 -O2 -Wall -Wextra || true
 done
-check "example: the engine as a plug-in" plugin_conforms \
-  "$build/plugins/plugin_engine.so" || true
+# It claims everything: of level 2 all of it, else one claim of a kind.
+claims=("")
+[[ ${ZEROULP_LEVEL:-1} -ge 2 ]] || claims=(quantize.vllm retile gemm.unpromoted)
+for only in "${claims[@]}"; do
+  check "example: the engine as a plug-in $only" plugin_conforms \
+    "$build/plugins/plugin_engine.so" ${only:+--only "$only"} || true
+done
 for text in README plugin.h; do
   check "$text's plug-in" readme_plugin_conforms "$text" || true
 done
