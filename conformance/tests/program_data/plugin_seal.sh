@@ -135,12 +135,10 @@ whole=whole
 [ $seccomp = supervised ] || whole='all but .*seccomp'
 [ -z "$asan" ] || whole='all but its memory'
 export ZEROULP_DEED=nothing
-few plugin_seal_is_told "^seal: $whole" \
-  fuzz swiglu --against "$hostile" --cases 20
 few plugin_seal_is_told_in_json "\"seal\": \"$whole" \
   fuzz swiglu --against "$hostile" --cases 20 --json
-few plugin_that_is_trusted_is_told '^seal: none: --trust$' \
-  fuzz swiglu --against "$hostile" --cases 20 --trust
+few plugin_that_is_trusted_is_told_in_json '"seal": "none: --trust"' \
+  fuzz swiglu --against "$hostile" --cases 20 --trust --json
 if level 2; then
   shows plugin_seal_is_told_by_conform "^seal: $whole" \
     conform --plugin "$hostile" --only Claim
