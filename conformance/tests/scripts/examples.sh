@@ -102,7 +102,7 @@ python_package() {
     return
   fi
   local log=$folder/pytest.txt kind name
-  with_package "$1" -m pytest -p no:cacheprovider -q -rA \
+  with_package "$1" -m pytest -p no:cacheprovider -q -rpfEs \
     "$root/tools/python/tests" >"$log" 2>&1 </dev/null || true
   grep -qE '^[0-9]+ passed' "$log" || tail -n 40 "$log" | sed 's/^/# /'
   while read -r kind name; do
