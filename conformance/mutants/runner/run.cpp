@@ -237,6 +237,7 @@ bool hold(const suite& s, equivalence& equivalent, const request& r,
              [&](std::size_t i, const outcome& o) { add(*late[i], o); });
   trial_options deeper = r.trial;
   deeper.level = r.level;
+  deeper.limit = 3 * r.trial.limit;  // CPU seconds are longer on a busy machine
   run_trials(checks, survivors, deeper, [&](std::size_t i, outcome o) {
     // Too slow is no kill at a level whose checks take as long as they like.
     if (o.what == fate::timed_out) o.what = fate::survived;
