@@ -16,7 +16,7 @@ fails() {
   if [ -z "$reason" ] && grep -q '^held' .out; then reason="held: $out"; fi
   verdict "hollow_${1}_in_$target" "$reason"
 }
-# By conform, too: below level 2 those of which it says two things.
+# By conform, too, which takes ten seconds each: below level 2 only two of them.
 conforms_not() {
   fails "$@"
   case $1 in
