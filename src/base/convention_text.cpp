@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "src/base/near_names.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -121,9 +122,8 @@ std::vector<std::string> changes(const convention& c, const convention& base) {
 void alter(convention& c, std::string_view change, std::string_view whole) {
   const auto colon = std::min(change.find(':'), change.size());
   const auto name = change.substr(0, colon);
-  std::string known;
-  for (const auto& f : convention_fields()) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", f.name);
+  const auto& fields = convention_fields();
+  for (const auto& f : fields) {
     if (f.name != name) continue;
     const auto value = change.substr(std::min(colon + 1, change.size()));
     try {
@@ -133,8 +133,8 @@ void alter(convention& c, std::string_view change, std::string_view whole) {
                                     name, value, e.what()));
     }
   }
-  throw input_error(fmt::format("convention '{}': unknown field '{}': use {}",
-                                whole, name, known));
+  throw input_error(fmt::format("convention '{}': unknown field '{}': {}",
+                                whole, name, use_one_of(name, fields)));
 }
 
 }  // namespace
@@ -179,9 +179,7 @@ std::string name_of(const convention& c) {
 named_convention parse_convention(std::string_view text) {
   const auto plus = std::min(text.find('+'), text.size());
   const auto base = text.substr(0, plus);
-  std::string known;
   for (const auto& row : named_conventions) {
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
     if (row.name != base) continue;
     if (plus == text.size()) return row;
     convention c = row.value;
@@ -193,9 +191,9 @@ named_convention parse_convention(std::string_view text) {
     return {kept(name_of(c)), c, "somebody's own"};
   }
   throw input_error(fmt::format(
-      "unknown convention '{}': use one of {}, or NAME+FIELD:VALUE for one "
-      "with another field",
-      base, known));
+      "unknown convention '{}': {}, or NAME+FIELD:VALUE for one with another "
+      "field",
+      base, use_one_of(base, named_conventions)));
 }
 
 }  // namespace zeroulp

@@ -1,11 +1,13 @@
 #include "zeroulp/names.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
+#include "src/base/near_names.hpp"
 #include "src/base/whole_number.hpp"
 #include "zeroulp/io.hpp"
 
@@ -16,13 +18,11 @@ namespace {
 template <class Table>
 const auto& find_row(const Table& table, std::string_view text,
                      std::string_view what) {
-  std::string known;
   for (const auto& row : table) {
     if (row.name == text) return row;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   }
   throw input_error(
-      fmt::format("unknown {} '{}': use one of {}", what, text, known));
+      fmt::format("unknown {} '{}': {}", what, text, use_one_of(text, table)));
 }
 
 template <class Table, class Value>
@@ -32,6 +32,44 @@ std::string_view find_name(const Table& table, Value value) {
   }
   return "?";
 }
+
+/// What torch, ml_dtypes and NumPy call formats.
+constexpr named_format format_aliases[] = {
+    {"float8_e4m3fn", e4m3},
+    {"e4m3fn", e4m3},
+    {"float8_e5m2", e5m2},
+    {"float8_e4m3fnuz", e4m3fnuz},
+    {"float8_e5m2fnuz", e5m2fnuz},
+    {"float8_e8m0fnu", ue8m0},
+    {"e8m0fnu", ue8m0},
+    {"e8m0", ue8m0},
+    {"float4_e2m1fn", e2m1},
+    {"e2m1fn", e2m1},
+    {"float6_e2m3fn", e2m3},
+    {"float6_e3m2fn", e3m2},
+    {"bfloat16", bf16},
+    {"float16", fp16},
+    {"half", fp16},
+    {"float32", fp32},
+    {"float", fp32},
+    {"float64", fp64},
+    {"double", fp64},
+};
+
+constexpr recipe cublaslt_rows{.acc = hopper_fp8_f32,
+                               .interval = 0,
+                               .update = promotion::other_then_one,
+                               .a = {1, 0},
+                               .b = {1, 0},
+                               .splits = 1,
+                               .end = epilogue::store,
+                               .output = bf16};
+
+/// Recipes that named_recipes lacks.
+constexpr named_recipe more_recipes[] = {
+    {"cublaslt.128x128_1x128", cublaslt_1x128_1x128_m1_recipe, "H200"},
+    {"cublaslt.rows", cublaslt_rows, "H200"},
+};
 
 /// A format of scales has no name but ue8m0.
 constexpr const char* specials_names[] = {"ieee", "fn", "fnuz", "finite",
@@ -204,8 +242,21 @@ format parse_format(std::string_view text) {
   for (const auto& row : named_formats) {
     if (row.name == text) return row.value;
   }
+  auto theirs = text;
+  for (const std::string_view package : {"torch.", "ml_dtypes.", "numpy."}) {
+    if (theirs.starts_with(package)) theirs.remove_prefix(package.size());
+  }
+  for (const auto& row : format_aliases) {
+    if (row.name == theirs) return row.value;
+  }
   if (const auto custom = parse_custom_format(text)) return *custom;
-  return find_row(named_formats, text, "format").value;
+  auto known = names_in(named_formats);
+  const auto ours = known.size();
+  for (const auto& row : format_aliases) known.push_back(row.name);
+  const auto near = did_you_mean(theirs, known);
+  known.resize(ours);
+  throw input_error(fmt::format("unknown format '{}': {}use one of {}", text,
+                                near, fmt::join(known, ", ")));
 }
 
 rounding parse_rounding(std::string_view text) {
@@ -229,6 +280,9 @@ retile_rule parse_retile_rule(std::string_view text) {
 }
 
 named_recipe parse_recipe(std::string_view text) {
+  for (const auto& row : more_recipes) {
+    if (row.name == text) return row;
+  }
   return find_row(named_recipes, text, "recipe");
 }
 
@@ -238,10 +292,10 @@ named_path parse_path(std::string_view text) {
   }
   if (const auto what_if = parse_what_if(text)) return *what_if;
   throw input_error(
-      fmt::format("unknown path '{}': `zeroulp paths` lists them; "
+      fmt::format("unknown path '{}': {}`zeroulp paths` lists them; "
                   "whatif.fN.A.B.f32 takes N "
                   "from 8 to 34",
-                  text));
+                  text, did_you_mean(text, names_in(all_paths()))));
 }
 
 group_shape parse_group(std::string_view text) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "src/base/near_names.hpp"
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/simd.hpp"
@@ -74,14 +75,12 @@ std::int32_t find_value(std::int32_t table, const char* name) {
            ZEROULP_SIMD_SETS);
   }
   return with_table(table, [&](const auto& rows) -> std::int32_t {
-    std::string known;
     std::int32_t value = 0;
     for (const auto& row : rows) {
       if (std::string_view(row.name) == name) return value;
-      known += fmt::format("{}{}", value == 0 ? "" : ", ", row.name);
       ++value;
     }
-    refuse("unknown name '{}': use one of {}", name, known);
+    refuse("unknown name '{}': {}", name, use_one_of(name, rows));
   });
 }
 

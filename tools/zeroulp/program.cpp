@@ -10,6 +10,8 @@
 #include <iostream>
 #include <utility>
 
+#include "src/base/near_names.hpp"
+
 namespace zeroulp::program {
 
 CLI::App* add_command(CLI::App& app, const std::string& name,
@@ -98,16 +100,23 @@ std::vector<std::string> protected_words(
 /// What the arguments lack, or what they have too many of.
 std::string explain(const CLI::App& app, const CLI::ParseError& e) {
   std::string command = "zeroulp";
-  for (const auto* at = &app; !at->get_subcommands().empty();) {
+  const auto* at = &app;
+  for (; !at->get_subcommands().empty();) {
     at = at->get_subcommands().front();
     command += " " + at->get_name();
   }
   // What was not understood comes first: it may be why something is missing.
   const auto unknown = app.remaining(true);
-  return fmt::format(
-      "{}: see {} --help",
-      plain(unknown.empty() ? e.what() : "unknown argument " + unknown.front()),
-      command);
+  if (unknown.empty())
+    return fmt::format("{}: see {} --help", plain(e.what()), command);
+  std::vector<std::string> words;
+  for (const auto* c : at->get_subcommands({})) words.push_back(c->get_name());
+  for (const auto* o : at->get_options()) words.push_back(o->get_name());
+  const auto& text = unknown.front();
+  return fmt::format("unknown argument {}: {}see {} --help", plain(text),
+                     did_you_mean(text.substr(0, text.find('=')),
+                                  {words.begin(), words.end()}),
+                     command);
 }
 
 }  // namespace

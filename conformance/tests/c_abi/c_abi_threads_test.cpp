@@ -127,6 +127,8 @@ TEST(CAbiErrors, NamesThatAreUnknownAreListed) {
   EXPECT_EQ(zeroulp_format_from_name("e4m4x", &f), ZEROULP_INVALID_ARGUMENT);
   EXPECT_NE(last_error().find("unknown format 'e4m4x': use one of e4m3"),
             std::string::npos);
+  EXPECT_EQ(zeroulp_format_from_name("E4-M4", &f), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_NE(last_error().find("'E4-M4': use one of e4m3"), std::string::npos);
   zeroulp_path p;
   EXPECT_EQ(zeroulp_path_from_name("hopper", &p), ZEROULP_INVALID_ARGUMENT);
   zeroulp_recipe r;

@@ -45,9 +45,11 @@ TEST(ConventionText, WhatIsWrongIsNamed) {
   const auto names = [&refusal](const char* text, const char* what) {
     EXPECT_NE(refusal(text).find(what), std::string::npos) << refusal(text);
   };
-  names("vlm", "unknown convention 'vlm': use one of zeroulp, ");
+  names("vlm",
+        "unknown convention 'vlm': did you mean 'vllm'? use one of zeroulp, ");
+  names("", "unknown convention '': use one of zeroulp, ");
   names("vllm+", "unknown field ''");
-  names("vllm+floor:1", "unknown field 'floor': use amax_floor, ");
+  names("vllm+floor:1", "unknown field 'floor': use one of amax_floor, ");
   names("vllm+amax", "amax is '': use finite_only, skip_nan, keep_nan");
   names("vllm+amax:none", "amax is 'none'");
   names("vllm+bf16_amax:yes", "bf16_amax is 'yes': use true or false");

@@ -6,23 +6,18 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
 
 #include "conformance/cases/boundaries.hpp"
 #include "conformance/checks/conversion/float_sweep.hpp"
 #include "conformance/tests/engine/arrays_parts.hpp"
+#include "conformance/tests/level.hpp"
 #include "zeroulp/core/pack.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp {
 namespace {
-
-int chosen_level() {
-  const char* level = std::getenv("ZEROULP_LEVEL");
-  return level != nullptr ? std::atoi(level) : 0;
-}
 
 struct conversion {
   format from;
@@ -158,7 +153,7 @@ void sweep(const conversion& c, std::uint64_t stride) {
 }
 
 TEST(Arrays, SweepsOfFp32EqualTheCore) {
-  const std::uint64_t stride = conformance::sweep_stride(chosen_level());
+  const std::uint64_t stride = conformance::sweep_stride(test::level());
   for (const auto& mode : named_roundings) {
     sweep({fp32, e4m3, mode.value, cuda_satfinite}, 4 * stride + 1);
   }

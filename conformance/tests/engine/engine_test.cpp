@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "conformance/tests/engine/engine_calls.hpp"
+#include "conformance/tests/level.hpp"
 #include "fuzz/engine/campaign.hpp"
 #include "src/gemm/chain_plan.hpp"
 #include "zeroulp/eigen.hpp"
@@ -85,11 +85,6 @@ outputs run_both(const recipe& r, format fa, format fb, family kind,
   return out;
 }
 
-int level() {
-  const char* text = std::getenv("ZEROULP_LEVEL");
-  return text != nullptr ? std::atoi(text) : 0;
-}
-
 void set_threads([[maybe_unused]] int count) {
 #ifdef _OPENMP
   omp_set_num_threads(count);
@@ -132,7 +127,7 @@ TEST_P(Simd, GemmEqualsTheCoreForEveryRecipeAndFamily) {
 
 TEST_P(Simd, GemmEqualsTheCoreAcrossTiles) {
   for (const auto& named : named_recipes) {
-    if (named.value.acc == exact_f32 && level() == 0) continue;
+    if (named.value.acc == exact_f32 && test::level() == 0) continue;
     const auto out =
         run_both(named.value, e4m3, e5m2, family::finite, 131, 66, 160, 77);
     ASSERT_EQ(out.engine, out.core) << named.name;
@@ -147,7 +142,7 @@ TEST_P(Simd, CasesOfTheCaseEngineGiveTheCoresBits) {
     c.what = t;
     c.left = fuzz::core_opponent();
     c.right = fuzz::parse_opponent("engine", c.what);
-    c.cases = level() == 0 ? 200 : 4000;
+    c.cases = test::level() == 0 ? 200 : 4000;
     const auto result = fuzz::run(c);
     EXPECT_FALSE(result.first_mismatch)
         << fuzz::info_of(c.what).name << " case " << *result.first_mismatch;
@@ -278,7 +273,7 @@ TEST(Engine, TheChainOfEveryPathIsTheCores) {
         expect_core_chain(p, kind, {3, 70, 64}, row.name);
       }
       // Several tiles on both sides, also ragged ones.
-      if (level() > 0 && row.acc.fraction_bits != uncut) {
+      if (test::level() > 0 && row.acc.fraction_bits != uncut) {
         expect_core_chain(p, 3, {66, 130, 33}, row.name);
       }
     }

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 
 #include "conformance/tests/fuzz/any_case.hpp"
+#include "conformance/tests/level.hpp"
 #include "fuzz/engine/enlarge.hpp"
 #include "fuzz/engine/finding.hpp"
 #include "fuzz/engine/shard.hpp"
@@ -206,8 +206,7 @@ TEST(Grow, MakesTilesOfACase) {
 // Each hand-written mutant is found, shrunk to a group or a step, and named.
 TEST(Mutants, AreFoundShrunkAndNamed) {
   // Sanitizers, at level 0, see some of them, and level 1 a third.
-  const char* text = std::getenv("ZEROULP_LEVEL");
-  const int level = text == nullptr ? 1 : std::atoi(text);
+  const int level = test::level();
   const std::size_t stride = level < 1 ? 10 : level < 2 ? 3 : 1;
   for (const exposure& x : expose_mutants(1, 200000, stride)) {
     ASSERT_TRUE(x.cases) << x.mutant;

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <string>
 
+#include "conformance/tests/level.hpp"
 #include "fuzz/engine/opponent.hpp"
 #include "fuzz/explain/report.hpp"
 #include "zeroulp/core/convert.hpp"
@@ -22,10 +22,7 @@
 namespace zeroulp::fuzz {
 namespace {
 
-bool thorough() {
-  const char* level = std::getenv("ZEROULP_LEVEL");
-  return level != nullptr && std::atoi(level) >= 2;
-}
+bool thorough() { return test::level() >= 2; }
 
 std::uint64_t normal(format f, counter_rng& rng) {
   const double u = (static_cast<double>(rng.next() >> 11) + 0.5) * 0x1p-53;

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "conformance/tests/fuzz/identify_gemm_parts.hpp"
+#include "conformance/tests/level.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -154,7 +155,7 @@ void expect_nothing(const gemm_answer& a) {
 TEST(IdentifyForeignGemm, NothingIsFoundAndFp32IsSaid) {
   for (std::size_t n = 0; n < std::size(kernels); ++n) {
     const auto& kernel = kernels[n];
-    if (effort() == 0 && n % 5 != 0) continue;
+    if (test::level() == 0 && n % 5 != 0) continue;
     const format output = n % 2 == 0 ? bf16 : fp32;
     const bool in_tiles = n / 2 % 2 == 0;
     SCOPED_TRACE(kernel.name);
@@ -172,7 +173,7 @@ TEST(IdentifyForeignGemm, AnFp32SumWithBf16OutputIsToldInTime) {
   const auto& named = unpromoted_recipe;
   recipe r = named;
   r.output = bf16;
-  const conformance::gemm_shape shape{effort() > 0 ? 384 : 32, 256, 1024};
+  const conformance::gemm_shape shape{test::level() > 0 ? 384 : 32, 256, 1024};
   auto e = operands_for(r, e4m3, e4m3, shape, false, 31);
   multiply_by(pairwise, false, e);
   const auto start = std::clock();
@@ -183,7 +184,7 @@ TEST(IdentifyForeignGemm, AnFp32SumWithBf16OutputIsToldInTime) {
   EXPECT_EQ(a.fp32_sum->exact.agree, a.fp32_sum->exact.count);
   EXPECT_LT(a.fp32_sum->hopper.share(), 0.99);
   EXPECT_FALSE(a.tells);
-  if (effort() > 0) {
+  if (test::level() > 0) {
     EXPECT_LT(seconds, 20) << "of two cores";
   }
 }

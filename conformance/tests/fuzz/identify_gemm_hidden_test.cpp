@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/tests/fuzz/identify_gemm_parts.hpp"
+#include "conformance/tests/level.hpp"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -157,7 +158,7 @@ class IdentifyHiddenGemm : public testing::TestWithParam<std::size_t> {};
 // Fields that these outputs cannot tell have more than one value.
 TEST_P(IdentifyHiddenGemm, IsFoundFieldByField) {
   const auto& h = hidden[GetParam()];
-  if (effort() == 0 && GetParam() % 4 != 0) GTEST_SKIP() << "at level 0";
+  if (test::level() == 0 && GetParam() % 4 != 0) GTEST_SKIP() << "at level 0";
   const auto e = multiplied(h.r, h.a, h.b, h.shape, h.scaled, 100 + GetParam());
   const auto a = identify_gemm(e);
   ASSERT_TRUE(a.exact);

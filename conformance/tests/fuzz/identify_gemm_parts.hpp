@@ -4,23 +4,17 @@
 #ifndef ZEROULP_CONFORMANCE_TESTS_FUZZ_IDENTIFY_GEMM_PARTS_HPP_
 #define ZEROULP_CONFORMANCE_TESTS_FUZZ_IDENTIFY_GEMM_PARTS_HPP_
 
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "conformance/cases/gemm_cases.hpp"
 #include "conformance/tests/fuzz/identify_parts.hpp"
+#include "conformance/tests/level.hpp"
 #include "fuzz/identify/gemm.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::fuzz {
-
-/// 0 where sanitizers run the tests.
-inline int effort() {
-  const char* level = std::getenv("ZEROULP_LEVEL");
-  return level == nullptr ? 1 : std::atoi(level);
-}
 
 /// Operands, scales and C as a recipe has them; D is zero.
 inline gemm_evidence operands_for(const recipe& r, format fa, format fb,

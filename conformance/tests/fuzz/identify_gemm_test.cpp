@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "conformance/tests/fuzz/identify_gemm_parts.hpp"
+#include "conformance/tests/level.hpp"
 #include "fuzz/identify/gemm.hpp"
 #include "zeroulp/io.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 /// Every named recipe; at level 0, which sanitizers run, every third.
 std::vector<named_recipe> recipes_to_try() {
   std::vector<named_recipe> list;
-  const std::size_t every = effort() > 0 ? 1 : 3;
+  const std::size_t every = test::level() > 0 ? 1 : 3;
   for (std::size_t i = 0; i < std::size(named_recipes); i += every) {
     list.push_back(named_recipes[i]);
   }

@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "conformance/cases/matrix_cases.hpp"
 #include "conformance/tests/fuzz/convention_parts.hpp"
 #include "conformance/tests/fuzz/identify_parts.hpp"
+#include "conformance/tests/level.hpp"
 #include "fuzz/identify/quantizer.hpp"
 #include "zeroulp/io.hpp"
 
@@ -91,9 +90,8 @@ TEST(IdentifyQuantizer, EveryNamedConventionIsFoundFromFp32) {
 
 TEST(IdentifyQuantizer, EveryNamedConventionIsInTheClassOfAnyInput) {
   // Level 1 takes each of BF16; level 2 those of FP16, too.
-  const char* level = std::getenv("ZEROULP_LEVEL");
   std::vector<format> formats{bf16};
-  if (level != nullptr && std::atoi(level) > 1) formats.push_back(fp16);
+  if (test::level() > 1) formats.push_back(fp16);
   for (const format from : formats) {
     const grid x = directed_matrix(from);
     for (const auto& named : named_conventions) {

@@ -4,15 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include "conformance/tests/level.hpp"
 
 namespace zeroulp::conformance {
 namespace {
 
-effort chosen_effort() {
-  const char* level = std::getenv("ZEROULP_LEVEL");
-  return {level != nullptr ? std::atoi(level) : 0, 1, false};
-}
+effort chosen_effort() { return {test::level(), 1, false}; }
 
 std::vector<check> chosen_checks() {
   std::vector<check> chosen;

@@ -14,6 +14,14 @@ refuses encode_takes_no_option_for_one_behind_two_dashes "value '--round'" \
   encode e4m3 1 -- --round up
 prints decode_takes_codes_on_both_sides_of_two_dashes '1 -2' \
   decode e4m3 38 -- c0
+# What torch, ml_dtypes and NumPy call formats.
+prints encode_takes_a_name_of_torch 7e encode torch.float8_e4m3fn 448
+prints encode_takes_a_name_of_ml_dtypes 7f encode ml_dtypes.float8_e8m0fnu 1
+prints encode_takes_a_name_of_numpy 3c00 encode float16 1
+prints encode_takes_a_name_with_fnuz 40 encode float8_e4m3fnuz 1
+refuses encode_names_the_format_that_is_near \
+  "'float8_e4m3f': did you mean 'float8_e4m3fn'[?] use one of e4m3, e5m2" \
+  encode float8_e4m3f 1
 # 17 is midway between 16 (even) and 18 in e4m3.
 above=17.000000000000000000000000000000000000000000000000000000000001
 below=16.999999999999999999999999999999999999999999999999999999999999

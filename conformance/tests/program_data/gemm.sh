@@ -80,7 +80,7 @@ done <<'EOF'
 "accumulator":"none" accumulator is "none": unknown path
 "accumulator":"hopper.mma.e4m3.e4m3.f32" accumulator is .*: use a path to f32 of which
 "output":"e4m3" output is "e4m3": use fp32 or bf16
-"intervals":1 unknown field 'intervals': use accumulator, interval
+"intervals":1 unknown field 'intervals': did you mean 'interval'[?] use one of accumulator, interval
 EOF
 
 # One row: groups of 1 and of 128 rows are the same (G10 (d)).

@@ -4,6 +4,15 @@
 refuses no_arguments_are_refused subcommand
 refuses an_unknown_subcommand_is_named bogus bogus
 refuses an_unknown_option_is_named --bogus --bogus
+refuses a_subcommand_that_is_near_is_named \
+  "^zeroulp: unknown argument qantize: did you mean 'quantize'[?] see zeroulp " \
+  qantize
+refuses an_option_that_is_near_is_named \
+  "argument --conventoin=x: did you mean '--convention'[?] see zeroulp quantize" \
+  quantize x.npy --conventoin=x
+refuses a_convention_that_is_near_is_named \
+  "unknown convention 'VLM': did you mean 'vllm'[?] use one of zeroulp, " \
+  quantize x.npy --convention VLM --out bad
 shows help_works Subcommands --help
 shows version_works '^[0-9]+\.[0-9]+\.[0-9]+$' --version
 npy write empty.npy '<f4' 0x4

@@ -5,7 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
+
+#include "conformance/tests/level.hpp"
 
 namespace zeroulp {
 namespace {
@@ -33,8 +34,7 @@ constexpr measured h200[] = {
 TEST(Study, FrobeniusAndBiasAreWithinFivePercentOfTheH200s) {
   study_request q;
   q.intervals = {0, 128};
-  const char* level = std::getenv("ZEROULP_LEVEL");
-  if (level == nullptr || std::atoi(level) == 0) q.m = q.n = 128;
+  if (test::level() == 0) q.m = q.n = 128;
   const auto cells = run_study(q, [](double, double) {});
   const auto find = [&](const measured& row, int interval) {
     for (const auto& cell : cells) {

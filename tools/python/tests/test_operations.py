@@ -1,9 +1,12 @@
 """Operations on arrays of NumPy, ml_dtypes and torch, and bad input."""
 
+import ctypes
+
 import numpy as np
 import pytest
 import zeroulp
-from zeroulp import Error
+from zeroulp import Error, _abi, _arrays
+from zeroulp._library import call
 
 torch = None
 try:
@@ -132,6 +135,10 @@ def test_names_of_others():
     for name in ("e4m3", "float8_e4m3fn", "torch.float8_e4m3fn"):
         assert zeroulp.format(name) == zeroulp.format("e4m3")
     assert zeroulp.format("bfloat16").name == "bf16"
+    for theirs, ours in _arrays.ALIASES.items():  # the library knows them, too
+        value = _abi.zeroulp_format()
+        call("zeroulp_format_from_name", theirs.encode(), ctypes.byref(value))
+        assert bytes(value) == bytes(zeroulp.format(ours).struct)
     assert zeroulp.convention("vllm+scale_floor:1e-7").scale_floor == 0x33d6bf95
     for find, text, near in ((zeroulp.format, "e4m3n", "e4m3"),
                              (zeroulp.convention, "vlm", "vllm"),

@@ -14,6 +14,8 @@ def _find(function, struct, name, table, what):
     try:
         call(function, str(name).encode(), ctypes.byref(value))
     except Error as e:
+        if "did you mean" in str(e):
+            raise
         known = [*names(table), *(ALIASES if what == "format" else ())]
         near = difflib.get_close_matches(str(name), known, 3, 0.6)
         hint = f"did you mean {' or '.join(near)}? " if near else ""

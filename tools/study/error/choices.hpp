@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/near_names.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::study {
@@ -30,24 +31,21 @@ std::string name_in(const choice<T> (&table)[N], T value) {
 
 template <class T, std::size_t N>
 T find(const choice<T> (&table)[N], std::string_view text) {
-  std::string known;
   for (const auto& row : table) {
     if (row.name == text) return row.value;
-    known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw input_error(fmt::format("'{}': use one of {}", text, known));
+  throw input_error(fmt::format("'{}': {}", text, use_one_of(text, table)));
 }
 
 /// The row of this name; errors call it a `what`.
 template <class Table>
 const auto& find_named(const Table& table, const char* what,
                        std::string_view name) {
-  std::string known;
   for (const auto& row : table) {
     if (row.name == name) return row;
-    known += " " + std::string(row.name);
   }
-  throw input_error(fmt::format("{} '{}': use one of{}", what, name, known));
+  throw input_error(
+      fmt::format("{} '{}': {}", what, name, use_one_of(name, table)));
 }
 
 template <class T>

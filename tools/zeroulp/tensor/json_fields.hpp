@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/json_input.hpp"
 #include "tools/zeroulp/program.hpp"
 
@@ -167,10 +168,8 @@ struct json_kind {
       }
       return;
     }
-    std::vector<std::string> known;
-    for (const auto& f : fields) known.emplace_back(f.name);
-    throw input_error(fmt::format("{}: unknown field '{}': use {}", where, name,
-                                  fmt::join(known, ", ")));
+    throw input_error(fmt::format("{}: unknown field '{}': {}", where, name,
+                                  use_one_of(name, fields)));
   }
 };
 
