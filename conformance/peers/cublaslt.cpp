@@ -147,13 +147,16 @@ struct cublaslt_gemm::state {
     constexpr std::int32_t by_tile = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
     constexpr std::int32_t by_block =
         CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
-    const bool one = p.scales == cublaslt_scales::matrix;
-    const bool blocks = p.scales == cublaslt_scales::blocks;
-    set(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE,
-        one      ? scalar
-        : blocks ? by_block
-                 : by_tile);
-    set(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, one ? scalar : by_tile);
+    constexpr std::int32_t by_row = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    const auto mode = [this](bool is_a) {
+      const auto g = granularity_of(p.scales, is_a);
+      return g == per_tensor   ? scalar
+             : g == per_row    ? by_row
+             : g == tile_1x128 ? by_tile
+                               : by_block;
+    };
+    set(desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode(false));
+    set(desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode(true));
     set_scales(some_address(), some_address());
   }
 

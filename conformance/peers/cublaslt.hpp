@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "zeroulp/core/format.hpp"
+#include "zeroulp/core/convention.hpp"
 
 // cudaStream_t is a pointer to this.
 struct CUstream_st;
@@ -42,10 +42,32 @@ class cublaslt_error : public std::runtime_error {
 /// Which FP32 scales A and B have, in device memory.
 enum class cublaslt_scales : std::uint8_t {
   none,
-  matrix,   ///< one for A, one for B
-  blocks,   ///< 1x128 of A, transposed; 128x128 of B, scale_layout::blk128
-  columns,  ///< 1x128 of A and of B, transposed without gaps
+  matrix,      ///< one for A, one for B
+  blocks,      ///< 1x128 of A, transposed; 128x128 of B, scale_layout::blk128
+  columns,     ///< 1x128 of A and of B, transposed without gaps
+  block_rows,  ///< 128x128 of A, 1x128 of B
+  rows,        ///< one for each row of A and of B
 };
+
+inline constexpr granularity per_row{1, 0};
+
+/// What one scale of A, or of B, covers.
+constexpr granularity granularity_of(cublaslt_scales s, bool is_a) {
+  switch (s) {
+    case cublaslt_scales::blocks:
+      return is_a ? tile_1x128 : block_128x128;
+    case cublaslt_scales::block_rows:
+      return is_a ? block_128x128 : tile_1x128;
+    case cublaslt_scales::columns:
+      return tile_1x128;
+    case cublaslt_scales::rows:
+      return per_row;
+    case cublaslt_scales::matrix:
+    case cublaslt_scales::none:
+      break;
+  }
+  return per_tensor;
+}
 
 struct cublaslt_problem {
   std::ptrdiff_t m, n, k;

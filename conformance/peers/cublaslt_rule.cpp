@@ -17,14 +17,30 @@ const cublaslt_scaling& parse_cublaslt_scaling(std::string_view name) {
                     known);
 }
 
+std::string cublaslt_unknown(const cublaslt_problem& p,
+                             const cublaslt_algorithm& by) {
+  // The numbers are cuBLASLt's own. 66 is wgmma; 13 is a matrix by a vector on
+  // the ordinary cores, 11, 14, 23 and 24 are older tensor-core kernels.
+  if (p.scales == cublaslt_scales::none && by.id != 66) {
+    return "the order in which algorithm " + std::to_string(by.id) +
+           " sums is not known";
+  }
+  if (p.scales == cublaslt_scales::rows && !p.fast_accumulation && p.k > 128) {
+    return "the order of two scales after a promoted sum is not known";
+  }
+  return "";
+}
+
 const char* cublaslt_recipe_name(const cublaslt_problem& p) {
   switch (p.scales) {
     case cublaslt_scales::blocks:
       return "cublaslt.1x128_128x128";
     case cublaslt_scales::columns:
-      return p.k <= 128 ? "cublaslt.1x128_1x128.k128"
-             : p.m == 1 ? "cublaslt.1x128_1x128.m1"
-                        : "cublaslt.1x128_1x128";
+      return "cublaslt.1x128_1x128";
+    case cublaslt_scales::block_rows:
+      return "cublaslt.128x128_1x128";
+    case cublaslt_scales::rows:
+      return "cublaslt.rows";
     case cublaslt_scales::matrix:
       if (!p.fast_accumulation) return "cublaslt.tensorwise";
       break;
@@ -43,27 +59,33 @@ recipe cublaslt_recipe(const cublaslt_problem& p, int splits) {
   return r;
 }
 
-std::vector<recipe> cublaslt_alternatives(const recipe& right,
-                                          std::ptrdiff_t k) {
-  std::vector<recipe> all;
-  if (right.update == promotion::add) {
+std::vector<cublaslt_alternative> cublaslt_alternatives(const recipe& right,
+                                                        std::ptrdiff_t k) {
+  std::vector<cublaslt_alternative> all;
+  if (right.a == per_row || right.update == promotion::add) {
     recipe other = right;
     other.interval = right.interval == 0 ? 128 : 0;
-    all.push_back(other);
-  } else {
-    for (const auto update :
-         {promotion::product_of_scales, promotion::one_then_other,
-          promotion::other_then_one}) {
+    all.push_back({other, right.interval == 0 ? "promoted" : "not promoted"});
+  }
+  if (right.update != promotion::add) {
+    constexpr struct {
+      promotion update;
+      const char* what;
+    } updates[] = {{promotion::product_of_scales, "product of scales first"},
+                   {promotion::one_then_other, "scale of A first"},
+                   {promotion::other_then_one, "scale of B first"}};
+    for (const auto& row : updates) {
+      if (row.update == right.update) continue;
       recipe other = right;
-      other.update = update;
-      if (update != right.update) all.push_back(other);
+      other.update = row.update;
+      all.push_back({other, row.what});
     }
   }
   for (const int splits : {right.splits - 1, right.splits + 1}) {
     recipe other = right;
     other.splits = splits;
     if (splits > 0 && split_span(other, k) != split_span(right, k)) {
-      all.push_back(other);
+      all.push_back({other, std::to_string(splits) + " splits"});
     }
   }
   return all;

@@ -3,7 +3,7 @@
 #
 #   check.sh [RECORD...]    these records; without any, all that stand here
 #   check.sh --hash SET     the digest of each source of a set, as records have
-#                           it
+#                           it; a record may depend on several: "gpu peers"
 #   check.sh --cpp FILE     the same of all sets, as C++ for the program, which
 #                           writes them into the records that it makes
 #
@@ -36,7 +36,7 @@ cases='include/zeroulp/random.hpp conformance/cases/*
        fuzz/cases/* fuzz/engine/* fuzz/identify/* fuzz/targets/*.?pp
        fuzz/targets/step/*'
 
-# sources_of SET: their patterns.
+# sources_of SET: their patterns. gpu has all of device/ but peers/.
 sources_of() {
   case $1 in
     kernels) echo "$core $kernels" ;;
@@ -44,10 +44,10 @@ sources_of() {
     cpu) echo "$core $cases conformance/contract/* conformance/checks/*.hpp
                conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
-               conformance/device/*.* conformance/device/*/*.*
-               conformance/device/*/*/* conformance/peers/*.*" ;;
+               conformance/device/*.* conformance/device/[!p]*/*.*
+               conformance/device/[!p]*/*/* conformance/peers/outputs.*" ;;
     peers) echo "$core cuda/emulator/* conformance/device/peers/*
-                 conformance/peers/*.*" ;;
+                 conformance/device/support/* conformance/peers/*.*" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
@@ -86,14 +86,18 @@ cpp() {
 
 # changed RECORD: the paths of the digests that are its alone, or new.
 changed() {
-  set=$(sed -n 's/^ *"depends_on": "\(.*\)",$/\1/p' "$1")
-  [ -s "$scratch/$set" ] || hashes "$set" | sort >"$scratch/$set"
+  : >"$scratch/set"
+  for set in $(sed -n 's/^ *"depends_on": "\(.*\)",$/\1/p' "$1"); do
+    [ -s "$scratch/$set" ] || hashes "$set" >"$scratch/$set"
+    cat "$scratch/$set" >>"$scratch/set"
+  done
+  sort -u -o "$scratch/set" "$scratch/set"
   sed -n 's/^ *"\([^"]*\)": "\([0-9a-f]\{16\}\)",\{0,1\}$/\2 \1/p' "$1" |
     sort >"$scratch/record"
-  cut -d ' ' -f 1 "$scratch/$set" >"$scratch/now"
+  cut -d ' ' -f 1 "$scratch/set" >"$scratch/now"
   cut -d ' ' -f 1 "$scratch/record" >"$scratch/then"
   comm -3 "$scratch/now" "$scratch/then" | tr -d '\t' >"$scratch/other"
-  cat "$scratch/$set" "$scratch/record" | grep -F -f "$scratch/other" |
+  cat "$scratch/set" "$scratch/record" | grep -F -f "$scratch/other" |
     cut -d ' ' -f 2 | sort -u | tr '\n' ' '
 }
 

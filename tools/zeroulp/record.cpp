@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "src/base/sha256.hpp"
@@ -33,9 +34,12 @@ void record_file::write(const std::string& record) {
 }
 
 json sources_as_json(std::string_view set) {
-  json sources = json::object();
-  std::istringstream lines(sources_of(set));
-  for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
+  std::map<std::string, std::string> sources;
+  std::istringstream names{std::string(set)};
+  for (std::string name; names >> name;) {
+    std::istringstream lines(sources_of(name));
+    for (std::string hash, path; lines >> hash >> path;) sources[path] = hash;
+  }
   return sources;
 }
 

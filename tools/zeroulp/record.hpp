@@ -23,9 +23,9 @@ using platform_text = std::vector<std::pair<std::string, std::string>>;
 json to_json(const platform_text& platform);
 
 /// A record of `results`, members of a JSON object, with the commit and the
-/// SHA-256 of this program, and a digest of each source of `set`. Nothing in it
-/// depends on when it was made. Members that are arrays, and the sources, have
-/// an element a line.
+/// SHA-256 of this program, and a digest of each source of `set` ("gpu peers":
+/// of two). Nothing in it depends on when it was made. Members that are arrays,
+/// and the sources, have an element a line.
 std::string to_record(const std::string& command, const std::string& set,
                       const platform_text& platform, const json& results);
 
@@ -42,7 +42,7 @@ class record_file {
   output_set set_;
 };
 
-/// The digests of the sources of `set`, by path.
+/// The digests of the sources of a set, or of several, by path.
 json sources_as_json(std::string_view set);
 
 /// The SHA-256 of this program.

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "conformance/device/peers/peer_operand.hpp"
 #include "conformance/device/support/output_differences.hpp"
-#include "conformance/device/support/peer_operand.hpp"
 #include "conformance/peers/cublaslt_rule.hpp"
 
 namespace zeroulp::conformance::device {
@@ -23,9 +23,12 @@ class cublaslt_case {
         a_(operand(p.a, p.m, side::a, of, seed)),
         b_(operand(p.b, p.n, side::b, of, seed + 2)),
         d_(static_cast<std::size_t>(p.m * p.n) * bytes()),
+        c_(p.adds ? static_cast<std::size_t>(p.m * p.n) : 1),
         want_(outputs() * bytes()),
         other_(outputs() * bytes()),
-        gemm_(p) {}
+        gemm_(p) {
+    if (p.adds) fill_addend(seed + 4);
+  }
 
   std::size_t outputs() const { return static_cast<std::size_t>(rows_ * p_.n); }
   const peers::cublaslt_problem& problem() const { return p_; }
@@ -34,8 +37,12 @@ class cublaslt_case {
   }
 
   void run(const peers::cublaslt_algorithm& by, void* workspace) {
-    require(cudaMemset(d_.data(), 0xa5,
-                       static_cast<std::size_t>(p_.m * p_.n) * bytes()));
+    const auto all = static_cast<std::size_t>(p_.m * p_.n) * bytes();
+    if (p_.adds) {
+      require(cudaMemcpy(d_.data(), c_.data(), all, cudaMemcpyDeviceToDevice));
+    } else {
+      require(cudaMemset(d_.data(), 0xa5, all));
+    }
     const auto& a = a_.operand();
     const auto& b = b_.operand();
     gemm_.run(by, {a.codes, a.scales.data, b.codes, b.scales.data, d_.data()},
@@ -58,13 +65,11 @@ class cublaslt_case {
   /// Whether some of the first outputs that `compare` expected are not those of
   /// another recipe.
   bool tells_apart(const recipe& other) {
-    const auto rows = std::min<std::ptrdiff_t>(rows_, 32);
-    emulate(other, rows, other_);
-    output_differences differences;
-    differences.add(want_.data(), static_cast<int>(bytes()), other_.data(),
-                    rows, p_.n);
-    return differences.found().differing > 0;
+    return differ(want_, other, std::min(rows_, ceil_div(8192, p_.n)));
   }
+
+  /// Whether the outputs of the last run are those of this recipe.
+  bool follows(const recipe& other) { return !differ(d_, other, rows_); }
 
  private:
   std::size_t bytes() const { return p_.output == fp32 ? 4 : 2; }
@@ -72,28 +77,48 @@ class cublaslt_case {
   /// How the operand's scales lie: as cuBLASLt reads them.
   random_operand operand(format f, std::ptrdiff_t rows, side at, family of,
                          std::uint64_t seed) const {
-    using peers::cublaslt_scales;
-    const bool block = p_.scales == cublaslt_scales::blocks && at == side::b;
-    const bool tiles = p_.scales == cublaslt_scales::blocks ||
-                       p_.scales == cublaslt_scales::columns;
-    const granularity g = block   ? block_128x128
-                          : tiles ? tile_1x128
-                                  : per_tensor;
-    return {f, rows, p_.k, g, p_.scales != cublaslt_scales::none, at, of, seed};
+    const granularity g = peers::granularity_of(p_.scales, at == side::a);
+    return {f,  rows, p_.k, g, p_.scales != peers::cublaslt_scales::none,
+            at, of,   seed};
+  }
+
+  /// C, FP32: numbers in [2^-4, 2^4).
+  void fill_addend(std::uint64_t seed) {
+    const matrix_view<std::uint32_t> c(c_.data(), p_.m, p_.n);
+    fill_scales<<<132 * 16, 256>>>(c, seed);
+    finish_kernel();
+  }
+
+  /// Of the first rows.
+  bool differ(const device_buffer<unsigned char>& from, const recipe& other,
+              std::ptrdiff_t rows) {
+    emulate(other, rows, other_);
+    output_differences differences;
+    differences.add(from.data(), static_cast<int>(bytes()), other_.data(), rows,
+                    p_.n);
+    return differences.found().differing > 0;
   }
 
   void emulate(const recipe& r, std::ptrdiff_t rows,
                const device_buffer<unsigned char>& to) const {
     cuda::operand a = a_.operand();
     a.rows = rows;
-    cuda::emulate_gemm(r, a, b_.operand(), {}, {to.data(), rows, p_.n});
+    if (a.scales.rows > 1) {
+      a.scales.rows = ceil_div(rows, peers::granularity_of(p_.scales, true).mn);
+    }
+    const cuda::const_matrix c = p_.adds
+                                     ? cuda::const_matrix{c_.data(), rows, p_.n}
+                                     : cuda::const_matrix{};
+    cuda::emulate_gemm(r, a, b_.operand(), c, {to.data(), rows, p_.n});
     finish_kernel();
   }
 
   peers::cublaslt_problem p_;
   std::ptrdiff_t rows_;
   random_operand a_, b_;
-  device_buffer<unsigned char> d_, want_, other_;
+  device_buffer<unsigned char> d_;
+  device_buffer<std::uint32_t> c_;
+  device_buffer<unsigned char> want_, other_;
   int expected_ = 0;  ///< the splits that `want_` has; 0: nothing yet
   peers::cublaslt_gemm gemm_;
 };

@@ -168,11 +168,15 @@ def _scales(scale, what, rows, k):
 
 
 def _recipe_of(m, k, groups, fast):
-    """The recipe that cuBLASLt follows, by its rule of the shape: SPEC G10."""
+    """The recipe of torch's call of cuBLASLt: SPEC G10. Where K is one tile
+    torch takes scales of tiles for those of rows, where M is 1 for a block's.
+    """
     if groups == ("tensor", "tensor"):
         return "unpromoted" if fast else "cublaslt.tensorwise"
     if groups == ("1x128", "128x128"):
         return "cublaslt.1x128_128x128"
+    if groups == ("128x128", "1x128"):
+        return "cublaslt.128x128_1x128"
     if groups == ("1x128", "1x128"):
         return "cublaslt.1x128_1x128" + (".k128" if k <= 128 else
                                          ".m1" if m == 1 else "")

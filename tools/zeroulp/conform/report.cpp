@@ -216,11 +216,22 @@ std::string to_html(const conform_run& r) {
   return page.str();
 }
 
+/// The sets of sources that the run depends on.
+std::string sets_of(const conform_run& r) {
+  if (!r.gpu) return "cpu";
+  const auto is_peer = [](const checked& c) {
+    return c.what.name.starts_with("peer.");
+  };
+  const auto peers = std::count_if(r.checks.begin(), r.checks.end(), is_peer);
+  if (peers == 0) return "gpu";
+  return peers == std::ssize(r.checks) ? "peers" : "gpu peers";
+}
+
 std::string to_record(const conform_run& r) {
   json checks = json::array();
   for (const auto& c : r.checks) checks.push_back(check_json(c));
   return to_record(
-      command(r, r.only), r.gpu ? "gpu" : "cpu", r.platform,
+      command(r, r.only), sets_of(r), r.platform,
       {{"level", r.effort.level}, {"seed", r.effort.seed}, {"checks", checks}});
 }
 

@@ -48,8 +48,10 @@ std::string why_no_record(const json& j) {
     return "no \"seed\": it was written by an earlier version";
   }
   const auto set = j["depends_on"].get<std::string>();
-  if (set != "cpu" && set != "gpu") {
-    return fmt::format("\"depends_on\" is neither cpu nor gpu but '{}'", set);
+  if (set != "cpu" && set != "gpu" && set != "peers" && set != "gpu peers") {
+    return fmt::format(
+        "\"depends_on\" is none of cpu, gpu, peers and 'gpu peers' but '{}'",
+        set);
   }
   if (!has("checks", &value::is_array) || j["checks"].empty()) {
     return "no \"checks\"";
@@ -73,7 +75,8 @@ conform_record read_record(const std::filesystem::path& file) {
         fmt::format("--verify {}: {}; {}", file.string(), why, remedy));
   }
   conform_record r;
-  r.gpu = j["depends_on"] == "gpu";
+  r.set = j["depends_on"];
+  r.gpu = r.set != "cpu";
   r.effort.level = j["level"];
   r.effort.seed = j["seed"];
   r.commit = j["commit"];
@@ -161,7 +164,7 @@ std::vector<std::string> origins(const conform_record& recorded,
   // By their digests, as check.sh does: names of files do not count.
   std::multiset<std::string> was, is, differing;
   for (const auto& hash : recorded.sources) was.insert(hash.dump());
-  for (const auto& hash : sources_as_json(now.gpu ? "gpu" : "cpu")) {
+  for (const auto& hash : sources_as_json(recorded.set)) {
     is.insert(hash.dump());
   }
   std::set_symmetric_difference(was.begin(), was.end(), is.begin(), is.end(),

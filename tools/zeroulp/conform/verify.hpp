@@ -16,6 +16,7 @@ namespace zeroulp::program {
 
 /// What `conform --record` wrote.
 struct conform_record {
+  std::string set;  ///< of sources that it depends on
   bool gpu = false;
   conformance::effort effort;
   std::string commit, program;

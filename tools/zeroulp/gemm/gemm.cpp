@@ -133,6 +133,7 @@ std::string scaling_of(granularity a, granularity b, bool fast) {
   if (a == per_tensor && b == per_tensor) {
     return fast ? "tensor.fast" : "tensor.precise";
   }
+  if (a == block_128x128 && b == tile_1x128) return "128x128_1x128";
   if (!(a == tile_1x128)) return {};
   return b == block_128x128 ? "1x128_128x128"
          : b == tile_1x128  ? "1x128_1x128"
@@ -147,7 +148,7 @@ void follow_record(gemm_request& q, const operand& a, const operand& b,
   if (scaling.empty()) {
     throw input_error(fmt::format(
         "--like {}: scales of {} and {}: cuBLASLt takes tensor by tensor, "
-        "1x128 by 128x128, 1x128 by 1x128",
+        "1x128 by 128x128, 128x128 by 1x128, 1x128 by 1x128",
         q.like, text_of(a.groups), text_of(b.groups)));
   }
   const auto found =

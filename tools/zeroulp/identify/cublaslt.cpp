@@ -17,8 +17,9 @@ namespace {
 
 struct cublaslt_request {
   std::string shapes;
-  std::vector<std::string> scalings = {"tensor.fast", "tensor.precise",
-                                       "1x128_128x128", "1x128_1x128"};
+  std::vector<std::string> scalings = {"tensor.fast",   "tensor.precise",
+                                       "1x128_128x128", "1x128_1x128",
+                                       "128x128_1x128", "rows.fast"};
   std::string a = "e4m3";
   std::string b = "e4m3";
   std::string output = "bf16";
@@ -158,8 +159,9 @@ void add_identify_cublaslt(CLI::App& app, outcome& out) {
   sub->add_option("--shapes", q->shapes, "file with a line M N K each")
       ->required();
   sub->add_option("--scaling", q->scalings,
-                  "tensor.fast, tensor.precise, 1x128_128x128, 1x128_1x128, or "
-                  "none (bf16, fp16)")
+                  "tensor.fast, tensor.precise, 1x128_128x128, 1x128_1x128, "
+                  "128x128_1x128, rows.fast, rows.precise, or none (bf16, "
+                  "fp16)")
       ->capture_default_str();
   sub->add_option("--a", q->a, "format of A")->capture_default_str();
   sub->add_option("--b", q->b, "format of B")->capture_default_str();

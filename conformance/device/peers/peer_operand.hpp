@@ -1,11 +1,12 @@
 // Defines an operand of a GEMM on the device: random codes, and scales in the
 // layout that cuBLASLt requires. Strides describe that layout to other callers.
 
-#ifndef ZEROULP_CONFORMANCE_DEVICE_SUPPORT_PEER_OPERAND_HPP_
-#define ZEROULP_CONFORMANCE_DEVICE_SUPPORT_PEER_OPERAND_HPP_
+#ifndef ZEROULP_CONFORMANCE_DEVICE_PEERS_PEER_OPERAND_HPP_
+#define ZEROULP_CONFORMANCE_DEVICE_PEERS_PEER_OPERAND_HPP_
 
 #include "conformance/device/support/operands.hpp"
 #include "conformance/device/support/test.hpp"
+#include "conformance/peers/cublaslt.hpp"
 #include "zeroulp/cuda.hpp"
 
 namespace zeroulp::conformance::device {
@@ -69,10 +70,11 @@ class random_operand {
   static std::ptrdiff_t padded(std::ptrdiff_t n) { return ceil_div(n, 4) * 4; }
 
   /// Scales of 1x128 tiles are transposed without gaps (layout mn_major pads),
-  /// of blocks in layout blk128.
+  /// of blocks in layout blk128; of rows, one after the other.
   static matrix_view<std::uint32_t> lay_out(granularity g, std::ptrdiff_t rows,
                                             std::ptrdiff_t k) {
     if (g == per_tensor) return {nullptr, 1, 1};
+    if (g == peers::per_row) return {nullptr, rows, 1};
     const std::ptrdiff_t groups = ceil_div(k, g.k);
     if (g == tile_1x128) return {nullptr, rows, groups, 1, rows};
     return {nullptr, ceil_div(rows, g.mn), groups, padded(groups), 1};
@@ -91,4 +93,4 @@ class random_operand {
 
 }  // namespace zeroulp::conformance::device
 
-#endif  // ZEROULP_CONFORMANCE_DEVICE_SUPPORT_PEER_OPERAND_HPP_
+#endif  // ZEROULP_CONFORMANCE_DEVICE_PEERS_PEER_OPERAND_HPP_
