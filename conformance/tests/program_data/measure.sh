@@ -69,12 +69,12 @@ holds refused_measures_write_nothing test ! -e bad
 # study --loss: what is ended by kill -9 goes on, with the same bits.
 
 small_loss="study --loss --loss-size smoke"
-small_files="gap.csv gradients.csv forks.csv stress.csv loss.json"
+small_files="gap.csv gradients.csv forks.csv outliers.csv loss.json"
 run 1 $small_loss --out whole
 verdict measure_loss_fails_where_a_verdict_does "$reason"
 holds measure_loss_prints_verdicts grep -q '^FAILED full_recipe_within' .out
 holds measure_loss_json_parses python3 -c \
-  'import json; assert len(json.load(open("whole/loss.json"))["forks"]) == 8'
+  'import json; assert len(json.load(open("whole/loss.json"))["forks"]) == 9'
 for attempt in 1 2 3 4 5; do
   rm -rf torn
   "$program" $small_loss --loss-threads 1 --out torn >.out 2>.err &
@@ -104,6 +104,18 @@ for file in $small_files; do
 done
 refuses measure_loss_refuses_unknown_sizes 'use one of smoke' \
   study --loss --loss-size huge --out bad
+run 1 $small_loss --loss-arm per_tensor \
+  --loss-arm per_tensor+fraction_bits:9+interval:0/per_tensor --out armed
+holds measure_loss_compares_the_arms_that_are_named grep -q \
+  '^per_tensor+fraction_bits:9+interval:0/per_tensor,' armed/forks.csv
+holds measure_loss_says_what_made_it grep -qF \
+  -- '--loss-arm per_tensor+fraction_bits:9+interval:0/per_tensor' \
+  armed/loss.json
+refuses measure_loss_refuses_unknown_arms "did you mean 'per_tensor'" \
+  $small_loss --loss-arm per_tensr --out bad
+refuses measure_loss_refuses_fields_that_cannot_be \
+  "fraction_bits '40': use 8 to 34" \
+  $small_loss --loss-arm full+fraction_bits:40 --out bad
 refuses measure_loss_refuses_odd_widths 'use 128' \
   study --loss --loss-width 100 --out bad
 refuses measure_loss_refuses_matrices 'unknown argument --a' \
@@ -113,6 +125,27 @@ refuses measure_refuses_loss_options_alone 'requires' \
 holds refused_loss_studies_write_nothing test ! -e bad
 
 refuses study_refuses_to_guess_what_is_asked 'say what' study --out bad
+
+# study --real: products that a script captured.
+mkdir real
+npy write real/a.npy '<u2' 2x256 16256 16000 49000 16128
+npy write real/b.npy '<u2' 3x256 16256 15900 16300 48900 16200
+echo '[{"name": "up fprop", "a": "a.npy", "b": "b.npy", "more": 1}]' \
+  >real/products.json
+run 0 study --real real --out asked
+verdict study_asks_about_real_products "$reason"
+holds study_real_has_a_row_for_each_product grep -q '^up fprop' .out
+holds study_real_says_its_verdict grep -q '^held: Promoted every 128' .out
+echo '[{"name": "up fprop", "a": "a.npy"}]' >real/products.json
+refuses study_real_refuses_half_a_product "a product has no 'b'" \
+  study --real real --out bad
+echo '{}' >real/products.json
+refuses study_real_refuses_what_is_no_list 'no list of products' \
+  study --real real --out bad
+refuses study_real_refuses_an_empty_folder 'products.json' \
+  study --real t --out bad
+refuses study_real_is_a_question 'without --question' \
+  study --real real --question interval --out bad
 # Earlier spellings.
 "$program" measure --question combinations --with m=32 n=32 k=128 --out old \
   >.out 2>.err
@@ -325,7 +358,7 @@ refuses measure_refuses_another_loss 'loss.json' \
   study --question combinations $small k=128 --out t
 refuses measure_refuses_an_unknown_question 'error_vs_k' \
   study --question why --out bad
-refuses measure_refuses_an_unknown_preset 'quick full gpu' \
+refuses measure_refuses_an_unknown_preset 'quick, full, gpu' \
   study --preset slow --out bad
 refuses measure_refuses_an_unknown_field 'no field' \
   study --cells kk=3 --out bad

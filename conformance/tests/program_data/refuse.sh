@@ -203,7 +203,7 @@ for name in measure.csv measure.json measure.html; do taken $name measure; done
 for name in study.csv study.json measure.html interval.svg loss.json; do
   taken $name study --question interval --with m=32 n=32
 done
-for name in gap.csv gradients.csv forks.csv stress.csv loss.json; do
+for name in gap.csv gradients.csv forks.csv outliers.csv loss.json; do
   taken $name study --loss
 done
 for name in conform.json conform.csv conform.xml conform.html; do

@@ -103,6 +103,11 @@ constexpr void make_per_tensor(arm& a) {
   a.swiglu_cache.group = tensor;
 }
 
+constexpr void make_blocks(arm& a) {
+  a.linear.x.group = a.linear.w.group = a.linear.dy.group = block;
+  a.swiglu_cache.group = block;
+}
+
 }  // namespace detail
 
 /// FP32 throughout: what finite differences are held against.
@@ -121,6 +126,7 @@ inline constexpr arm compared_arms[] = {
                       detail::make_per_tensor(a);
                       a.linear.interval = 0;
                     }),
+    detail::changed("blocks", detail::make_blocks),
     detail::changed("delayed",
                     [](arm& a) {
                       detail::make_per_tensor(a);

@@ -25,7 +25,8 @@ struct sums {
   }
   gradient_gap result() const {
     if (ours == 0 && theirs == 0) return {};
-    return {std::sqrt(error / theirs), product / std::sqrt(ours * theirs)};
+    return {std::sqrt(error / theirs), product / std::sqrt(ours * theirs),
+            product / theirs};
   }
 };
 
@@ -36,14 +37,14 @@ constexpr double t95[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895,
 
 }  // namespace
 
-state_gap compare(const pass& ours, const pass& bf16) {
+state_gap compare(const pass& ours, const pass& base) {
   state_gap gap;
-  gap.loss = (ours.loss - bf16.loss) / bf16.loss;
+  gap.loss = (ours.loss - base.loss) / base.loss;
   sums all;
   for (std::size_t i = 0; i < ours.gradients.size(); ++i) {
     sums one;
-    one.add(ours.gradients[i], bf16.gradients[i]);
-    all.add(ours.gradients[i], bf16.gradients[i]);
+    one.add(ours.gradients[i], base.gradients[i]);
+    all.add(ours.gradients[i], base.gradients[i]);
     gap.each.push_back(one.result());
   }
   gap.all = all.result();
@@ -58,10 +59,10 @@ std::vector<double> fork(const training_settings& s, const arm& how,
 }
 
 double fork_gap(const std::vector<double>& losses,
-                const std::vector<double>& bf16_losses, int steps) {
+                const std::vector<double>& base_losses, int steps) {
   double sum = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(steps); ++i) {
-    sum += (losses[i] - bf16_losses[i]) / bf16_losses[i];
+    sum += (losses[i] - base_losses[i]) / base_losses[i];
   }
   return sum / steps;
 }

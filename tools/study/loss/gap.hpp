@@ -1,7 +1,8 @@
 // Defines what is measured of an arm beside BF16: the gap at the same state,
 // and paired forks.
 //
-//   same state   (loss' - loss) / loss;  |g' - g| / |g|;  cos(g', g)
+//   same state   (loss' - loss) / loss;  |g' - g| / |g|;  cos(g', g);
+//                <g', g> / <g, g>, whose distance from 1 is the bias
 //   forks        from one state, the same batches: the mean over steps of
 //                (loss' - loss) / loss; over checkpoints a 90 % interval of
 //                Student's t
@@ -15,10 +16,11 @@
 
 namespace zeroulp::loss {
 
-/// One gradient's error. Without a gradient on both sides: 0 and 1.
+/// One gradient's error. Without a gradient on both sides: 0, 1, 1.
 struct gradient_gap {
   double relative = 0;
   double cosine = 1;
+  double slope = 1;
 };
 
 struct state_gap {
@@ -27,14 +29,14 @@ struct state_gap {
   std::vector<gradient_gap> each;  ///< by parameter
 };
 
-state_gap compare(const pass& ours, const pass& bf16);
+state_gap compare(const pass& ours, const pass& base);
 
 /// The losses of a fork.
 std::vector<double> fork(const training_settings& s, const arm& how,
                          training_state from, int steps);
 /// The mean over `steps` of the relative difference of losses.
 double fork_gap(const std::vector<double>& losses,
-                const std::vector<double>& bf16_losses, int steps);
+                const std::vector<double>& base_losses, int steps);
 
 struct interval {
   double mean;

@@ -1,6 +1,8 @@
 #include "tools/study/loss/linear.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "zeroulp/engine.hpp"
 
@@ -28,6 +30,14 @@ float amax_of(const matrix& x) {
   std::uint32_t amax = 0;
   engine::group_amaxes(whole, x.words(), {&amax, 1, 1});
   return bit_cast<float>(amax);
+}
+
+/// x with one row 2^exponent times as large; no row: -1.
+matrix stretched(matrix x, std::ptrdiff_t row, int exponent) {
+  if (row < 0 || exponent == 0) return x;
+  std::for_each(x.row(row), x.row(row) + x.cols,
+                [exponent](float& v) { v = std::ldexp(v, exponent); });
+  return x;
 }
 
 /// An operand as the GEMM reads it, perhaps transposed.
@@ -157,8 +167,9 @@ stored transpose(const storage& how, const stored& cached) {
   return store(how, values.words().transposed());
 }
 
-linear_output linear_forward(const linear_context& c, const matrix& x,
+linear_output linear_forward(const linear_context& c, const matrix& given,
                              const matrix& w) {
+  const matrix x = stretched(given, c.row, c.exponent);
   c.now.x = amax_of(x);
   c.now.w = amax_of(w);
   linear_output out{
@@ -167,11 +178,13 @@ linear_output linear_forward(const linear_context& c, const matrix& x,
   const stored weights =
       store(c.rule.w, w.words(), c.delayed ? &c.past.w : nullptr);
   product(c.rule, side(out.x), side(weights), epilogue::store, out.y);
+  out.y = stretched(std::move(out.y), c.row, -c.exponent);
   return out;
 }
 
 matrix linear_backward(const linear_context& c, const stored& xt,
-                       const matrix& w, const matrix& dy, matrix& dw) {
+                       const matrix& w, const matrix& given, matrix& dw) {
+  const matrix dy = stretched(given, c.row, -c.exponent);
   c.now.dy = amax_of(dy);
   const amax_history* const past_w = c.delayed ? &c.past.w : nullptr;
   const amax_history* const past_dy = c.delayed ? &c.past.dy : nullptr;
@@ -183,7 +196,7 @@ matrix linear_backward(const linear_context& c, const stored& xt,
       store(c.rule.dy,
             matrix_view<const std::uint32_t>(dy.words()).transposed(), past_dy);
   product(c.rule, side(columns), side(xt), epilogue::accumulate, dw);
-  return dx;
+  return stretched(std::move(dx), c.row, c.exponent);
 }
 
 }  // namespace zeroulp::loss

@@ -58,6 +58,9 @@ struct linear_context {
   bool delayed;
   const linear_history& past;
   linear_amax& now;
+  /// Row `row` of X is multiplied by 2^exponent, and of Y by its inverse.
+  std::ptrdiff_t row = -1;
+  int exponent = 0;
 };
 
 /// Stores `x`. With `past`, delayed scaling: by the largest of its amaxes, if

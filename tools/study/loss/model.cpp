@@ -76,9 +76,30 @@ class runner {
             state_.history[i], out_.amaxes[i]};
   }
 
+  /// The same where row `row` of X is the stretched token.
+  linear_context context(std::size_t i, std::ptrdiff_t row) const {
+    linear_context c = context(i);
+    if (state_.token_exponent == 0) return c;
+    c.row = row;
+    c.exponent = state_.token_exponent;
+    return c;
+  }
+
+  /// The row of the stretched token in what expert e reads; -1: none.
+  static std::ptrdiff_t stretched_row(const dispatch_plan& p,
+                                      std::ptrdiff_t e) {
+    if (e == 0) return stretched_token;
+    const auto& who = p.visits[static_cast<std::size_t>(e - 1)];
+    const auto at = std::find_if(who.begin(), who.end(), [](const auto& v) {
+      return v.token == stretched_token;
+    });
+    return at == who.end() ? -1 : at - who.begin();
+  }
+
   expert_context expert(const model_shape::layer_index& at,
-                        std::ptrdiff_t e) const {
-    expert_context c{arm_, context(at.up(e)), context(at.down(e))};
+                        const dispatch_plan& p, std::ptrdiff_t e) const {
+    expert_context c{arm_, context(at.up(e), stretched_row(p, e)),
+                     context(at.down(e))};
     c.up.rule.x.scale = arm_.dispatched;
     c.down.rule.dy.scale = arm_.dispatched;
     return c;
@@ -115,7 +136,8 @@ class runner {
     const auto at = shape_.layer(l);
     const matrix input = x;
     norm_output norm1 = normalize(x, at.norm1);
-    linear_output qkv = linear_forward(context(at.qkv), norm1.y, w(at.qkv));
+    linear_output qkv =
+        linear_forward(context(at.qkv, stretched_token), norm1.y, w(at.qkv));
     round(qkv.y);
     attention_output a = attention_forward(attention(), qkv.y);
     round(a.o);
@@ -142,13 +164,14 @@ class runner {
                   {},
                   {}};
     c.dispatched = plan(c.routes, shape_.experts);
-    expert_output shared =
-        expert_forward(expert(at, 0), c.norm2.y, {w(at.up(0)), w(at.down(0))});
+    expert_output shared = expert_forward(
+        expert(at, c.dispatched, 0), c.norm2.y, {w(at.up(0)), w(at.down(0))});
     c.experts.push_back(std::move(shared.cache));
     for (std::ptrdiff_t e = 1; e <= shape_.experts; ++e) {
       const auto& who = c.dispatched.visits[static_cast<std::size_t>(e - 1)];
-      expert_output y = expert_forward(expert(at, e), gather(c.norm2.y, who),
-                                       {w(at.up(e)), w(at.down(e))});
+      expert_output y =
+          expert_forward(expert(at, c.dispatched, e), gather(c.norm2.y, who),
+                         {w(at.up(e)), w(at.down(e))});
       c.experts.push_back(std::move(y.cache));
       c.outputs.push_back(std::move(y.y));
     }
@@ -158,8 +181,9 @@ class runner {
     return c;
   }
 
-  matrix back(std::size_t i, const stored& cached, const matrix& dy) const {
-    const linear_context c = context(i);
+  matrix back(std::size_t i, const stored& cached, const matrix& dy,
+              std::ptrdiff_t row = -1) const {
+    const linear_context c = context(i, row);
     matrix dx =
         linear_backward(c, transpose(c.rule.x, cached), w(i), dy, dw(i));
     round(dx);
@@ -190,7 +214,7 @@ class runner {
     const auto at = shape_.layer(l);
     const auto through = [&](std::ptrdiff_t e, const matrix& d) {
       return expert_backward(
-          expert(at, e), c.experts[static_cast<std::size_t>(e)],
+          expert(at, c.dispatched, e), c.experts[static_cast<std::size_t>(e)],
           {w(at.up(e)), w(at.down(e))}, d, {dw(at.up(e)), dw(at.down(e))});
     };
     const matrix shared = through(0, dy);
@@ -219,7 +243,8 @@ class runner {
         attention_backward(attention(), c.qkv, c.p, load(c.attention), d_o);
     round(dqkv);
     d = norm_backward(c.x, w(at.norm1), c.norm1.rstd,
-                      back(at.qkv, c.qkv_x, dqkv), dw(at.norm1));
+                      back(at.qkv, c.qkv_x, dqkv, stretched_token),
+                      dw(at.norm1));
     add(arm_.values, dx, d);
   }
 

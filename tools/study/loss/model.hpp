@@ -56,7 +56,11 @@ struct model_state {
   std::vector<matrix> weights;
   std::vector<std::vector<float>> biases;  ///< of routers, by layer
   std::vector<linear_history> history;     ///< by parameter
+  /// What qkv and `up` read of one token, `stretched_token`, is 2^this larger,
+  /// their outputs for it 2^this smaller.
+  int token_exponent = 0;
 };
+inline constexpr std::ptrdiff_t stretched_token = 5;
 
 /// What a pass makes.
 struct pass {

@@ -3,40 +3,55 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
+#include <set>
 
+#include "tools/study/error/run.hpp"
+#include "tools/study/loss/comparison.hpp"
 #include "tools/study/loss/gap.hpp"
 
 namespace zeroulp::loss {
 namespace {
 
-// Numbers of a gap part: BF16's loss, the ideal one; then by arm its loss, the
-// L2 error and cosine of all gradients, the share rerouted, and L2 error and
-// cosine of each gradient.
+// Numbers of a gap part: BF16's loss, the ideal one; then by comparison the
+// loss, the L2 error, cosine and slope of all gradients, the share rerouted,
+// and L2 error, cosine and slope of each gradient.
 constexpr std::size_t gap_head = 2;
-constexpr std::size_t arm_head = 4;
+constexpr std::size_t arm_head = 5;
+constexpr std::size_t each_gradient = 3;
 
 std::size_t parameters_of(const loss_options& o) {
   return weight_names(settings_of(o).shape).size();
 }
 std::size_t arm_numbers(const loss_options& o) {
-  return arm_head + 2 * parameters_of(o);
+  return arm_head + each_gradient * parameters_of(o);
 }
 
 std::string gap_name(int c, int batch) {
   return fmt::format("gap.{}.{}", c, batch);
 }
-std::string fork_name(int c, const char* arm) {
+std::string fork_name(int c, const std::string& arm) {
   return fmt::format("fork.{}.{}", c, arm);
 }
-std::string stress_name(int c, int k, const char* arm) {
-  return fmt::format("stress.{}.{}.{}", c, k, arm);
+std::string outlier_name(int c, const loss_outlier& x, const std::string& arm) {
+  return fmt::format("outlier.{}.{}.{}.{}", c, name_of(x.kind), x.exponent,
+                     arm);
 }
 
-/// BF16 and the arms that are compared with it.
-std::vector<const arm*> all_arms() {
-  std::vector<const arm*> all{&bf16_arm};
-  for (const arm& a : compared_arms) all.push_back(&a);
+std::vector<comparison> comparisons_of(const std::vector<std::string>& texts) {
+  std::vector<comparison> all;
+  all.reserve(texts.size());
+  for (const auto& text : texts) all.push_back(parse_comparison(text));
+  return all;
+}
+
+/// BF16 and the arms that are compared with it under outliers.
+std::vector<std::string> arms_with_outliers(const loss_options& o) {
+  std::vector<std::string> all{bf16_arm.name};
+  all.insert(all.end(), o.under_outliers.begin(), o.under_outliers.end());
   return all;
 }
 
@@ -55,26 +70,34 @@ double rerouted(const pass& a, const pass& b, std::ptrdiff_t top) {
   return differ / count;
 }
 
-std::vector<double> measure_gap(const training_settings& s,
+std::vector<double> measure_gap(const loss_options& o,
                                 const training_state& state, int n) {
+  const training_settings s = state_settings_of(o);
   const batch b = batch_of(s, state.steps + n);
-  const pass right = run(state.model, bf16_arm, b);
-  std::vector<double> out{right.loss, s.data.ideal_loss(b)};
-  for (const arm& a : compared_arms) {
-    const pass ours = run(state.model, a, b);
-    const state_gap g = compare(ours, right);
-    out.insert(out.end(), {g.loss, g.all.relative, g.all.cosine,
-                           rerouted(ours, right, s.shape.top)});
+  const auto all = comparisons_of(o.compared);
+  std::map<std::string, pass> passes;
+  for (const auto& [name, how] : arms_of(all)) {
+    passes.emplace(name, run(state.model, how, b));
+  }
+  std::vector<double> out{passes.at(bf16_arm.name).loss, s.data.ideal_loss(b)};
+  for (const auto& c : all) {
+    const pass& ours = passes.at(c.arm);
+    const pass& base = passes.at(c.base);
+    const state_gap g = compare(ours, base);
+    out.insert(out.end(), {g.loss, g.all.relative, g.all.cosine, g.all.slope,
+                           rerouted(ours, base, s.shape.top)});
     for (const gradient_gap& e : g.each) {
-      out.insert(out.end(), {e.relative, e.cosine});
+      out.insert(out.end(), {e.relative, e.cosine, e.slope});
     }
   }
   return out;
 }
 
-loss_series series_of(const char* arm, int exponent, std::vector<double> gaps) {
+loss_series series_of(const std::string& arm,
+                      const std::optional<loss_outlier>& outlier,
+                      std::vector<double> gaps) {
   const interval i = confidence(gaps);
-  return {arm, exponent, std::move(gaps), {i.mean, i.low, i.high}, ""};
+  return {arm, outlier, std::move(gaps), {i.mean, i.low, i.high}, ""};
 }
 
 std::int64_t step_of(const loss_options& o, int c) {
@@ -85,9 +108,9 @@ std::int64_t step_of(const loss_options& o, int c) {
 void add_gaps(const loss_options& o, const part_numbers& numbers,
               loss_result& r) {
   const auto names = weight_names(settings_of(o).shape);
+  const auto all = comparisons_of(o.compared);
   for (int c = 0; c < o.checkpoints; ++c) {
-    std::vector<double> mean(gap_head +
-                             std::size(compared_arms) * arm_numbers(o));
+    std::vector<double> mean(gap_head + all.size() * arm_numbers(o));
     for (int b = 0; b < o.batches; ++b) {
       const auto& one = numbers.at(gap_name(c, b));
       for (std::size_t i = 0; i < mean.size(); ++i) {
@@ -97,51 +120,54 @@ void add_gaps(const loss_options& o, const part_numbers& numbers,
     const std::int64_t step = step_of(o, c);
     r.checkpoints.push_back({step, mean[0], mean[1]});
     auto x = mean.begin() + gap_head;
-    for (const arm& a : compared_arms) {
-      r.gaps.push_back({a.name, step, x[0], x[1], x[2], x[3]});
+    for (const auto& a : all) {
+      r.gaps.push_back({a.name, step, x[0], x[1], x[2], x[3], x[4]});
       x += arm_head;
       for (const std::string& name : names) {
-        r.gradients.push_back({a.name, step, name, x[0], x[1]});
-        x += 2;
+        r.gradients.push_back({a.name, step, name, x[0], x[1], x[2]});
+        x += each_gradient;
       }
     }
   }
-  for (const arm& a : compared_arms) {
+  for (std::size_t n = 0; n < all.size(); ++n) {
     std::vector<double> gaps;
     for (const loss_gap& g : r.gaps) {
-      if (g.arm == a.name) gaps.push_back(g.loss);
+      if (g.arm == all[n].name) gaps.push_back(g.loss);
     }
-    auto series = series_of(a.name, 0, std::move(gaps));
-    const auto same = std::find_if(
-        r.same_state.begin(), r.same_state.end(),
-        [&](const loss_series& other) { return other.gaps == series.gaps; });
-    if (same != r.same_state.end()) series.same_as = same->arm;
+    auto series = series_of(all[n].name, {}, std::move(gaps));
+    for (std::size_t i = 0; i < n && series.same_as.empty(); ++i) {
+      const bool same =
+          all[i].base == all[n].base && r.same_state[i].gaps == series.gaps;
+      if (same) series.same_as = all[i].name;
+    }
     r.same_state.push_back(std::move(series));
   }
 }
 
 void add_forks(const loss_options& o, const part_numbers& numbers,
                loss_result& r) {
-  const auto by_checkpoint = [&](int steps, auto name_of) {
+  if (o.fork_steps == 0) return;
+  const auto by_checkpoint = [&](int steps, const std::string& base,
+                                 auto name_of) {
     std::vector<double> gaps;
     for (int c = 0; c < o.checkpoints; ++c) {
       gaps.push_back(fork_gap(numbers.at(name_of(c)),
-                              numbers.at(fork_name(c, bf16_arm.name)), steps));
+                              numbers.at(fork_name(c, base)), steps));
     }
     return gaps;
   };
-  for (const arm& a : compared_arms) {
+  for (const auto& a : comparisons_of(o.compared)) {
     r.forks.push_back(
-        series_of(a.name, 0, by_checkpoint(o.fork_steps, [&](int c) {
-                    return fork_name(c, a.name);
+        series_of(a.name, {}, by_checkpoint(o.fork_steps, a.base, [&](int c) {
+                    return fork_name(c, a.arm);
                   })));
   }
-  for (const int k : o.stress_exponents) {
-    for (const arm* a : all_arms()) {
-      r.stress.push_back(
-          series_of(a->name, k, by_checkpoint(o.stress_steps, [&](int c) {
-                      return stress_name(c, k, a->name);
-                    })));
+  for (const auto& x : o.outliers) {
+    for (const auto& a : arms_with_outliers(o)) {
+      r.outliers.push_back(series_of(
+          a, x, by_checkpoint(o.outlier_steps, bf16_arm.name, [&](int c) {
+            return outlier_name(c, x, a);
+          })));
     }
   }
 }
@@ -155,17 +181,158 @@ std::string to_text(const loss_series& s) {
                      percent(s.over.high));
 }
 
-const loss_series& find(const std::vector<loss_series>& all,
-                        const std::string& arm, int exponent = 0) {
-  return *std::find_if(all.begin(), all.end(), [&](const loss_series& s) {
-    return s.arm == arm && s.exponent == exponent;
-  });
+const loss_series* find(const std::vector<loss_series>& all,
+                        const std::string& arm) {
+  const auto at = std::find_if(all.begin(), all.end(),
+                               [&](const auto& s) { return s.arm == arm; });
+  return at == all.end() ? nullptr : &*at;
+}
+
+/// A verdict of a run, which has what it is about.
+using judge = std::function<void(const char* name, bool held, std::string)>;
+
+void judge_forks(const loss_options& o, const loss_result& r,
+                 const judge& add) {
+  if (const auto* control = find(r.forks, "bf16_split_k")) {
+    add("control_within", control->within(),
+        "BF16 with another order of sums, the control: " + to_text(*control));
+  }
+  if (const auto* full = find(r.forks, "full")) {
+    add("full_recipe_within", full->within(),
+        fmt::format("the full recipe lies within +-0.25 % of BF16's loss over "
+                    "{} forks of {} steps: {}",
+                    o.checkpoints, o.fork_steps, to_text(*full)));
+  }
+}
+
+/// Of one kind, by arm: the largest exponent up to which all lie within the
+/// bound; 0: none does.
+std::map<std::string, int> borne(const loss_result& r, outlier_kind kind) {
+  std::map<std::string, int> most;
+  std::set<std::string> left;
+  for (const auto& s : r.outliers) {
+    if (s.outlier->kind != kind) continue;
+    most.emplace(s.arm, 0);
+    if (!s.within()) left.insert(s.arm);
+    if (!left.contains(s.arm)) most[s.arm] = s.outlier->exponent;
+  }
+  return most;
+}
+
+void judge_outliers(const loss_options& o, const loss_result& r,
+                    const judge& add) {
+  if (r.outliers.empty()) return;
+  const auto changes_nothing = [](const loss_series& s) {
+    return s.arm != bf16_arm.name ||
+           std::all_of(s.gaps.begin(), s.gaps.end(),
+                       [](double gap) { return gap == 0; });
+  };
+  add("injection_changes_nothing_in_bf16",
+      std::all_of(r.outliers.begin(), r.outliers.end(), changes_nothing),
+      "whatever the outlier, BF16's losses are the same bits");
+  for (const auto kind :
+       {outlier_kind::channel, outlier_kind::token, outlier_kind::unit}) {
+    const auto most = borne(r, kind);
+    if (most.empty()) continue;
+    std::string text;
+    for (const auto& name : o.under_outliers) {
+      const int k = most.at(name);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name,
+                          k == 0 ? "none" : fmt::format("2^{}", k));
+    }
+    const auto ordered = std::is_sorted(
+        o.under_outliers.begin(), o.under_outliers.end(),
+        [&](const auto& a, const auto& b) { return most.at(a) > most.at(b); });
+    add(fmt::format("finer_scales_bear_a_larger_{}", name_of(kind)).c_str(),
+        ordered,
+        fmt::format("one {} larger, the loss stays within +-0.25 % up to: {}",
+                    name_of(kind), text));
+  }
+}
+
+/// The mean over checkpoints of what `of` says of a gradient, by parameter.
+template <class Of>
+std::map<std::string, double> by_parameter(const loss_options& o,
+                                           const loss_result& r,
+                                           const std::string& arm, Of of) {
+  std::map<std::string, double> mean;
+  for (const auto& g : r.gradients) {
+    if (g.arm == arm) mean[g.parameter] += of(g) / o.checkpoints;
+  }
+  return mean;
+}
+
+bool is_linear(const std::string& parameter) {
+  return parameter.ends_with("qkv") || parameter.ends_with("out") ||
+         parameter.ends_with(".up") || parameter.ends_with(".down");
+}
+
+/// What promotion does to the gradients of Linears, whose K is tokens.
+void judge_gradients(const loss_options& o, const loss_result& r,
+                     const judge& add) {
+  const std::string exact = "per_tensor+fraction_bits:34";
+  const auto l2 = [&](const std::string& arm) {
+    return by_parameter(o, r, arm, [](const auto& g) { return g.l2; });
+  };
+  const auto unpromoted = l2("per_tensor_unpromoted/" + exact);
+  const auto promoted = l2("per_tensor/" + exact);
+  const auto quantized = l2("per_tensor");
+  if (unpromoted.empty() || promoted.empty() || quantized.empty()) return;
+  const auto slopes = by_parameter(o, r, "per_tensor_unpromoted/" + exact,
+                                   [](const auto& g) { return g.slope; });
+  double sum_unpromoted = 0, sum_promoted = 0, sum_quantized = 0, sum_slope = 0;
+  double most = 0;
+  int count = 0, worse = 0, smaller = 0;
+  for (const auto& [name, error] : unpromoted) {
+    if (!is_linear(name)) continue;
+    ++count;
+    sum_unpromoted += error;
+    sum_promoted += promoted.at(name);
+    sum_quantized += quantized.at(name);
+    sum_slope += slopes.at(name);
+    most = std::max(most, error / quantized.at(name));
+    worse += error > promoted.at(name) ? 1 : 0;
+    smaller += slopes.at(name) < 1 ? 1 : 0;
+  }
+  add("promotion_shows_in_gradients", worse == count,
+      fmt::format("the accumulator's error in the gradients of {} Linears: {} "
+                  "unpromoted, {} promoted, in the mean; larger unpromoted in "
+                  "{}",
+                  count, percent(sum_unpromoted / count),
+                  percent(sum_promoted / count), worse));
+  add("accumulation_is_below_quantization", most < 1,
+      fmt::format("unpromoted it is at most {:.3f} of what quantization to one "
+                  "scale a tensor does ({} in the mean)",
+                  most, percent(sum_quantized / count)));
+  add("unpromoted_gradients_are_too_small", smaller == count,
+      fmt::format("the slope over exact accumulation is below 1 in {} of {}; "
+                  "the mean is 1 {}",
+                  smaller, count, percent(sum_slope / count - 1)));
+}
+
+/// Whether the loss follows the accumulator's error.
+void judge_doses(const loss_options& o, const loss_result& r,
+                 const judge& add) {
+  if (o.doses.empty() || r.forks.empty()) return;
+  const auto fork_of = [&](int bits, const char* base) {
+    return find(r.forks, fmt::format("per_tensor_unpromoted+fraction_bits:{}{}",
+                                     bits, base));
+  };
+  const auto [least, most] =
+      std::minmax_element(o.doses.begin(), o.doses.end());
+  const auto* coarse = fork_of(*least, "");
+  const auto* fine = fork_of(*most, "");
+  if (coarse == nullptr || fine == nullptr) return;
+  add("finest_accumulator_within", fine->within(),
+      fmt::format("{} fraction bits lie within +-0.25 % of BF16's loss: {}",
+                  *most, to_text(*fine)));
+  add("coarsest_accumulator_beyond", coarse->beyond(),
+      fmt::format("{} fraction bits lie beyond: {}", *least, to_text(*coarse)));
 }
 
 void add_verdicts(const loss_options& o, loss_result& r) {
-  const auto add = [&](const char* name, bool held, std::string text,
-                       bool can_fail = true) {
-    r.verdicts.push_back({name, held, std::move(text), can_fail});
+  const judge add = [&r](const char* name, bool held, std::string text) {
+    r.verdicts.push_back({name, held, std::move(text)});
   };
   const loss_checkpoint& first = r.checkpoints.front();
   const loss_checkpoint& last = r.checkpoints.back();
@@ -174,35 +341,31 @@ void add_verdicts(const loss_options& o, loss_result& r) {
                   "it at step {}, {:.3f} at step {}",
                   first.loss - first.ideal, first.step, last.loss - last.ideal,
                   last.step));
-  const auto& control = find(r.forks, "bf16_split_k");
-  add("control_within", control.within(),
-      "BF16 with another order of sums, the control: " + to_text(control));
-  const auto& full = find(r.forks, "full");
-  add("full_recipe_within", full.within(),
-      fmt::format("the full recipe lies within +-0.25 % of BF16's loss over {} "
-                  "forks of {} steps: {}",
-                  o.checkpoints, o.fork_steps, to_text(full)));
-  for (const int k : o.stress_exponents) {
-    const auto& bf16 = find(r.stress, bf16_arm.name, k);
-    add("injection_changes_nothing_in_bf16",
-        std::all_of(bf16.gaps.begin(), bf16.gaps.end(),
-                    [](double gap) { return gap == 0; }),
-        fmt::format("outliers of 2^{}: BF16's losses are the same bits", k));
-    const auto& stressed = find(r.stress, "full", k);
-    add("full_recipe_within_under_stress", stressed.within(),
-        fmt::format("outliers of 2^{}: the full recipe lies within +-0.25 %: "
-                    "{}; this cannot fail: whole blocks are moved, and each "
-                    "has a scale of its own",
-                    k, to_text(stressed)),
-        false);
-  }
-  const int most =
-      *std::max_element(o.stress_exponents.begin(), o.stress_exponents.end());
-  const auto& coarse = find(r.stress, "per_tensor", most);
-  add("stress_pushes_a_coarser_arm_beyond", coarse.beyond(),
-      fmt::format("outliers of 2^{}: a scale for the whole tensor lies beyond "
-                  "+-0.25 %: {}",
-                  most, to_text(coarse)));
+  judge_forks(o, r, add);
+  judge_outliers(o, r, add);
+  judge_gradients(o, r, add);
+  judge_doses(o, r, add);
+}
+
+/// The errors of the accumulators asked for, at this model's K, and of Hopper's
+/// at K = 4096 for a measure.
+std::vector<loss_dose> measure_doses(const loss_options& o) {
+  std::vector<loss_dose> all;
+  if (o.doses.empty()) return all;
+  study::runner runner;
+  const auto add = [&](int bits, std::ptrdiff_t k, int interval) {
+    study::cell c;
+    study::set(c,
+               fmt::format("m=256 n=256 k={} values=fp32 scale=raw "
+                           "group=tensor acc=f{} interval={}",
+                           k, bits,
+                           interval == 0 ? "none" : std::to_string(interval)));
+    const auto e = runner.run(c).accumulation;
+    all.push_back({bits, k, interval, e.frobenius, e.max_over_mean});
+  };
+  for (const int bits : o.doses) add(bits, o.width, 0);
+  for (const int interval : {0, 128}) add(13, 4096, interval);
+  return all;
 }
 
 }  // namespace
@@ -217,44 +380,57 @@ training_settings settings_of(const loss_options& o) {
   return s;
 }
 
+training_settings state_settings_of(const loss_options& o) {
+  training_settings s = settings_of(o);
+  if (o.state_sequences > 0) s.sequences = o.state_sequences;
+  if (o.state_length > 0) s.length = o.state_length;
+  return s;
+}
+
 std::vector<part> parts_of(const loss_options& o, int c) {
   const training_settings s = settings_of(o);
+  const auto compared = comparisons_of(o.compared);
+  const auto arms = arms_of(compared);
   std::vector<part> parts;
-  for (const arm* a : all_arms()) {
-    parts.push_back({fork_name(c, a->name),
-                     static_cast<std::size_t>(o.fork_steps),
-                     static_cast<double>(o.fork_steps),
-                     [s, a, n = o.fork_steps](const training_state& state) {
-                       return fork(s, *a, state, n);
+  const auto add_fork = [&](std::string name, const arm& how, int steps,
+                            const std::optional<loss_outlier>& x) {
+    parts.push_back({std::move(name), static_cast<std::size_t>(steps),
+                     static_cast<double>(steps),
+                     [s, how, steps, x](const training_state& state) {
+                       training_state from = state;
+                       if (x) rescale(from, *x);
+                       return fork(s, how, std::move(from), steps);
                      }});
+  };
+  for (const auto& [name, how] : arms) {
+    if (o.fork_steps > 0) add_fork(fork_name(c, name), how, o.fork_steps, {});
   }
-  for (const int k : o.stress_exponents) {
-    for (const arm* a : all_arms()) {
-      parts.push_back(
-          {stress_name(c, k, a->name), static_cast<std::size_t>(o.stress_steps),
-           static_cast<double>(o.stress_steps),
-           [s, a, k, n = o.stress_steps](const training_state& state) {
-             training_state stressed = state;
-             rescale(stressed, k);
-             return fork(s, *a, std::move(stressed), n);
-           }});
+  for (const auto& x : o.outliers) {
+    for (const auto& name : arms_with_outliers(o)) {
+      add_fork(outlier_name(c, x, name), parse_arm(name), o.outlier_steps, x);
     }
   }
+  const auto at_state = state_settings_of(o);
+  const double larger =
+      static_cast<double>(at_state.sequences * at_state.length) /
+      static_cast<double>(s.sequences * s.length);
   for (int b = 0; b < o.batches; ++b) {
     parts.push_back({gap_name(c, b),
-                     gap_head + std::size(compared_arms) * arm_numbers(o),
-                     static_cast<double>(std::size(compared_arms) + 1),
-                     [s, b](const training_state& state) {
-                       return measure_gap(s, state, b);
+                     gap_head + compared.size() * arm_numbers(o),
+                     static_cast<double>(arms.size()) * larger,
+                     [o, b](const training_state& state) {
+                       return measure_gap(o, state, b);
                      }});
   }
   return parts;
 }
 
 loss_result assemble(const loss_options& o, const part_numbers& numbers) {
-  loss_result r{settings_of(o).data.entropy(), {}, {}, {}, {}, {}, {}, {}};
+  loss_result r;
+  r.entropy = settings_of(o).data.entropy();
   add_gaps(o, numbers, r);
   add_forks(o, numbers, r);
+  r.doses = measure_doses(o);
   add_verdicts(o, r);
   return r;
 }

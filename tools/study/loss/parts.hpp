@@ -26,6 +26,8 @@ struct part {
 using part_numbers = std::map<std::string, std::vector<double>>;
 
 training_settings settings_of(const loss_options& o);
+/// Of the batches of the same state.
+training_settings state_settings_of(const loss_options& o);
 
 /// The parts of checkpoint c (from 0).
 std::vector<part> parts_of(const loss_options& o, int c);

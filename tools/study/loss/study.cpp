@@ -8,6 +8,7 @@
 #endif
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -17,6 +18,7 @@
 #include <utility>
 
 #include "src/base/threads.hpp"
+#include "tools/study/loss/comparison.hpp"
 #include "tools/study/loss/parts.hpp"
 #include "tools/study/loss/store.hpp"
 #include "zeroulp/io.hpp"
@@ -49,11 +51,17 @@ void stay_on_one_thread() {
 /// All that the parts of a run follow from.
 std::string describe(const loss_options& o) {
   std::string line = fmt::format(
-      "zeroulp {} loss 1: width {} layers {} sequences {} length {} "
-      "checkpoints {} every {} batches {} fork {} stress {} seed {} exponents",
-      ZEROULP_VERSION, o.width, o.layers, o.sequences, o.length, o.checkpoints,
-      o.every, o.batches, o.fork_steps, o.stress_steps, o.seed);
-  for (const int k : o.stress_exponents) line += fmt::format(" {}", k);
+      "zeroulp {} loss 2: width {} layers {} sequences {} length {} state {} "
+      "{} "
+      "checkpoints {} every {} batches {} fork {} outliers {} seed {} compared "
+      "{} under outliers {}",
+      ZEROULP_VERSION, o.width, o.layers, o.sequences, o.length,
+      o.state_sequences, o.state_length, o.checkpoints, o.every, o.batches,
+      o.fork_steps, o.outlier_steps, o.seed, fmt::join(o.compared, " "),
+      fmt::join(o.under_outliers, " "));
+  for (const auto& x : o.outliers) {
+    line += fmt::format(" {}:{}", name_of(x.kind), x.exponent);
+  }
   return line;
 }
 
@@ -197,45 +205,134 @@ void check(const loss_options& o) {
   need(o.every >= 1 && o.every <= 10000,
        "steps between checkpoints: use 1 to 10000");
   need(o.batches >= 1 && o.batches <= 64, "batches: use 1 to 64");
-  need(o.fork_steps >= 1 && o.fork_steps <= 256,
-       "steps of a fork: use 1 to 256");
-  need(o.stress_steps >= 1 && o.stress_steps <= o.fork_steps,
-       "steps under stress: use 1 to those of a fork");
+  need(o.state_sequences >= 0 && o.state_sequences <= 256,
+       "sequences of a batch at the same state: use 0 (as in training) to 256");
+  need(o.state_length >= 0 && o.state_length <= 1024,
+       "their tokens: use 0 (as in training) to 1024");
+  need(o.fork_steps >= 0 && o.fork_steps <= 256,
+       "steps of a fork: use 0 (none) to 256");
+  need(o.outliers.empty() ||
+           (o.outlier_steps >= 1 && o.outlier_steps <= o.fork_steps),
+       "steps with outliers: use 1 to those of a fork");
   need(o.threads >= 0 && o.threads <= 1024, "threads: use 0 (all) to 1024");
-  need(!o.stress_exponents.empty(), "injected outliers: name an exponent");
-  for (const int k : o.stress_exponents) {
-    need(k >= 1 && k <= 24, "exponents of injected outliers: use 1 to 24");
+  need(!o.compared.empty(), "arms to compare: name one");
+  for (const auto* list : {&o.compared, &o.under_outliers}) {
+    for (const auto& text : *list) parse_comparison(text);
+  }
+  for (const auto& text : o.under_outliers) {
+    need(text.find('/') == text.npos, "arms with outliers: beside BF16 alone");
+  }
+  for (const auto& x : o.outliers) {
+    need(x.exponent >= 1 && x.exponent <= 24,
+         "exponents of injected outliers: use 1 to 24");
+  }
+  for (const int bits : o.doses) {
+    need(bits >= 8 && bits <= 34, "fraction bits of a dose: use 8 to 34");
   }
 }
 
 }  // namespace
 }  // namespace loss
 
+const char* name_of(outlier_kind kind) {
+  constexpr const char* names[] = {"channel", "token", "unit"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+namespace {
+
+/// Each kind by each exponent.
+std::vector<loss_outlier> outliers_of(const std::vector<int>& exponents) {
+  std::vector<loss_outlier> all;
+  for (const auto kind :
+       {outlier_kind::channel, outlier_kind::token, outlier_kind::unit}) {
+    for (const int k : exponents) all.push_back({kind, k});
+  }
+  return all;
+}
+
+/// What most sizes are.
+loss_options usual_size() {
+  loss_options o;
+  for (const auto& a : loss::compared_arms) o.compared.emplace_back(a.name);
+  o.under_outliers = {"full", "blocks", "per_tensor"};
+  o.outliers = outliers_of({8, 12, 16});
+  return o;
+}
+
+loss_options smoke_size() {
+  loss_options o = usual_size();
+  o.layers = o.sequences = 1;
+  o.length = 16;
+  o.checkpoints = o.every = o.fork_steps = o.outlier_steps = 2;
+  o.batches = 1;
+  o.outliers = outliers_of({12});
+  return o;
+}
+
+loss_options quick_size() {
+  loss_options o = usual_size();
+  o.length = 64;
+  o.checkpoints = 5;
+  o.every = 30;
+  o.batches = 1;
+  o.fork_steps = o.outlier_steps = 8;
+  o.outliers = outliers_of({16});
+  return o;
+}
+
+loss_options wide_size() {
+  loss_options o = usual_size();
+  o.width = 256;
+  o.fork_steps = 16;
+  return o;
+}
+
+/// An accumulator that loses nothing that FP32 has.
+constexpr const char* exact = "+fraction_bits:34";
+
+loss_options tokens_size() {
+  loss_options o = usual_size();
+  o.state_sequences = 64;
+  o.state_length = 256;
+  o.checkpoints = 4;
+  o.every = 100;
+  o.batches = 2;
+  o.fork_steps = 0;
+  o.outliers.clear();
+  o.compared = {"bf16_split_k", "full", "per_tensor", "per_tensor_unpromoted"};
+  for (const auto* arm : {"full", "per_tensor", "per_tensor_unpromoted"}) {
+    const std::string base = arm == std::string("full") ? "full" : "per_tensor";
+    o.compared.push_back(std::string(arm) + "/" + base + exact);
+  }
+  return o;
+}
+
+loss_options dose_size() {
+  loss_options o = usual_size();
+  o.outliers.clear();
+  o.doses = {8, 9, 10, 11, 12, 13};
+  o.compared = {"bf16_split_k", std::string("per_tensor") + exact};
+  for (const int bits : o.doses) {
+    const auto arm =
+        fmt::format("per_tensor_unpromoted+fraction_bits:{}", bits);
+    o.compared.push_back(arm);
+    o.compared.push_back(arm + "/per_tensor" + exact);
+  }
+  return o;
+}
+
+}  // namespace
+
 const std::vector<loss_size>& loss_sizes() {
-  static const std::vector<loss_size> sizes = [] {
-    std::vector<loss_size> all{
-        {"smoke",
-         "a second: every part, too small for its verdicts to hold",
-         {}},
-        {"quick", "half a minute: a look, few and short forks", {}},
-        {"full", "minutes: width 128", {}},
-        {"wide", "width 256: K is two promotion intervals", {}}};
-    loss_options& smoke = all[0].options;
-    smoke.layers = smoke.sequences = 1;
-    smoke.length = 16;
-    smoke.checkpoints = smoke.every = smoke.fork_steps = smoke.stress_steps = 2;
-    smoke.batches = 1;
-    loss_options& quick = all[1].options;
-    quick.length = 64;
-    quick.checkpoints = 5;
-    quick.every = 30;
-    quick.batches = 1;
-    quick.fork_steps = quick.stress_steps = 8;
-    all[2].options.stress_exponents = {10, 15, 20};
-    all[3].options.width = 256;
-    all[3].options.fork_steps = 16;
-    return all;
-  }();
+  static const std::vector<loss_size> sizes{
+      {"smoke", "a second: every part, too small for its verdicts to hold",
+       smoke_size()},
+      {"quick", "half a minute: a look, few and short forks", quick_size()},
+      {"full", "minutes: width 128", usual_size()},
+      {"wide", "width 256: K is two promotion intervals", wide_size()},
+      {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
+      {"dose", "accumulators of 8 to 13 fraction bits", dose_size()}};
   return sizes;
 }
 

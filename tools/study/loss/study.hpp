@@ -14,31 +14,25 @@
 // The data have a known entropy: see source.hpp.
 //
 //   same state   at checkpoints of the BF16 run, on the same batches:
-//                (loss' - loss) / loss, |g' - g| / |g|, cos(g', g)
+//                (loss' - loss) / loss, |g' - g| / |g|, cos(g', g),
+//                <g', g> / <g, g>
 //   forks        from each checkpoint `fork_steps` of training on the same
 //                batches: the mean of (loss' - loss) / loss over the steps
-//   stress       forks from the checkpoint with outliers injected; the gap is
-//                to the BF16 fork without them
+//   outliers     forks from the checkpoint with an outlier injected: one
+//                channel, token or unit 2^k larger, its inverse where it is
+//                read (rescale in training.hpp). Exact arithmetic and BF16
+//                compute the same as without, so a gap is the doing of the
+//                scale that the outlier shares with others
 //
-// The outliers are whole blocks 2^k above (or below) the rest of their tensor:
-// values and `up` against q, k and gate, and what reads them; from width 256 on
-// channels of the norms' outputs too (see rescale in training.hpp). They
-// stand in weights, activations and gradients, and exact arithmetic and BF16
-// compute the same as without, so a gap is the scales' doing. What they are
-// not: an outlier among the 128 elements that share a scale, from which no tile
-// or block can keep the rest. E4M3 spans nearly 2^18 from its least subnormal
-// to its maximum and absorbs smaller ones: at 2^10 and 2^15 (`full`) every arm
-// stays within the bound. So what the full recipe does under stress cannot
-// fail: whole blocks apart are a symmetry of scales for each block.
+// What is compared is an arm beside BF16, or beside another arm: see
+// comparison.hpp. Intervals are 90 %, Student's t over checkpoints. The numbers
+// are a function of the options, whatever the threads and interruptions.
 //
-// Intervals are 90 %, Student's t over checkpoints. The numbers are a function
-// of the options, whatever the threads and interruptions.
-//
-// What this size can show: quantization, scales and granularity, whose errors
-// hardly depend on K. What it cannot: the accumulator's, which grow with K.
-// K is `width` (Fprop, Dgrad) and the tokens of a batch (Wgrad), so at most a
-// few promotion intervals; at 128 the forward passes of the promoted and the
-// unpromoted arm are the same bits. Internal.
+// What a size shows: K is `width` in Fprop and Dgrad, and the tokens of a batch
+// in Wgrad. Quantization errors hardly depend on K; the accumulator's grow with
+// it, so that at K = 128 the forward passes of a promoted and an unpromoted arm
+// are the same bits. Size "tokens" has 16,384 tokens in Wgrad; size "dose" has
+// worse accumulators instead of a longer K. Internal.
 
 #ifndef ZEROULP_TOOLS_STUDY_LOSS_STUDY_HPP_
 #define ZEROULP_TOOLS_STUDY_LOSS_STUDY_HPP_
@@ -46,6 +40,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,17 +49,35 @@ namespace zeroulp {
 /// What the full recipe's interval must lie within.
 inline constexpr double loss_bound = 0.0025;
 
+enum class outlier_kind : std::uint8_t { channel, token, unit };
+/// "channel", "token", "unit".
+const char* name_of(outlier_kind kind);
+
+struct loss_outlier {
+  outlier_kind kind;
+  int exponent;  ///< 2^this larger
+  friend bool operator==(const loss_outlier&, const loss_outlier&) = default;
+};
+
 struct loss_options {
   std::ptrdiff_t width = 128;  ///< of the model and of an expert: 128 n
   std::ptrdiff_t layers = 2;
   std::ptrdiff_t sequences = 2;  ///< of a batch
   std::ptrdiff_t length = 128;   ///< tokens of a sequence
+  /// The same of the batches of the same state; 0: as in training.
+  std::ptrdiff_t state_sequences = 0;
+  std::ptrdiff_t state_length = 0;
   int checkpoints = 8;
   int every = 50;  ///< steps of BF16 training from one to the next
   int batches = 8;
-  int fork_steps = 24;
-  int stress_steps = 16;
-  std::vector<int> stress_exponents = {20};
+  int fork_steps = 24;  ///< 0: no forks, and no outliers
+  int outlier_steps = 16;
+  /// Comparisons: ARM, or ARM/ARM (comparison.hpp).
+  std::vector<std::string> compared;
+  std::vector<std::string> under_outliers;  ///< the same, beside BF16
+  std::vector<loss_outlier> outliers;
+  /// Fraction bits of accumulators whose error is measured.
+  std::vector<int> doses;
   std::uint64_t seed = 1;
   int threads = 0;  ///< 0: as many as OpenMP offers
   /// Where finished parts are kept; a run with the same options goes on from
@@ -80,7 +93,7 @@ struct loss_size {
   const char* what;
   loss_options options;
 };
-/// smoke, quick, full, wide.
+/// smoke, quick, full, wide, tokens, dose.
 const std::vector<loss_size>& loss_sizes();
 
 struct loss_interval {
@@ -95,14 +108,15 @@ struct loss_checkpoint {
   double ideal;  ///< the batches' surprise under the true probabilities
 };
 
-/// At the same state, means of the batches.
+/// At the same state, means of the batches. `arm` is the comparison's text.
 struct loss_gap {
   std::string arm;
   std::int64_t step;
-  double loss;          ///< relative change
-  double gradient_l2;   ///< all gradients together
-  double gradient_cos;  ///< the same
-  double rerouted;      ///< of (token, layer), share with other experts
+  double loss;         ///< relative change
+  double gradient_l2;  ///< all gradients together
+  double gradient_cos;
+  double gradient_slope;  ///< less than 1: too small
+  double rerouted;        ///< of (token, layer), share with other experts
 };
 
 struct loss_gradient {
@@ -111,16 +125,17 @@ struct loss_gradient {
   std::string parameter;
   double l2;
   double cos;
+  double slope;
 };
 
 /// An arm's relative loss gaps and their interval.
 struct loss_series {
   std::string arm;
-  int exponent;              ///< of injected outliers, 0 without
+  std::optional<loss_outlier> outlier;
   std::vector<double> gaps;  ///< by checkpoint
   loss_interval over;
-  /// At the same state: the first arm whose losses are the same bits, as its
-  /// forward pass is; else empty.
+  /// At the same state: the first comparison with the same base whose losses
+  /// are the same bits, as its forward pass is; else empty.
   std::string same_as = {};
   bool within() const {
     return over.low > -loss_bound && over.high < loss_bound;
@@ -134,7 +149,16 @@ struct loss_verdict {
   std::string name;
   bool held;
   std::string text;
-  bool can_fail;  ///< false: true by construction, whatever the numerics
+};
+
+/// The error of an accumulator on products of N(0, 1) as E4M3 against the exact
+/// sums, of 256 x 256 outputs.
+struct loss_dose {
+  int fraction_bits;
+  std::ptrdiff_t k;
+  int interval;  ///< between promotions; 0: none
+  double frobenius;
+  double max_over_mean;
 };
 
 struct loss_result {
@@ -144,7 +168,8 @@ struct loss_result {
   std::vector<loss_series> same_state;   ///< gaps[].loss by arm
   std::vector<loss_gradient> gradients;  ///< by checkpoint, arm, parameter
   std::vector<loss_series> forks;
-  std::vector<loss_series> stress;  ///< by exponent, then arm, BF16 first
+  std::vector<loss_series> outliers;  ///< by outlier, then arm, BF16 first
+  std::vector<loss_dose> doses;
   std::vector<loss_verdict> verdicts;
 };
 

@@ -133,29 +133,34 @@ double advance(const training_settings& s, const arm& how,
   return p.loss;
 }
 
-void rescale(training_state& state, int k) {
+void rescale(training_state& state, const loss_outlier& by) {
   const model_shape& s = state.model.shape;
-  const auto rows = [&](std::size_t i, std::ptrdiff_t first, int by) {
-    const matrix& w = state.model.weights[i];
-    scale_block(state, {i, first, 0, w.rows - first, w.cols, by});
+  const int k = by.exponent;
+  const auto row = [&](std::size_t i, std::ptrdiff_t at, int exponent) {
+    scale_block(state, {i, at, 0, 1, state.model.weights[i].cols, exponent});
   };
-  constexpr std::ptrdiff_t channels = 128;
-  const auto columns = [&](std::size_t i, int by) {
-    if (s.width == channels) return;
-    scale_block(state, {i, 0, 0, state.model.weights[i].rows, channels, by});
+  const auto column = [&](std::size_t i, std::ptrdiff_t at, int exponent) {
+    scale_block(state, {i, 0, at, state.model.weights[i].rows, 1, exponent});
   };
+  if (by.kind == outlier_kind::token) state.model.token_exponent = k;
   for (std::ptrdiff_t l = 0; l < s.layers; ++l) {
     const auto at = s.layer(l);
-    rows(at.qkv, 2 * s.width, k);
-    rows(at.out, 0, -k);
-    columns(at.norm1, k);
-    columns(at.qkv, -k);
-    columns(at.norm2, k);
-    columns(at.router, -k);
-    for (std::ptrdiff_t e = 0; e <= s.experts; ++e) {
-      rows(at.up(e), s.hidden, k);
-      rows(at.down(e), 0, -k);
-      columns(at.up(e), -k);
+    if (by.kind == outlier_kind::channel) {
+      const std::ptrdiff_t channel = s.width / 3;
+      column(at.norm1, channel, k);
+      column(at.qkv, channel, -k);
+      column(at.norm2, channel, k);
+      column(at.router, channel, -k);
+      for (std::ptrdiff_t e = 0; e <= s.experts; ++e) {
+        column(at.up(e), channel, -k);
+      }
+    }
+    if (by.kind == outlier_kind::unit) {
+      const std::ptrdiff_t unit = s.hidden / 3;
+      for (std::ptrdiff_t e = 0; e <= s.experts; ++e) {
+        row(at.up(e), s.hidden + unit, k);
+        column(at.down(e), unit, -k);
+      }
     }
   }
   state.model.history.assign(state.model.history.size(), {});

@@ -7,6 +7,7 @@
 #define ZEROULP_TOOLS_STUDY_LOSS_TRAINING_HPP_
 
 #include "tools/study/loss/model.hpp"
+#include "tools/study/loss/study.hpp"
 
 namespace zeroulp::loss {
 
@@ -51,19 +52,22 @@ batch batch_of(const training_settings& s, std::int64_t step);
 double advance(const training_settings& s, const arm& how,
                training_state& state);
 
-/// Injects outliers that change nothing in exact arithmetic. 2^k larger become
+/// Injects an outlier that changes nothing in exact arithmetic. 2^k larger
+/// becomes
 ///
-///   the rows of qkv that make values, and the second half of `up`: what
-///     reads them, the columns of `out` and `down`, becomes 2^k smaller
-///   the first 128 channels of each norm, if there are more: the columns of
-///     qkv, router and `up` that read them become 2^k smaller
+///   channel   one channel of each norm: the columns of qkv, router and `up`
+///             that read it become 2^k smaller
+///   token     one token of what qkv and `up` read: their outputs for it become
+///             2^k smaller
+///   unit      one unit of each expert, a row of `up`: the column of `down`
+///   that
+///             reads it becomes 2^k smaller
 ///
 /// and with them, or against them, moments and AdamW's eps and rate; amax
-/// histories are emptied. Blocks of a tensor (128 x 128 of weights, 1 x 128 of
-/// activations and gradients) then lie 2^k apart, never the elements of one:
-/// BF16 and scales by block give the same bits as before (barring underflow),
-/// a scale for the whole tensor does not.
-void rescale(training_state& state, int k);
+/// histories are emptied. It stands among the elements that share a scale,
+/// whatever their group. BF16 gives the same bits as before (barring
+/// underflow).
+void rescale(training_state& state, const loss_outlier& by);
 
 }  // namespace zeroulp::loss
 

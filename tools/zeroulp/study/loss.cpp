@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <set>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/progress.hpp"
 
 namespace zeroulp::program {
@@ -20,13 +22,16 @@ const char* place_of(const loss_series& s) {
 
 /// Rows of series, their numbers by `show`.
 template <class Show>
-table table_of(const std::vector<loss_series>& all, bool exponents, Show show) {
+table table_of(const std::vector<loss_series>& all, bool outliers, Show show) {
   table t{{"arm", "mean", "low90", "high90", "place"}, {}};
-  if (exponents) t.columns.insert(t.columns.begin(), "exponent");
+  if (outliers) t.columns.insert(t.columns.begin(), {"outlier", "exponent"});
   for (const auto& s : all) {
     std::vector<std::string> row{s.arm, show(s.over.mean), show(s.over.low),
                                  show(s.over.high), place_of(s)};
-    if (exponents) row.insert(row.begin(), std::to_string(s.exponent));
+    if (s.outlier) {
+      row.insert(row.begin(), {name_of(s.outlier->kind),
+                               std::to_string(s.outlier->exponent)});
+    }
     t.rows.push_back(row);
   }
   return t;
@@ -41,29 +46,30 @@ const loss_checkpoint& checkpoint_of(const loss_result& r, std::int64_t step) {
 
 table gap_table(const loss_result& r) {
   table t{{"arm", "step", "bf16_loss", "ideal_loss", "loss_change",
-           "gradient_l2", "gradient_cosine", "rerouted"},
+           "gradient_l2", "gradient_cosine", "gradient_slope", "rerouted"},
           {}};
   for (const auto& g : r.gaps) {
     const auto& c = checkpoint_of(r, g.step);
     t.rows.push_back({g.arm, std::to_string(g.step), number(c.loss),
                       number(c.ideal), number(g.loss), number(g.gradient_l2),
-                      number(g.gradient_cos), number(g.rerouted)});
+                      number(g.gradient_cos), number(g.gradient_slope),
+                      number(g.rerouted)});
   }
   return t;
 }
 
 table gradient_table(const loss_result& r) {
-  table t{{"arm", "step", "parameter", "relative_l2", "cosine"}, {}};
+  table t{{"arm", "step", "parameter", "relative_l2", "cosine", "slope"}, {}};
   for (const auto& g : r.gradients) {
     t.rows.push_back({g.arm, std::to_string(g.step), g.parameter, number(g.l2),
-                      number(g.cos)});
+                      number(g.cos), number(g.slope)});
   }
   return t;
 }
 
 /// Means over checkpoints, in percent.
 table same_state_table(const loss_result& r) {
-  table t{{"arm", "loss", "low90", "high90", "gradient L2", "cosine",
+  table t{{"arm", "loss", "low90", "high90", "gradient L2", "cosine", "slope",
            "rerouted", "losses"},
           {}};
   for (const auto& s : r.same_state) {
@@ -73,6 +79,7 @@ table same_state_table(const loss_result& r) {
       const auto n = static_cast<double>(s.gaps.size());
       mean.gradient_l2 += g.gradient_l2 / n;
       mean.gradient_cos += g.gradient_cos / n;
+      mean.gradient_slope += g.gradient_slope / n;
       mean.rerouted += g.rerouted / n;
     }
     t.rows.push_back(
@@ -80,17 +87,126 @@ table same_state_table(const loss_result& r) {
          signed_percent(s.over.high),
          fmt::format("{:.3f}", 100 * mean.gradient_l2),
          fmt::format("{:.5f}", mean.gradient_cos),
+         fmt::format("{:.5f}", mean.gradient_slope),
          fmt::format("{:.2f}", 100 * mean.rerouted),
          s.same_as.empty() ? "its own" : "the same bits as " + s.same_as});
   }
   return t;
 }
 
-json to_json(const std::vector<loss_series>& all, bool exponents) {
+/// What the accumulators of a size err by, in percent.
+table dose_table(const loss_result& r) {
+  table t{{"fraction bits", "K", "interval", "Frobenius", "max over mean"}, {}};
+  for (const auto& d : r.doses) {
+    t.rows.push_back({std::to_string(d.fraction_bits), std::to_string(d.k),
+                      d.interval == 0 ? "none" : std::to_string(d.interval),
+                      fmt::format("{:.4f}", 100 * d.frobenius),
+                      fmt::format("{:.3f}", 100 * d.max_over_mean)});
+  }
+  return t;
+}
+
+/// A curve of `y` by the error of each dose at the model's K, and where
+/// Hopper's accumulator is at K = 4096.
+template <class X, class Y>
+plot dose_plot(const loss_options& o, const loss_result& r, const char* error,
+               X x, Y y, const char* y_label, bool with_bound) {
+  plot p;
+  p.title = "What an accumulator's error does";
+  p.x_label = error;
+  p.y_label = y_label;
+  p.log_x = p.log_y = true;
+  const auto at = [&](const std::string& tail, const char* name) {
+    series s{name, {}};
+    for (const auto& d : r.doses) {
+      if (d.k != o.width || d.interval != 0) continue;
+      const auto arm = fmt::format("per_tensor_unpromoted+fraction_bits:{}{}",
+                                   d.fraction_bits, tail);
+      if (const auto value = y(arm)) s.points.emplace_back(100 * x(d), *value);
+    }
+    p.curves.push_back(s);
+  };
+  at("", "beside BF16");
+  at("/per_tensor+fraction_bits:34", "beside exact accumulation");
+  double least = 1e300, most = 0;
+  for (const auto& s : p.curves) {
+    for (const auto& [at_x, value] : s.points) {
+      if (value <= 0) continue;
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  }
+  double low = 1e300, high = 0;
+  for (const auto& d : r.doses) {
+    low = std::min(low, 100 * x(d));
+    high = std::max(high, 100 * x(d));
+    if (d.k == o.width) continue;
+    p.curves.push_back({d.interval == 0 ? "Hopper, K = 4096, unpromoted"
+                                        : "Hopper, K = 4096, promoted",
+                        {{100 * x(d), least}, {100 * x(d), most}}});
+  }
+  if (with_bound) {
+    p.curves.push_back(
+        {"0.25 %", {{low, 100 * loss_bound}, {high, 100 * loss_bound}}});
+  }
+  return p;
+}
+
+constexpr const char* dose_files[] = {
+    "dose_loss_frobenius.svg", "dose_loss_max.svg",
+    "dose_gradient_frobenius.svg", "dose_gradient_max.svg"};
+
+struct dose_figure {
+  const char* file;
+  plot drawn;
+};
+
+/// The loss gap of forks and the gradients' error, each by the Frobenius error
+/// and by the largest over the mean.
+std::vector<dose_figure> dose_figures(const loss_options& o,
+                                      const loss_result& r) {
+  if (r.doses.empty()) return {};
+  const auto loss = [&r](const std::string& arm) -> std::optional<double> {
+    for (const auto& s : r.forks) {
+      if (s.arm == arm) return 100 * std::abs(s.over.mean);
+    }
+    return {};
+  };
+  const auto gradient = [&r](const std::string& arm) -> std::optional<double> {
+    double sum = 0;
+    int count = 0;
+    for (const auto& g : r.gaps) {
+      if (g.arm != arm) continue;
+      sum += g.gradient_l2;
+      ++count;
+    }
+    if (count == 0) return {};
+    return 100 * sum / count;
+  };
+  const auto frobenius = [](const loss_dose& d) { return d.frobenius; };
+  const auto largest = [](const loss_dose& d) { return d.max_over_mean; };
+  constexpr const char* by_norm = "the accumulator's Frobenius error, percent";
+  constexpr const char* by_max =
+      "the accumulator's largest error over the mean, percent";
+  constexpr const char* of_loss = "change of the loss, percent";
+  constexpr const char* of_gradient = "error of the gradients, percent";
+  return {
+      {dose_files[0], dose_plot(o, r, by_norm, frobenius, loss, of_loss, true)},
+      {dose_files[1], dose_plot(o, r, by_max, largest, loss, of_loss, true)},
+      {dose_files[2],
+       dose_plot(o, r, by_norm, frobenius, gradient, of_gradient, false)},
+      {dose_files[3],
+       dose_plot(o, r, by_max, largest, gradient, of_gradient, false)}};
+}
+
+json to_json(const std::vector<loss_series>& all) {
   json list = json::array();
   for (const auto& s : all) {
     json one{{"arm", s.arm}};
-    if (exponents) one["exponent"] = s.exponent;
+    if (s.outlier) {
+      one["outlier"] = name_of(s.outlier->kind);
+      one["exponent"] = s.outlier->exponent;
+    }
     one["mean"] = s.over.mean;
     one["low90"] = s.over.low;
     one["high90"] = s.over.high;
@@ -108,12 +224,12 @@ loss_options options_of(const loss_request& q) {
       std::find_if(sizes.begin(), sizes.end(),
                    [&](const loss_size& s) { return s.name == q.size; });
   if (found == sizes.end()) {
-    std::string names;
-    for (const auto& s : sizes) names += std::string(" ") + s.name;
-    throw input_error("--loss-size '" + q.size + "': use one of" + names);
+    throw input_error(fmt::format("--loss-size '{}': {}", q.size,
+                                  use_one_of(q.size, names_in(sizes))));
   }
   loss_options o = found->options;
   if (q.width) o.width = *q.width;
+  if (!q.compared.empty()) o.compared = q.compared;
   o.seed = q.seed;
   o.threads = q.threads;
   return o;
@@ -123,6 +239,9 @@ loss_options options_of(const loss_request& q) {
 std::string command_of(const loss_request& q) {
   auto command = fmt::format("zeroulp study --loss --loss-size {}", q.size);
   if (q.width) command += fmt::format(" --loss-width {}", *q.width);
+  for (const auto& arm : q.compared) {
+    command += fmt::format(" --loss-arm {}", arm);
+  }
   return command + fmt::format(" --loss-seed {}", q.seed);
 }
 
@@ -137,10 +256,19 @@ json to_json(const std::string& command, const loss_options& o,
   }
   json verdicts = json::array();
   for (const auto& v : r.verdicts) {
-    verdicts.push_back({{"name", v.name},
-                        {"held", v.held},
-                        {"can_fail", v.can_fail},
-                        {"text", v.text}});
+    verdicts.push_back({{"name", v.name}, {"held", v.held}, {"text", v.text}});
+  }
+  json outliers = json::array();
+  for (const auto& x : o.outliers) {
+    outliers.push_back(fmt::format("{} 2^{}", name_of(x.kind), x.exponent));
+  }
+  json doses = json::array();
+  for (const auto& d : r.doses) {
+    doses.push_back({{"fraction_bits", d.fraction_bits},
+                     {"k", d.k},
+                     {"interval", d.interval},
+                     {"frobenius", d.frobenius},
+                     {"max_over_mean", d.max_over_mean}});
   }
   return {{"zeroulp", ZEROULP_VERSION},
           {"command", command},
@@ -149,19 +277,24 @@ json to_json(const std::string& command, const loss_options& o,
             {"layers", o.layers},
             {"sequences", o.sequences},
             {"length", o.length},
+            {"state_sequences", o.state_sequences},
+            {"state_length", o.state_length},
             {"checkpoints", o.checkpoints},
             {"every", o.every},
             {"batches", o.batches},
             {"fork_steps", o.fork_steps},
-            {"stress_steps", o.stress_steps},
-            {"stress_exponents", o.stress_exponents},
+            {"outlier_steps", o.outlier_steps},
+            {"outliers", outliers},
+            {"compared", o.compared},
+            {"under_outliers", o.under_outliers},
             {"seed", o.seed}}},
           {"entropy", r.entropy},
           {"bound", loss_bound},
           {"checkpoints", checkpoints},
-          {"same_state", to_json(r.same_state, false)},
-          {"forks", to_json(r.forks, false)},
-          {"stress", to_json(r.stress, true)},
+          {"same_state", to_json(r.same_state)},
+          {"forks", to_json(r.forks)},
+          {"outliers", to_json(r.outliers)},
+          {"doses", doses},
           {"verdicts", verdicts}};
 }
 
@@ -175,8 +308,11 @@ void add_loss_files(const std::string& command, const loss_options& o,
   files.add("gap.csv", to_csv(gap_table(r)));
   files.add("gradients.csv", to_csv(gradient_table(r)));
   files.add("forks.csv", to_csv(table_of(r.forks, false, number)));
-  files.add("stress.csv", to_csv(table_of(r.stress, true, number)));
+  files.add("outliers.csv", to_csv(table_of(r.outliers, true, number)));
   files.add("loss.json", to_text(to_json(command, o, r)));
+  for (const auto& f : dose_figures(o, r)) {
+    if (const auto svg = render_svg(f.drawn)) files.add(f.file, *svg + "\n");
+  }
 }
 
 void add_loss_options(CLI::App& command, loss_request& q) {
@@ -202,6 +338,12 @@ void add_loss_options(CLI::App& command, loss_request& q) {
       .add_option("--loss-width", q.width,
                   "of its model, not the size's: 128, 256, 384 or 512")
       ->needs(loss);
+  command
+      .add_option("--loss-arm", q.compared,
+                  "what is compared, not the size's: ARM, or ARM/ARM beside "
+                  "another one than bf16; full, per_tensor, ..., changed by "
+                  "+fraction_bits:N, +interval:N, +splits:N")
+      ->needs(loss);
   command.add_option("--loss-seed", q.seed, "of its weights and data")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
@@ -221,7 +363,10 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
   };
   output_set files(out);  // before the work, which takes minutes
   files.expect(
-      {"gap.csv", "gradients.csv", "forks.csv", "stress.csv", "loss.json"});
+      {"gap.csv", "gradients.csv", "forks.csv", "outliers.csv", "loss.json"});
+  for (const char* figure : dose_files) {
+    if (!o.doses.empty()) files.expect({figure});
+  }
   const loss_result r = run_loss_study(o);
   const auto command = command_of(q);
   add_loss_files(command, o, r, files);
@@ -238,16 +383,24 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
       "At the same state, in percent:\n\n",
       o.width, o.checkpoints, last.step, last.loss, last.ideal, r.entropy));
   print(to_text(same_state_table(r)));
-  print(
-      fmt::format("\nForks of {} steps, change of the loss in percent, 90 % "
-                  "interval, place of it to +-0.25 %:\n\n",
-                  o.fork_steps));
-  print(to_text(table_of(r.forks, false, signed_percent)));
-  print(
-      fmt::format("\nThe same over {} steps, with blocks of weights, "
-                  "activations and gradients 2^exponent apart:\n\n",
-                  o.stress_steps));
-  print(to_text(table_of(r.stress, true, signed_percent)));
+  if (!r.forks.empty()) {
+    print(
+        fmt::format("\nForks of {} steps, change of the loss in percent, 90 % "
+                    "interval, place of it to +-0.25 %:\n\n",
+                    o.fork_steps));
+    print(to_text(table_of(r.forks, false, signed_percent)));
+  }
+  if (!r.outliers.empty()) {
+    print(
+        fmt::format("\nThe same over {} steps, with one channel, token or unit "
+                    "2^exponent larger:\n\n",
+                    o.outlier_steps));
+    print(to_text(table_of(r.outliers, true, signed_percent)));
+  }
+  if (!r.doses.empty()) {
+    print("\nThe error of accumulators on N(0, 1), in percent:\n\n");
+    print(to_text(dose_table(r)));
+  }
   print("\n");
   for (const auto& v : r.verdicts) {
     print(fmt::format("{} {}: {}\n", v.held ? "held  " : "FAILED", v.name,
@@ -255,7 +408,7 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
   }
   print(
       fmt::format("Written: {0}/gap.csv, {0}/gradients.csv, {0}/forks.csv, "
-                  "{0}/stress.csv, {0}/loss.json\n",
+                  "{0}/outliers.csv, {0}/loss.json\n",
                   out.string()));
   return status;
 }

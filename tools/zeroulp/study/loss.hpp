@@ -17,9 +17,11 @@ namespace zeroulp::program {
 ///   gradients.csv  the same of each gradient
 ///   forks.csv      the interval of an arm, and whether it lies within the
 ///                  bound, beyond it, or neither (undecided)
-///   stress.csv     the same by exponent of the injected outliers
+///   outliers.csv   the same by injected outlier
 ///   loss.json      the command, options, intervals with the gap of each
 ///                  checkpoint, verdicts
+///   dose_*.svg     of a size with doses: the loss and the gradients by the
+///                  accumulator's error
 void add_loss_files(const std::string& command, const loss_options& options,
                     const loss_result& result, output_set& files);
 
@@ -33,6 +35,7 @@ struct loss_request {
   bool wanted = false;
   std::string size = "full";
   std::optional<std::int64_t> width;  ///< instead of the size's
+  std::vector<std::string> compared;  ///< likewise; empty: the size's
   std::uint64_t seed = 1;
   int threads = 0;
   bool as_json = false;

@@ -68,15 +68,18 @@ void add_loss(const json& loss, html_page& page) {
   for (const auto& [name, caption] :
        {std::pair("same_state", "The same state"),
         std::pair("forks", "Paired forks"),
-        std::pair("stress", "Injected outliers")}) {
-    table t{{"arm", "exponent", "mean", "low90", "high90"}, {}};
+        std::pair("outliers", "Injected outliers")}) {
+    table t{{"arm", "outlier", "mean", "low90", "high90"}, {}};
     for (const auto& one : list(name)) {
       auto arm = one.value("arm", std::string());
       if (one.contains("same_bits_as")) {
         arm += ", the same bits as " + one.value("same_bits_as", std::string());
       }
       t.rows.push_back({std::move(arm),
-                        one.contains("exponent") ? one["exponent"].dump() : "-",
+                        one.contains("outlier")
+                            ? one.value("outlier", std::string()) + " 2^" +
+                                  one["exponent"].dump()
+                            : "-",
                         percent_of(one, "mean"), percent_of(one, "low90"),
                         percent_of(one, "high90")});
     }

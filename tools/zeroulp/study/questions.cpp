@@ -9,6 +9,7 @@
 #include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "tools/zeroulp/json_input.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/study/real.hpp"
 #include "tools/zeroulp/study/report.hpp"
 #include "tools/zeroulp/study/throughput.hpp"
 
@@ -151,6 +152,10 @@ void add_questions(CLI::App* command, questions_request& q) {
                       "a.input=x.npy b.input=w.npy (BF16: x.npy:bf16); they "
                       "are rounded to BF16 unless values=fp32");
   command->add_option("--with", q.with, "FIELD=VALUE for every cell of them");
+  command->add_option("--real", q.real,
+                      "folder of captured operands: products.json and what it "
+                      "names, as conformance/records/study/capture_linears.py "
+                      "writes them");
   command->add_option(
       "--throughput", q.throughput,
       "what zeroulp bench gpu gemm.interval --json wrote: shown "
@@ -162,11 +167,17 @@ prepared_questions prepare_questions(const questions_request& q) {
     throw input_error("--cells asks for cells of your own: without --question");
   }
   study::preset p = study::find_preset(q.preset.empty() ? "quick" : q.preset);
-  if (!q.cells.empty()) p.most_k = std::ptrdiff_t{1} << 40;
+  if (!q.real.empty() && !(q.cells.empty() && q.names.empty())) {
+    throw input_error("--real is a question: without --question and --cells");
+  }
+  if (!(q.cells.empty() && q.real.empty())) {
+    p.most_k = std::ptrdiff_t{1} << 40;
+  }
   auto with = q.with;
   std::stable_partition(with.begin(), with.end(), asks_for_input);
   prepared_questions made;
   made.run.preset = p.name;
+  made.run.real = q.real;
   for (const auto& text : with) made.run.settings += text + " ";
   std::vector<study::rate> throughput;
   if (!q.throughput.empty()) throughput = read_throughput(q.throughput);
@@ -180,6 +191,7 @@ prepared_questions prepare_questions(const questions_request& q) {
     made.all.push_back({one, std::move(given), {}, {}});
   };
   if (!q.cells.empty()) ask(question_of_cells(q));
+  if (!q.real.empty()) ask(question_of_products(q.real));
   for (const auto& name : q.names) ask(study::find_question(name));
   if (made.all.empty()) {
     for (const auto& one : study::questions()) ask(one);

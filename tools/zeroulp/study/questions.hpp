@@ -17,12 +17,13 @@ struct questions_request {
   std::vector<std::string> names;  ///< empty: all
   std::vector<std::string> cells;  ///< FIELD=V1,V2,...: an axis each
   std::vector<std::string> with;   ///< FIELD=VALUE, for every cell
+  std::string real;                ///< a folder of captured products
   std::string throughput;          ///< a file of `zeroulp bench gpu`
   std::string out;
   bool as_json = false;
 
   bool asks() const {
-    return !preset.empty() || !names.empty() || !cells.empty();
+    return !preset.empty() || !names.empty() || !cells.empty() || !real.empty();
   }
 };
 

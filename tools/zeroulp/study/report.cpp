@@ -31,8 +31,10 @@ json cells_json(const asked& one) {
 }  // namespace
 
 std::string command_of(const study_run& run, const asked& one) {
-  auto command = fmt::format("zeroulp study --preset {} --question {}",
-                             run.preset, one.what.name);
+  const bool is_real = !run.real.empty() && one.what.name == "real";
+  auto command = fmt::format("zeroulp study --preset {} {} {}", run.preset,
+                             is_real ? "--real" : "--question",
+                             is_real ? run.real : one.what.name);
   if (run.settings.empty()) return command;
   command += " --with";
   for (const auto& word : study::split(run.settings, ' ')) {

@@ -26,6 +26,7 @@ struct study_run {
   json loss;             ///< what loss.json holds, or null
   std::string device;    ///< the GPU that computed; empty: the CPU alone
   std::optional<study::verdict> same_bits{};  ///< of the GPU and the CPU
+  std::string real{};                         ///< the folder of --real
 };
 
 /// What makes a question's answer again.

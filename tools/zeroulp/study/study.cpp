@@ -28,7 +28,7 @@ int run_study_command(study_command q) {
   if (!q.questions.asks()) {
     throw input_error(
         "study: say what: --preset quick (a minute), --question NAME, --cells "
-        "FIELD=VALUE,... or --loss");
+        "FIELD=VALUE,..., --real DIR or --loss");
   }
   return run_questions(q.questions, prepare_questions(q.questions));
 }
