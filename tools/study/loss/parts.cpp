@@ -270,7 +270,7 @@ bool is_linear(const std::string& parameter) {
 /// What promotion does to the gradients of Linears, whose K is tokens.
 void judge_gradients(const loss_options& o, const loss_result& r,
                      const judge& add) {
-  const std::string exact = "per_tensor+fraction_bits:34";
+  const std::string exact = exact_arm;
   const auto l2 = [&](const std::string& arm) {
     return by_parameter(o, r, arm, [](const auto& g) { return g.l2; });
   };
@@ -314,14 +314,10 @@ void judge_gradients(const loss_options& o, const loss_result& r,
 void judge_doses(const loss_options& o, const loss_result& r,
                  const judge& add) {
   if (o.doses.empty() || r.forks.empty()) return;
-  const auto fork_of = [&](int bits, const char* base) {
-    return find(r.forks, fmt::format("per_tensor_unpromoted+fraction_bits:{}{}",
-                                     bits, base));
-  };
   const auto [least, most] =
       std::minmax_element(o.doses.begin(), o.doses.end());
-  const auto* coarse = fork_of(*least, "");
-  const auto* fine = fork_of(*most, "");
+  const auto* coarse = find(r.forks, dose_arm(*least));
+  const auto* fine = find(r.forks, dose_arm(*most));
   if (coarse == nullptr || fine == nullptr) return;
   add("finest_accumulator_within", fine->within(),
       fmt::format("{} fraction bits lie within +-0.25 % of BF16's loss: {}",

@@ -239,6 +239,10 @@ const char* name_of(outlier_kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+std::string dose_arm(int fraction_bits) {
+  return fmt::format("per_tensor_unpromoted+fraction_bits:{}", fraction_bits);
+}
+
 namespace {
 
 /// Each kind by each exponent.
@@ -288,9 +292,6 @@ loss_options wide_size() {
   return o;
 }
 
-/// An accumulator that loses nothing that FP32 has.
-constexpr const char* exact = "+fraction_bits:34";
-
 loss_options tokens_size() {
   loss_options o = usual_size();
   o.state_sequences = 64;
@@ -300,11 +301,13 @@ loss_options tokens_size() {
   o.batches = 2;
   o.fork_steps = 0;
   o.outliers.clear();
-  o.compared = {"bf16_split_k", "full", "per_tensor", "per_tensor_unpromoted"};
-  for (const auto* arm : {"full", "per_tensor", "per_tensor_unpromoted"}) {
-    const std::string base = arm == std::string("full") ? "full" : "per_tensor";
-    o.compared.push_back(std::string(arm) + "/" + base + exact);
-  }
+  o.compared = {"bf16_split_k",
+                "full",
+                "per_tensor",
+                "per_tensor_unpromoted",
+                "full/full+fraction_bits:34",
+                fmt::format("per_tensor/{}", exact_arm),
+                fmt::format("per_tensor_unpromoted/{}", exact_arm)};
   return o;
 }
 
@@ -312,12 +315,10 @@ loss_options dose_size() {
   loss_options o = usual_size();
   o.outliers.clear();
   o.doses = {8, 9, 10, 11, 12, 13};
-  o.compared = {"bf16_split_k", std::string("per_tensor") + exact};
+  o.compared = {"bf16_split_k", exact_arm};
   for (const int bits : o.doses) {
-    const auto arm =
-        fmt::format("per_tensor_unpromoted+fraction_bits:{}", bits);
-    o.compared.push_back(arm);
-    o.compared.push_back(arm + "/per_tensor" + exact);
+    o.compared.push_back(dose_arm(bits));
+    o.compared.push_back(fmt::format("{}/{}", dose_arm(bits), exact_arm));
   }
   return o;
 }

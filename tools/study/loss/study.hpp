@@ -173,6 +173,11 @@ struct loss_result {
   std::vector<loss_verdict> verdicts;
 };
 
+/// The arm that sums exactly as far as FP32 holds, which others stand beside.
+inline constexpr const char* exact_arm = "per_tensor+fraction_bits:34";
+/// The arm of a dose.
+std::string dose_arm(int fraction_bits);
+
 /// Throws input_error if options cannot be met, or what is kept in the folder
 /// is damaged or of other options.
 loss_result run_loss_study(const loss_options& options);

@@ -120,14 +120,13 @@ plot dose_plot(const loss_options& o, const loss_result& r, const char* error,
     series s{name, {}};
     for (const auto& d : r.doses) {
       if (d.k != o.width || d.interval != 0) continue;
-      const auto arm = fmt::format("per_tensor_unpromoted+fraction_bits:{}{}",
-                                   d.fraction_bits, tail);
+      const auto arm = dose_arm(d.fraction_bits) + tail;
       if (const auto value = y(arm)) s.points.emplace_back(100 * x(d), *value);
     }
     p.curves.push_back(s);
   };
   at("", "beside BF16");
-  at("/per_tensor+fraction_bits:34", "beside exact accumulation");
+  at(std::string("/") + exact_arm, "beside exact accumulation");
   double least = 1e300, most = 0;
   for (const auto& s : p.curves) {
     for (const auto& [at_x, value] : s.points) {

@@ -20,7 +20,7 @@ constexpr const char* unpromoted = "tensor, unpromoted";
   throw input_error(fmt::format("{}: {}: {}", file, what, product_remedy));
 }
 
-/// A member that is a text without what separates settings.
+/// A member that is a text.
 std::string text_in(const json& product, const char* member,
                     const std::string& file) {
   const auto at = product.find(member);
@@ -31,6 +31,7 @@ std::string text_in(const json& product, const char* member,
   return *at;
 }
 
+/// The path of a file; settings cannot hold what separates them.
 std::string path_in(const std::string& folder, const json& product,
                     const char* member, const std::string& file) {
   auto path = folder + "/" + text_in(product, member, file);
