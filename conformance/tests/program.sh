@@ -149,8 +149,7 @@ chains=('convert step tensor gemm measure identify refuse signals'
 # At level 0, which is for sanitizers, without the parts that compute for long,
 # or start hundreds of processes: other parts run the same code.
 if ! level 1; then
-  chains=('convert step tensor gemm measure refuse signals'
-    'campaign catalog vectors conform fuzz bench' 'plugin plugin_faults')
+  chains=('convert step tensor gemm measure refuse signals')
 fi
 wanted=("${@:2}")
 [ ${#wanted[@]} -gt 0 ] || wanted=("${chains[@]%% *}")

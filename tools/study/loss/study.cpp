@@ -311,6 +311,16 @@ loss_options tokens_size() {
   return o;
 }
 
+/// Four times as many, without what 16384 told already.
+loss_options more_tokens_size() {
+  loss_options o = tokens_size();
+  o.state_sequences = 256;
+  o.checkpoints = 2;
+  o.compared = {"per_tensor", fmt::format("per_tensor/{}", exact_arm),
+                fmt::format("per_tensor_unpromoted/{}", exact_arm)};
+  return o;
+}
+
 loss_options dose_size() {
   loss_options o = usual_size();
   o.outliers.clear();
@@ -333,6 +343,7 @@ const std::vector<loss_size>& loss_sizes() {
       {"full", "minutes: width 128", usual_size()},
       {"wide", "width 256: K is two promotion intervals", wide_size()},
       {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
+      {"more_tokens", "gradients alone, of 65536 tokens", more_tokens_size()},
       {"dose", "accumulators of 8 to 13 fraction bits", dose_size()}};
   return sizes;
 }
