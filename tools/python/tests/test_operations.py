@@ -51,6 +51,24 @@ def test_scales_and_codes():
     assert q.saturated == 0.25
 
 
+def test_scales_of_other_types_are_exact():
+    codes = np.array([[0x44, 0xb8]], np.uint8)
+    half = zeroulp.Quantized(codes, np.array([[0.5]], np.float16), "e4m3", "1x2")
+    assert half.dequantize().tolist() == [[1.5, -0.5]]
+    with pytest.raises(Error, match="scales: elements are fp64: use float32"):
+        zeroulp.Quantized(codes, np.array([[0.5]]), "e4m3", "1x2")
+
+
+def test_scales_of_ml_dtypes():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name in ("bfloat16", "float8_e8m0fnu"):
+        scales = np.array([[0.25, 2]], np.float32).astype(getattr(ml_dtypes, name))
+        q = zeroulp.Quantized(np.array([[0x44, 0xb8]], np.uint8), scales, "e4m3", "1x1")
+        assert q.dequantize().tolist() == [[0.75, -2]]
+        again = zeroulp.quantize(q.dequantize(), group="1x1", scales=scales)
+        assert words(again.codes).tolist() == [[0x44, 0xb8]]
+
+
 def test_given_scales_and_amaxes():
     x = np.array([[3, -0.01, 1000]], np.float32)
     cast = zeroulp.quantize(x, group="tensor", convention="vllm", scales=1)

@@ -45,7 +45,7 @@ def _torch():
 def _ml_dtypes():
     try:
         import ml_dtypes
-    except ImportError:
+    except Exception:  # one that another NumPy needs raises what it likes
         return None
     return ml_dtypes
 

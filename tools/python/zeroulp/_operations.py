@@ -35,6 +35,15 @@ def _floats(x, what):
     return bits
 
 
+def _scales(x, what):
+    """A matrix of scales, as bits of FP32: exact from float16, bfloat16 and
+    float8_e8m0fnu."""
+    bits = bits_of(x, what)
+    if bits.format in ("bf16", "fp16", "ue8m0"):
+        return bits_of(decode(x), what)
+    return _floats(x, what)
+
+
 def _like_bits(words, fmt, bits):
     return given_back(words, fmt.name, bits.shape, bits.like)
 
@@ -84,8 +93,9 @@ def magnitudes(fmt):
 
 
 class Quantized:
-    """A quantized matrix: `codes` and `scales` (float32, one for each group),
-    `format`, `group`, `convention` and the kind of `scale`.
+    """A quantized matrix: `codes` and `scales` (one for each group: float32,
+    bfloat16 or float8_e8m0fnu), `format`, `group`, `convention` and the kind of
+    `scale`.
 
     The codes are of the caller's library; scales are a matrix."""
 
@@ -97,7 +107,7 @@ class Quantized:
         bits = bits_of(codes, "codes", self.format.name)
         self.shape = bits.words.shape
         wanted = group_counts(self.shape, self.group)
-        found = _floats(scales, "scales").words.shape
+        found = _scales(scales, "scales").words.shape
         if found != wanted:
             raise Error(f"scales: {found[0]} x {found[1]}, but "
                         f"{self.shape[0]} x {self.shape[1]} codes in groups "
@@ -126,7 +136,7 @@ class Quantized:
         return bits_of(self.codes, "codes", self.format.name)
 
     def scale_bits(self):
-        return _floats(self.scales, "scales")
+        return _scales(self.scales, "scales")
 
     def dequantize(self):
         """fl(code * scale), float32. SPEC Q10."""
@@ -264,7 +274,7 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
 def _per_group(given, what, counts):
     if not hasattr(given, "shape") and not isinstance(given, (list, tuple)):
         given = np.full(counts, given, np.float32)
-    bits = _floats(given, what)
+    bits = _scales(given, what)
     if bits.words.shape != counts:
         raise Error(f"{what}: {bits.words.shape[0]} x {bits.words.shape[1]}, but "
                     f"{counts[0]} x {counts[1]} groups")
