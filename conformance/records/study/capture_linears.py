@@ -7,7 +7,8 @@
 Four layers of DeepSeek-V2-Lite's shape (width 2048, latent attention, a dense
 FFN, then 32 experts of which 6 and two shared ones are used, balanced by a bias
 of the router), trained in BF16 with FP32 master weights on the bytes of the
-Python sources that are installed. Then one batch of --tokens goes forward and backward, and of some Linears
+Python sources that are installed. Then one batch of --tokens goes forward and
+backward, and of some Linears
 
     Fprop  X by W      Dgrad  dY by W^T      Wgrad  dY^T by X^T
 

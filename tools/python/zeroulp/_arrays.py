@@ -2,6 +2,7 @@
 bits, and results given back as what was given."""
 
 import ctypes
+import functools
 import sys
 
 import numpy as np
@@ -42,7 +43,9 @@ def _torch():
     return sys.modules.get("torch")
 
 
+@functools.lru_cache(maxsize=None)
 def _ml_dtypes():
+    # An import that fails is tried again each time, and takes its time.
     try:
         import ml_dtypes
     except Exception:  # one that another NumPy needs raises what it likes

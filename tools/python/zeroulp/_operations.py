@@ -24,11 +24,14 @@ def _format_of(bits, what, argument="format"):
     return format_of(bits.format)
 
 
-def _floats(x, what):
-    """A matrix of FP32 numbers, as bits."""
+def _floats(x, what, widened=()):
+    """A matrix of FP32 numbers, or of the formats that are `widened` to it, as
+    bits of FP32."""
     bits = bits_of(x, what)
     if bits.format == "fp64" and not hasattr(x, "dtype"):
         bits = bits_of(np.asarray(x, np.float32), what)
+    if bits.format in widened:
+        bits = bits_of(decode(x), what)
     if bits.format != "fp32":
         raise Error(f"{what}: elements are {bits.format or bits.words.dtype}: "
                     "use float32")
@@ -38,10 +41,7 @@ def _floats(x, what):
 def _scales(x, what):
     """A matrix of scales, as bits of FP32: exact from float16, bfloat16 and
     float8_e8m0fnu."""
-    bits = bits_of(x, what)
-    if bits.format in ("bf16", "fp16", "ue8m0"):
-        return bits_of(decode(x), what)
-    return _floats(x, what)
+    return _floats(x, what, widened=("bf16", "fp16", "ue8m0"))
 
 
 def _like_bits(words, fmt, bits):
@@ -94,7 +94,7 @@ def magnitudes(fmt):
 
 class Quantized:
     """A quantized matrix: `codes` and `scales` (one for each group: float32,
-    bfloat16 or float8_e8m0fnu), `format`, `group`, `convention` and the kind of
+    float16, bfloat16 or float8_e8m0fnu), `format`, `group`, `convention` and the kind of
     `scale`.
 
     The codes are of the caller's library; scales are a matrix."""
