@@ -93,7 +93,7 @@ struct loss_size {
   const char* what;
   loss_options options;
 };
-/// smoke, quick, full, wide, tokens, dose.
+/// smoke, quick, full, wide, tokens, more_tokens, dose.
 const std::vector<loss_size>& loss_sizes();
 
 struct loss_interval {
