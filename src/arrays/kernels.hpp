@@ -37,15 +37,22 @@ enum class scaling : std::uint8_t {
 void scale_line(scaling how, const std::uint32_t* x, const std::uint32_t* s,
                 std::uint32_t* out, std::size_t n);
 
+/// The exponent of the largest number of `f`.
+constexpr int top_exponent(format f) {
+  return static_cast<int>(f.max_code() >> f.man_bits) - f.bias;
+}
+
 /// Returns true iff the nearest-even code of every FP32 number under the scale
 /// `s` follows from its quotient as divide_exactly computes it.
 ///
 /// The residual x - q s is a multiple of ulp(q) ulp(s), which for |x| >= 2^-100
 /// and normal q is at least 2^-149: an FMA gives its sign. With a smaller x
-/// the quotient is below a quarter of the quantum, and its code is zero.
+/// the quotient is below a quarter of the quantum, and its code is zero. Where
+/// FP32 overflows, `to` does.
 constexpr bool divides_exactly(format to, std::uint32_t s) {
   const int quantum = to.quantum_exponent();
   const int lowest = -98 - quantum < -126 ? -126 : -98 - quantum;
+  if (top_exponent(to) > 127) return false;
   return has_encoding(to) && to.man_bits <= 21 && quantum >= -120 &&
          lowest <= 127 && s >= static_cast<std::uint32_t>(lowest + 127) << 23 &&
          s < 0x7f800000;

@@ -164,6 +164,12 @@ void add_mixtures(engine_case_list& all) {
                          make_numbers(kind, 11, 320), 1, 320, stored_as::dense,
                          amaxes));
   }
+  // Quotients that overflow in FP32 and not in the format.
+  auto large = random_words(16, 320);
+  for (auto& x : large) x = (x & 0x81ffffff) | 0x5c000000;
+  few.push_back(
+      solved({fp32, ieee(4, 3, -114), zeroulp, scale_kind::float32, {1, 320}},
+             std::move(large), 1, 320, stored_as::dense, {0x5d800000}));
   // Scales where the GPU's division changes its way.
   const format small{3, 2, 8, specials::finite};
   for (const auto& convention : named_conventions) {
