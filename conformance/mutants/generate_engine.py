@@ -50,7 +50,7 @@ SPEED_ONLY_LINES = re.compile(r"(\[\[\w+\]\] )?const double work =|using ")
 generate.ENUMERATORS.update({
     "kernel": ["core", "steps", "sums", "exact_sums"],
     "storage": ["two_bytes", "four_bytes"],
-    "scaling": ["multiply", "divide", "divide_exactly"],
+    "scaling": ["multiply", "divide", "divide_exactly", "multiply_exactly"],
     "element_rule": ["exact_quotient", "quotient", "scale_reciprocal",
                      "inverse", "approximate_quotient"],
     "scale_rule": ["quotient", "times_reciprocal",

@@ -150,10 +150,15 @@ constexpr call calls[] = {
     },
     [](arguments& a, source& s, const shape& x) {
       const auto q = any_quantizer(s);
-      return zeroulp_dequantize(
-          a.disturbed(q.to), a.disturbed(q.group), a.in(x.m, x.n),
-          a.in(groups(x.m, q.group.rows), groups(x.n, q.group.cols)),
-          a.out(x.m, x.n));
+      const auto* by =
+          a.in(groups(x.m, q.group.rows), groups(x.n, q.group.cols));
+      if (s.rarely(2)) {
+        return zeroulp_dequantize_to(a.disturbed(q.to), a.disturbed(q.group),
+                                     a.in(x.m, x.n), by, a.disturbed(q.from),
+                                     a.out(x.m, x.n));
+      }
+      return zeroulp_dequantize(a.disturbed(q.to), a.disturbed(q.group),
+                                a.in(x.m, x.n), by, a.out(x.m, x.n));
     },
     [](arguments& a, source& s, const shape& x) {
       const zeroulp_retiling r{format_of("e5m6"),

@@ -90,6 +90,12 @@ void dequantize(format from, group_shape group, const_code_view codes,
                 matrix_view<const std::uint32_t> scales,
                 matrix_view<std::uint32_t> out);
 
+/// code * scale, exact, rounded once to `to`: nearest-even, what is too large
+/// by cuda_nosat; m x n. BF16 of the FP32 number above is rounded twice.
+void dequantize(format from, group_shape group, const_code_view codes,
+                matrix_view<const std::uint32_t> scales, format to,
+                code_view out);
+
 /// Re-tiles an m x n matrix to n x m: see zeroulp::retile.
 void retile(const retiling& r, const_code_view codes,
             matrix_view<const std::uint32_t> scales, code_view out,

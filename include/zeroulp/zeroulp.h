@@ -123,6 +123,12 @@ ZEROULP_API zeroulp_status zeroulp_dequantize(
     const zeroulp_format* from, const zeroulp_group* group,
     const zeroulp_const_matrix* codes, const zeroulp_const_matrix* scales,
     const zeroulp_matrix* out);
+/// Codes of `to` out, m x n: code * scale, rounded once, nearest-even; what is
+/// too large becomes Inf, or NaN where `to` has no Inf.
+ZEROULP_API zeroulp_status zeroulp_dequantize_to(
+    const zeroulp_format* from, const zeroulp_group* group,
+    const zeroulp_const_matrix* codes, const zeroulp_const_matrix* scales,
+    const zeroulp_format* to, const zeroulp_matrix* out);
 /// m x n codes with m x ceil(n / tile) scales become n x m codes with
 /// n x ceil(m / tile) scales.
 ZEROULP_API zeroulp_status zeroulp_retile(const zeroulp_retiling* retiling,

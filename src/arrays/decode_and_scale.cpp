@@ -92,15 +92,17 @@ HWY_INLINE int_lanes scale_lanes(int_lanes x, int_lanes s) {
   const auto magnitude_of = [d](int_lanes v) HWY_ATTR {
     return hn::And(v, hn::Set(d, 0x7fffffff));
   };
-  if (How != scaling::divide_exactly) {
-    const auto r = hn::BitCast(
-        d, How == scaling::multiply ? hn::Mul(fx, fs) : hn::Div(fx, fs));
-    return hn::IfThenElse(hn::Gt(magnitude_of(r), infinity),
-                          hn::Set(d, 0x7fffffff), r);
-  }
-  const auto fq = hn::Div(fx, fs);
+  constexpr bool divides =
+      How == scaling::divide || How == scaling::divide_exactly;
+  const auto fq = divides ? hn::Div(fx, fs) : hn::Mul(fx, fs);
   const auto q = hn::BitCast(d, fq);
-  const auto rest = residual(fx, fq, fs);
+  if (How == scaling::divide || How == scaling::multiply) {
+    return hn::IfThenElse(hn::Gt(magnitude_of(q), infinity),
+                          hn::Set(d, 0x7fffffff), q);
+  }
+  // What rounding took; a product's has the other sign.
+  const auto rest =
+      divides ? residual(fx, fq, fs) : hn::Neg(residual(fq, fx, fs));
   // Where q is too large in magnitude the one below; then odd. An Inf that
   // overflowed is too large, too.
   const auto cut =
@@ -129,7 +131,70 @@ void scale_any(scaling how, const std::uint32_t* x, const std::uint32_t* s,
       return scale_as<scaling::divide>(x, s, out, n);
     case scaling::divide_exactly:
       return scale_as<scaling::divide_exactly>(x, s, out, n);
+    case scaling::multiply_exactly:
+      return scale_as<scaling::multiply_exactly>(x, s, out, n);
   }
+}
+
+using shorts = hn::ScalableTag<std::int16_t>;
+using short_lanes = hn::Vec<shorts>;
+
+/// Looks up codes of one scale. `normal`: the results of the exponent field 1,
+/// less that exponent.
+HWY_INLINE short_lanes look_up_lanes(const significand_lookup& f,
+                                     short_lanes subnormal, short_lanes normal,
+                                     short_lanes code, short_lanes magnitude) {
+  const shorts d;
+  const auto fraction = hn::And(magnitude, hn::Set(d, f.fraction_mask));
+  // Both bytes of an element.
+  const auto twice = hn::Add(fraction, fraction);
+  const auto bytes =
+      hn::Add(hn::Or(twice, hn::ShiftLeft<8>(twice)), hn::Set(d, 0x100));
+  const auto exponent =
+      hn::ShiftLeftSame(hn::Sub(magnitude, fraction), f.exponent_shift);
+  const auto result =
+      hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, f.fraction_mask)),
+                     hn::Add(hn::TableLookupBytes(normal, bytes), exponent),
+                     hn::TableLookupBytes(subnormal, bytes));
+  const auto sign = hn::And(code, hn::Set(d, f.sign_mask));
+  return hn::Or(result, hn::ShiftLeftSame(sign, f.sign_shift));
+}
+
+bool look_up_any(const significand_lookup& rule, const std::uint16_t* tables,
+                 std::size_t first, std::size_t width,
+                 const std::uint8_t* codes, std::uint16_t* out, std::size_t n) {
+  const significand_lookup f = rule;
+  const shorts d;
+  const hn::Rebind<std::uint8_t, shorts> narrow;
+  const hn::Rebind<std::uint16_t, shorts> wide;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto one = hn::Set(
+      d, static_cast<std::int16_t>((f.fraction_mask + 1) << f.exponent_shift));
+  auto largest = hn::Zero(d);
+  for (std::size_t i = 0, end = first; i < n; tables += 16, end += width) {
+    const std::size_t stop = HWY_MIN(end, n);
+    const auto subnormal = hn::BitCast(d, hn::LoadDup128(wide, tables));
+    const auto normal =
+        hn::Sub(hn::BitCast(d, hn::LoadDup128(wide, tables + 8)), one);
+    const auto step = [&](const std::uint8_t* from,
+                          std::uint16_t* to) HWY_ATTR {
+      const auto code = hn::PromoteTo(d, hn::LoadU(narrow, from));
+      const auto magnitude = hn::And(code, hn::Set(d, f.magnitude_mask));
+      largest = hn::Max(largest, magnitude);
+      const auto result = look_up_lanes(f, subnormal, normal, code, magnitude);
+      hn::StoreU(hn::BitCast(wide, result), wide, to);
+    };
+    for (; i + lanes <= stop; i += lanes) step(codes + i, out + i);
+    if (i < stop) {
+      HWY_ALIGN std::uint8_t few[hn::MaxLanes(shorts())] = {};
+      HWY_ALIGN std::uint16_t results[hn::MaxLanes(shorts())];
+      std::memcpy(few, codes + i, stop - i);
+      step(few, results);
+      std::memcpy(out + i, results, (stop - i) * sizeof(*out));
+      i = stop;
+    }
+  }
+  return hn::AllFalse(d, hn::Gt(largest, hn::Set(d, f.max_code)));
 }
 
 /// Nearest-even to BF16; Inf and NaN stay what they are.
@@ -189,6 +254,14 @@ void decode_line(const decoding& from, const void* codes, int bytes,
 void scale_line(scaling how, const std::uint32_t* x, const std::uint32_t* s,
                 std::uint32_t* out, std::size_t n) {
   (*ZEROULP_SIMD_DISPATCH(scale_any))(how, x, s, out, n);
+}
+
+bool look_up_line(const significand_lookup& rule, const std::uint16_t* tables,
+                  std::size_t first, std::size_t width,
+                  const std::uint8_t* codes, std::uint16_t* out,
+                  std::size_t n) {
+  return (*ZEROULP_SIMD_DISPATCH(look_up_any))(rule, tables, first, width,
+                                               codes, out, n);
 }
 
 void fold_line(amax_rule rule, bool in_bf16, const std::uint32_t* x,

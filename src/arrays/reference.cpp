@@ -75,10 +75,18 @@ void quantize(const quantizer& q, const_code_view x,
 }
 
 void dequantize(format from, group_shape group, const_code_view codes,
-                matrix_view<const std::uint32_t> scales,
-                matrix_view<std::uint32_t> out) {
-  const words x(codes);
-  zeroulp::dequantize(from, group, x.in(), scales, out);
+                matrix_view<const std::uint32_t> scales, format to,
+                code_view out) {
+  words x(codes);
+  const std::ptrdiff_t h = group.height(x.rows);
+  const std::ptrdiff_t w = group.width(x.cols);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      auto& word = x.out()(i, j);
+      word = dequantized(from, word, scales(i / h, j / w), to);
+    }
+  }
+  x.write(out);
 }
 
 void retile(const retiling& r, const_code_view codes,

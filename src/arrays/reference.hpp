@@ -5,11 +5,19 @@
 #define ZEROULP_SRC_ARRAYS_REFERENCE_HPP_
 
 #include "zeroulp/arrays.hpp"
+#include "zeroulp/core/quantize.hpp"
 #include "zeroulp/simd.hpp"
 
 namespace zeroulp::engine {
 
 inline bool by_reference() { return current_simd() == simd::reference; }
+
+/// code * scale, rounded once to `to`.
+inline std::uint32_t dequantized(format from, std::uint32_t code,
+                                 std::uint32_t scale, format to) {
+  return static_cast<std::uint32_t>(encode(
+      to, product(decode(from, code), decode(fp32, scale)), {}, cuda_nosat));
+}
 
 namespace reference {
 
@@ -22,8 +30,8 @@ void quantize(const quantizer& q, const_code_view x,
               code_view codes, matrix_view<std::uint32_t> scales,
               matrix_view<std::uint32_t> amaxes);
 void dequantize(format from, group_shape group, const_code_view codes,
-                matrix_view<const std::uint32_t> scales,
-                matrix_view<std::uint32_t> out);
+                matrix_view<const std::uint32_t> scales, format to,
+                code_view out);
 void retile(const retiling& r, const_code_view codes,
             matrix_view<const std::uint32_t> scales, code_view out,
             matrix_view<std::uint32_t> out_scales);

@@ -52,7 +52,7 @@ struct quantization {
 
 void run_dequantize(const zeroulp_format* from, const zeroulp_group* group,
                     const zeroulp_const_matrix* codes,
-                    const zeroulp_const_matrix* scales,
+                    const zeroulp_const_matrix* scales, format to,
                     const zeroulp_matrix* out) {
   const format f = format_of(from, "from");
   const group_shape g = group_of(needed(group, "group"), "group");
@@ -61,8 +61,9 @@ void run_dequantize(const zeroulp_format* from, const zeroulp_group* group,
   const auto y = view_of(out, "out");
   need_codes(f, x, "codes");
   need_groups(s, "scales", g, x.rows, x.cols);
+  need_codes(to, y, "out");
   need_shape(y, "out", x.rows, x.cols, "in codes");
-  engine::dequantize(f, g, x, words_of(s, "scales"), words_of(y, "out"));
+  engine::dequantize(f, g, x, words_of(s, "scales"), to, y);
 }
 
 void run_retile(const zeroulp_retiling* given,
@@ -158,8 +159,20 @@ zeroulp_status zeroulp_dequantize(const zeroulp_format* from,
                                   const zeroulp_const_matrix* codes,
                                   const zeroulp_const_matrix* scales,
                                   const zeroulp_matrix* out) {
-  return guarded(__func__,
-                 [&] { run_dequantize(from, group, codes, scales, out); });
+  return guarded(__func__, [&] {
+    run_dequantize(from, group, codes, scales, zeroulp::fp32, out);
+  });
+}
+
+zeroulp_status zeroulp_dequantize_to(const zeroulp_format* from,
+                                     const zeroulp_group* group,
+                                     const zeroulp_const_matrix* codes,
+                                     const zeroulp_const_matrix* scales,
+                                     const zeroulp_format* to,
+                                     const zeroulp_matrix* out) {
+  return guarded(__func__, [&] {
+    run_dequantize(from, group, codes, scales, format_of(to, "to"), out);
+  });
 }
 
 zeroulp_status zeroulp_retile(const zeroulp_retiling* retiling,

@@ -94,6 +94,10 @@ inline const call dequantize_call = [](arguments& a) {
   return zeroulp_dequantize(&a.e4m3_format, &a.group, &a.in_codes, &a.in_scales,
                             &a.to_words);
 };
+inline const call dequantize_to_call = [](arguments& a) {
+  return zeroulp_dequantize_to(&a.e4m3_format, &a.group, &a.in_codes,
+                               &a.in_scales, &a.fp32_format, &a.to_words);
+};
 inline const call retile_call = [](arguments& a) {
   return zeroulp_retile(&a.retiling, &a.in_codes, &a.in_scales,
                         &a.to_transposed, &a.to_out_scales);

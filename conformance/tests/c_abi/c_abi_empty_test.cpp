@@ -39,8 +39,8 @@ TEST(CAbi, EmptyMatricesCostNothing) {
        {std::pair{many, std::int64_t{0}}, std::pair{std::int64_t{0}, many}}) {
     for (const call& run :
          {recode_call, arithmetic_call, quantize_call, by_amax_call,
-          amaxes_call, make_scales_call, dequantize_call, retile_call,
-          pack_call, layout_call, compare_call}) {
+          amaxes_call, make_scales_call, dequantize_call, dequantize_to_call,
+          retile_call, pack_call, layout_call, compare_call}) {
       empty_arguments a(rows, cols);
       EXPECT_EQ(run(a), ZEROULP_OK) << rows << ": " << last_error();
     }

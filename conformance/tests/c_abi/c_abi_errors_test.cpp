@@ -11,8 +11,8 @@ namespace {
 TEST(CAbiErrors, TheArgumentsBelowAreValid) {
   for (const call& run :
        {recode_call, arithmetic_call, quantize_call, by_amax_call, amaxes_call,
-        make_scales_call, dequantize_call, retile_call, pack_call, step_call,
-        gemm_call, exact_call}) {
+        make_scales_call, dequantize_call, dequantize_to_call, retile_call,
+        pack_call, step_call, gemm_call, exact_call}) {
     arguments a;
     EXPECT_EQ(run(a), ZEROULP_OK) << last_error();
   }
@@ -118,6 +118,8 @@ TEST(CAbiErrors, ShapesThatDoNotFit) {
   expect_refused(dequantize_call, shrink(&arguments::in_scales),
                  "scales: 4 x 1");
   expect_refused(dequantize_call, shrink(&arguments::to_words), "out: 4 x 7");
+  expect_refused(dequantize_to_call, shrink(&arguments::to_words),
+                 "zeroulp_dequantize_to: out: 4 x 7");
   expect_refused(retile_call, shrink(&arguments::in_scales), "scales: 4 x 1");
   expect_refused(retile_call, shrink(&arguments::to_transposed),
                  "out: 8 x 3, but 8 x 4 in the transpose");
@@ -276,6 +278,7 @@ TEST(CAbiErrors, FormatsThatAreNone) {
     expect_refused(recode_call, set(&arguments::e4m3_format), text);
     expect_refused(arithmetic_call, set(&arguments::fp32_format), text);
     expect_refused(dequantize_call, set(&arguments::e4m3_format), text);
+    expect_refused(dequantize_to_call, set(&arguments::fp32_format), text);
     expect_refused(compare_call, set(&arguments::e4m3_format), text);
     expect_refused(
         quantize_call, [&](auto& a) { a.quantizer.from = f; }, text);

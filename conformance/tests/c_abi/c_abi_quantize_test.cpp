@@ -256,6 +256,28 @@ TEST(CAbi, DequantizingEqualsTheCore) {
   EXPECT_EQ(out, expected);
 }
 
+TEST(CAbi, DequantizingToAFormatRoundsTheProductOnce) {
+  const auto f = c_format(e5m2), b = c_format(bf16);
+  const zeroulp_group g{4, 10};
+  const auto codes = any_codes<std::uint8_t>(e5m2, 18, 33, 1);
+  const auto scales = any_scales(5, 4, 2);
+  table<std::uint16_t> expected(18, 33), out(18, 33);
+  for (std::ptrdiff_t i = 0; i < 18; ++i) {
+    for (std::ptrdiff_t j = 0; j < 33; ++j) {
+      expected.view()(i, j) = static_cast<std::uint16_t>(
+          encode(bf16,
+                 product(decode(e5m2, codes.view()(i, j)),
+                         decode(fp32, scales.view()(i / 4, j / 10))),
+                 {}, cuda_nosat));
+    }
+  }
+  const auto from = codes.in();
+  const auto by = scales.in();
+  const auto to = out.out();
+  ZEROULP_CALLS(zeroulp_dequantize_to(&f, &g, &from, &by, &b, &to));
+  EXPECT_EQ(out, expected);
+}
+
 TEST(CAbi, RetilingEqualsTheCore) {
   for (const auto& kind : named_scale_kinds) {
     for (const auto& rule : named_retile_rules) {

@@ -6,6 +6,7 @@
 #include <omp.h>
 #endif
 
+#include <cmath>
 #include <thread>
 
 #include "conformance/tests/engine/arrays_parts.hpp"
@@ -221,6 +222,62 @@ TEST(Arrays, DequantizationEqualsTheCore) {
         });
       }
     }
+  }
+}
+
+/// x, rounded to nearest-even with 8 bits: BF16, by FP64 and nothing of ours.
+std::uint32_t bf16_of(double x) {
+  if (std::isnan(x)) return 0x7fff;
+  const std::uint32_t sign = std::signbit(x) ? 0x8000 : 0;
+  if (x == 0) return sign;
+  int exponent = 0;
+  std::frexp(x, &exponent);
+  const int quantum = std::max(exponent - 8, -133);
+  const double rounded = std::nearbyint(std::ldexp(std::abs(x), -quantum));
+  const auto result = static_cast<float>(std::ldexp(rounded, quantum));
+  return sign | bit_cast<std::uint32_t>(result) >> 16;
+}
+
+// Every code under scales of every exponent, and those near ties: against FP64,
+// in which the product is exact.
+TEST(Arrays, DequantizationToBf16RoundsTheExactProductOnce) {
+  counter_rng rng(5, 0);
+  words scales;
+  for (std::uint32_t e = 0; e < 256; ++e) {
+    const std::uint32_t first = e << 23;
+    for (const std::uint32_t fraction : {0u, 1u, 0x7fffffu, 0x8000u, 0x8001u}) {
+      scales.push_back(first | fraction);
+    }
+    for (int i = 0; i < 40; ++i) {
+      // The FP32 product may lie halfway between two of BF16.
+      const auto word = rng.next32();
+      scales.push_back(first | (word & 0x7f0000) | 0x7fffu | (word & 1));
+      scales.push_back(first | (rng.next32() & 0x7fffff));
+    }
+  }
+  for (std::uint32_t s = 1; s < 1u << 23; s = s * 2 + 1) scales.push_back(s);
+  const auto m = static_cast<std::ptrdiff_t>(scales.size());
+  for (const format from : {e4m3, e5m2, e4m3fnuz}) {
+    words codes, expected;
+    std::ptrdiff_t twice = 0;
+    for (const std::uint32_t scale : scales) {
+      for (std::uint32_t code = 0; code < 256; ++code) {
+        const auto x = bit_cast<float>(static_cast<std::uint32_t>(
+            recode(from, code, fp32, {}, ocp_nonsaturate)));
+        const double exact = static_cast<double>(x) * bit_cast<float>(scale);
+        codes.push_back(code);
+        expected.push_back(bf16_of(exact));
+        twice += bf16_of(static_cast<float>(exact)) != expected.back() ? 1 : 0;
+      }
+    }
+    EXPECT_GT(twice, 100) << "FP32's product, rounded again, is another number";
+    auto in = make_stored(stored_as::dense, 1, m, 256, codes);
+    with_every_simd([&](const char* name) {
+      stored out(stored_as::dense, 2, m, 256);
+      engine::dequantize(from, {1, 256}, in.view(), {scales.data(), m, 1}, bf16,
+                         out.view());
+      ASSERT_EQ(out.content(), expected) << name << " " << name_of(from);
+    });
   }
 }
 

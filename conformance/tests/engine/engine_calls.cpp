@@ -70,6 +70,7 @@ engine_calls compiled_calls() {
   e.quantize_by_scale = engine::quantize_by_scale;
   e.group_amaxes = engine::group_amaxes;
   e.dequantize = engine::dequantize;
+  e.dequantize_to = engine::dequantize;
   e.retile = engine::retile;
   e.pack = [](pack_layout layout, input codes, bytes_out out) {
     layout == pack_layout::bytes ? engine::pack_bytes(codes, out)

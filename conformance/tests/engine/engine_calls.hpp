@@ -49,6 +49,8 @@ struct engine_calls {
   void (*group_amaxes)(const quantizer&, input x, codes_out amaxes);
   void (*dequantize)(format, group_shape, input codes, codes_in scales,
                      codes_out out);
+  void (*dequantize_to)(format, group_shape, input codes, codes_in scales,
+                        format to, output out);
   void (*retile)(const retiling&, input codes, codes_in scales, output out,
                  codes_out out_scales);
   void (*pack)(pack_layout, input codes, bytes_out out);

@@ -180,6 +180,11 @@ std::string wrong_array_refusal(const engine_calls& e) {
        "dequantize, codes: elements of 1 bytes do not hold the 16 bits of "
        "bf16"},
       {error_of([&] {
+         e.dequantize_to(e4m3, {1, 4}, c34, scales, bf16, c34);
+       }),
+       "dequantize, output: elements of 1 bytes do not hold the 16 bits of "
+       "bf16"},
+      {error_of([&] {
          e.dequantize(e4m3, {1, 4}, matrix_view<std::uint8_t>(nullptr, 0, 4),
                       x34, codes_out(y.data(), 0, 4));
        }),

@@ -22,6 +22,17 @@ holds quantize_tensor_keeps_its_scale_in_meta \
 holds quantize_tensor_writes_no_scales test ! -e q/scales.npy
 run 0 dequantize q --out t2.npy
 is dequantize_inverts_quantize "$(bits t.npy)" "$(bits t2.npy)"
+# 1.5 (0x3c) times 0x3fb0aaab is 2.0703125 + 2^-24: just above a tie of BF16, on
+# it in FP32.
+npy write tie.npy '|u1' 1x1 0x3c
+npy write up.npy '<f4' 1x1 1.3802083730697632
+run 0 import --codes tie.npy --scales up.npy --format e4m3 --group 1x1 --out qup
+run 0 dequantize qup --to bf16 --out d.npy
+is dequantize_to_bf16_rounds_once '<u2 1x1 4005' "$(bits d.npy)"
+run 0 dequantize qup --out d.npy
+is dequantize_to_fp32_is_on_the_tie '<f4 1x1 40048000' "$(bits d.npy)"
+refuses dequantize_refuses_a_format_of_64_bits '--to' \
+  dequantize qup --to fp64 --out d.npy
 run 0 quantize t.npy --group 1x128 --scale pow2 --out q
 is quantize_rows_have_their_scales '<f4 2x1 3c000000 3c800000' \
   "$(bits q/scales.npy)"

@@ -51,6 +51,18 @@ def test_scales_and_codes():
     assert q.saturated == 0.25
 
 
+def test_dequantization_to_bf16_rounds_once():
+    # 1.5 * scale is 2.0703125 + 2^-24: FP32 rounds it to a tie of BF16.
+    scale = np.array([[0x3fb0aaab]], np.uint32).view(np.float32)
+    q = zeroulp.Quantized(np.array([[0x3c]], np.uint8), scale, "e4m3", "1x1")
+    assert words(q.dequantize("bf16")).tolist() == [[0x4005]]
+    assert words(zeroulp.encode(q.dequantize(), "bf16")).tolist() == [[0x4004]]
+    assert q.dequantize().dtype == np.float32
+    assert zeroulp.dequantize(q, "fp16").dtype == np.float16
+    with pytest.raises(Error, match="out: elements of 8 bytes"):
+        q.dequantize("fp64")
+
+
 def test_scales_of_other_types_are_exact():
     codes = np.array([[0x44, 0xb8]], np.uint8)
     half = zeroulp.Quantized(codes, np.array([[0.5]], np.float16), "e4m3", "1x2")

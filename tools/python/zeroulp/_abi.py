@@ -370,6 +370,7 @@ FUNCTIONS = {
     "zeroulp_group_amaxes": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_make_scales": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_dequantize": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_group), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_dequantize_to": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_group), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_format), POINTER(zeroulp_matrix)]),
     "zeroulp_retile": (c_int32, [POINTER(zeroulp_retiling), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_delayed_amax": (c_int32, [POINTER(c_uint32), c_int64, c_uint32, c_int32, c_uint32, POINTER(c_uint32)]),
     "zeroulp_layout_shape": (c_int32, [c_int32, c_int64, c_int64, POINTER(c_int64), POINTER(c_int64)]),

@@ -138,15 +138,16 @@ class Quantized:
     def scale_bits(self):
         return _scales(self.scales, "scales")
 
-    def dequantize(self):
-        """fl(code * scale), float32. SPEC Q10."""
-        bits, scales = self.bits(), self.scale_bits()
-        out = np.empty(self.shape, np.uint32)
+    def dequantize(self, to="fp32"):
+        """code * scale, float32 or of another format: rounded once, so that
+        "bf16" is not always what float32 becomes as BF16. SPEC Q10."""
+        bits, scales, target = self.bits(), self.scale_bits(), format_of(to)
+        out = _empty(*self.shape, target)
         given, by = _inputs(bits, scales)
-        call("zeroulp_dequantize", ref(self.format.struct),
+        call("zeroulp_dequantize_to", ref(self.format.struct),
              ref(_values.group(self.group)), ref(given), ref(by),
-             ref(matrix(out)))
-        return given_back(out, "fp32", bits.shape, bits.like)
+             ref(target.struct), ref(matrix(out)))
+        return _like_bits(out, target, bits)
 
     def retile(self, to=None, *, rule="amax"):
         """The transpose, quantized again with tiles along the other dimension:
@@ -286,9 +287,9 @@ def scale_kind(q):
     return names(_abi.ZEROULP_SCALE_KINDS)[q.scale]
 
 
-def dequantize(q):
-    """fl(code * scale) of a Quantized, float32. SPEC Q10."""
-    return q.dequantize()
+def dequantize(q, to="fp32"):
+    """The numbers of a Quantized: see Quantized.dequantize."""
+    return q.dequantize(to)
 
 
 def retile(q, to=None, *, rule="amax"):

@@ -181,19 +181,23 @@ void run_quantize(const quantize_request& q) {
 
 struct dequantize_request {
   std::string dir;
+  std::string to = "fp32";
   std::string out;
 };
 
 void run_dequantize(const dequantize_request& q) {
   check_result(q.out);
+  const format to = parse_format(q.to);
+  check_target(to, "--to");
   const tensor t = read_tensor(q.dir);
-  code_matrix x(t.codes.rows, t.codes.cols, 32);
-  x.stored.type = dtype::f32;
-  engine::dequantize(
-      t.element, t.group, t.codes.view(), t.scales.view(),
-      {reinterpret_cast<std::uint32_t*>(x.stored.data.data()), x.rows, x.cols});
+  code_matrix x(t.codes.rows, t.codes.cols, to.bits());
+  if (to == fp32) x.stored.type = dtype::f32;
+  if (to == fp16) x.stored.type = dtype::f16;
+  engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(), to,
+                     x.view());
   write_npy(q.out, x.stored);
-  print(fmt::format("{}: {} x {} float32\n", q.out, x.rows, x.cols));
+  print(fmt::format("{}: {} x {} {}\n", q.out, x.rows, x.cols,
+                    to == fp32 ? "float32" : name_of(to)));
 }
 
 struct retile_request {
@@ -360,10 +364,15 @@ void add_tensor(CLI::App& app, outcome&) {
   add_reference(quantize);
   quantize->callback([z] { run_quantize(*z); });
 
-  auto* dequantize = add_command(app, "dequantize", "Codes times scales, FP32",
+  auto* dequantize = add_command(app, "dequantize", "Codes times scales",
                                  "zeroulp dequantize qx --out back.npy");
   auto d = std::make_shared<dequantize_request>();
   dequantize->add_option("DIR", d->dir, "written by quantize")->required();
+  dequantize
+      ->add_option("--to", d->to,
+                   "format that the exact product is rounded to, once: bf16 is "
+                   "not always the BF16 of fp32's")
+      ->capture_default_str();
   dequantize->add_option("--out", d->out, ".npy to write")->required();
   add_reference(dequantize);
   dequantize->callback([d] { run_dequantize(*d); });
