@@ -34,9 +34,11 @@ BELOW = {
     "src/gemm/": ("src/base/", "src/gemm/"),
     "src/arrays/": ("src/base/", "src/arrays/"),
     "src/training/": ("src/base/", "src/arrays/", "src/training/"),
+    "src/model/": ("src/base/", "src/arrays/", "src/training/", "src/model/"),
     "src/c_abi/": ("src/",),
     "cuda/": ("cuda/", "src/c_abi/"),
-    "tools/study/": ("src/", "tools/study/"),
+    "tools/train/": ("src/", "tools/train/"),
+    "tools/study/": ("src/", "tools/train/", "tools/study/"),
     "fuzz/libfuzzer/": SUITE + ("tools/zeroulp/",),
     "fuzz/": SUITE,
     "conformance/mutants/runner/": SUITE + ("conformance/tests/engine/",),
@@ -49,7 +51,7 @@ BELOW = {
     "conformance/": SUITE,
     "tools/zeroulp/": SUITE + ("cuda/", "conformance/device/",
                                "conformance/peers/", "conformance/plugin/",
-                               "tools/study/", "tools/zeroulp/"),
+                               "tools/train/", "tools/study/", "tools/zeroulp/"),
 }
 faults = []
 

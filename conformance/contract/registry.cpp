@@ -4,6 +4,7 @@
 #include <new>
 #include <system_error>
 
+#include "conformance/checks/model/model_functions.hpp"
 #include "conformance/contract/call_failure.hpp"
 
 namespace zeroulp::conformance {
@@ -13,7 +14,7 @@ check_list all_checks() {
   for (const auto& list :
        {convert_checks(), arithmetic_checks(), step_checks(), quantize_checks(),
         division_checks(), retile_checks(), gemm_checks(), case_checks(),
-        vector_checks(), training_checks()}) {
+        vector_checks(), training_checks(), model_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;

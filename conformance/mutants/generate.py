@@ -312,7 +312,8 @@ def write_sites(out, sites):
 
 
 # Held by checks that take another table; faults are put into them by hand, in
-# conformance/tests/study/training_sensitivity_test.cpp.
+# conformance/tests/study/training_sensitivity_test.cpp. Those of core/model have
+# conformance/tests/train/model_sensitivity_test.cpp.
 OTHERS = ["elementary.hpp", "training.hpp", "training_matrices.hpp"]
 
 

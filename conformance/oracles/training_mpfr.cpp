@@ -1,10 +1,12 @@
-// The errors of exp, sigmoid and rsqrt, by MPFR.
+// The errors of exp, sigmoid, rsqrt and log, and rope's cosines, sines and
+// frequencies (E5 to E7), by MPFR.
 
 #include <mpfr.h>
 
 #include <cmath>
 #include <limits>
 
+#include "conformance/oracles/model_oracle.hpp"
 #include "conformance/oracles/quantizer_oracle.hpp"
 #include "conformance/oracles/training_oracle.hpp"
 
@@ -15,7 +17,7 @@ constexpr mpfr_prec_t precision = 120;
 
 class real {
  public:
-  real() { mpfr_init2(value_, precision); }
+  explicit real(mpfr_prec_t bits = precision) { mpfr_init2(value_, bits); }
   ~real() { mpfr_clear(value_); }
   real(const real&) = delete;
   real& operator=(const real&) = delete;
@@ -64,6 +66,25 @@ double error_of(std::uint32_t x, std::uint32_t result, Function function) {
   return ulps(y.get(), result);
 }
 
+/// FP32's range of exponents, as MPFR counts them, while this lives.
+class fp32_range {
+ public:
+  fp32_range() : least_(mpfr_get_emin()), largest_(mpfr_get_emax()) {
+    mpfr_set_emin(-148);
+    mpfr_set_emax(128);
+  }
+  ~fp32_range() {
+    mpfr_set_emin(least_);
+    mpfr_set_emax(largest_);
+  }
+  fp32_range(const fp32_range&) = delete;
+  fp32_range& operator=(const fp32_range&) = delete;
+
+ private:
+  mpfr_exp_t least_;
+  mpfr_exp_t largest_;
+};
+
 }  // namespace
 
 double exponential_error(std::uint32_t x, std::uint32_t result) {
@@ -86,6 +107,33 @@ double inverse_root_error(std::uint32_t x, std::uint32_t result) {
     mpfr_rec_sqrt(y, y, MPFR_RNDN);
     if (minus_zero) mpfr_neg(y, y, MPFR_RNDN);
   });
+}
+
+double logarithm_error(std::uint32_t x, std::uint32_t result) {
+  return error_of(x, result, [](mpfr_ptr y) { mpfr_log(y, y, MPFR_RNDN); });
+}
+
+angle turn(double frequency, std::ptrdiff_t position) {
+  real x(53 + 64);
+  mpfr_set_d(x.get(), frequency, MPFR_RNDN);
+  mpfr_mul_si(x.get(), x.get(), static_cast<long>(position), MPFR_RNDN);
+  const fp32_range range;
+  const auto rounded = [&](auto function) {
+    real y(24);
+    const int how = function(y.get(), x.get(), MPFR_RNDN);
+    mpfr_subnormalize(y.get(), how, MPFR_RNDN);
+    return to_bits(mpfr_get_flt(y.get(), MPFR_RNDN));
+  };
+  return {rounded(mpfr_cos), rounded(mpfr_sin)};
+}
+
+double frequency_of(std::ptrdiff_t n, std::ptrdiff_t i) {
+  real base(53), exponent(53), f(53);
+  mpfr_set_ui(base.get(), 10000, MPFR_RNDN);
+  mpfr_set_si(exponent.get(), static_cast<long>(-2 * i), MPFR_RNDN);
+  mpfr_div_si(exponent.get(), exponent.get(), static_cast<long>(n), MPFR_RNDN);
+  mpfr_pow(f.get(), base.get(), exponent.get(), MPFR_RNDN);
+  return mpfr_get_d(f.get(), MPFR_RNDN);
 }
 
 }  // namespace zeroulp::oracle

@@ -28,6 +28,8 @@ digest() {
 }
 
 core='include/zeroulp/core/*.hpp'
+# What no GPU computes yet.
+model='include/zeroulp/core/model/*.hpp include/zeroulp/model.hpp'
 kernels='include/zeroulp/cuda*.hpp cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp
          cuda/common/*.cpp'
 cases='include/zeroulp/random.hpp conformance/cases/*
@@ -40,8 +42,9 @@ cases='include/zeroulp/random.hpp conformance/cases/*
 sources_of() {
   case $1 in
     kernels) echo "$core $kernels" ;;
-    library) echo "$core include/zeroulp/*.hpp src/*/*.?pp" ;;
-    cpu) echo "$core $cases conformance/contract/* conformance/checks/*.hpp
+    library) echo "$core include/zeroulp/[!m]*.hpp include/zeroulp/metrics.hpp
+                   src/[!m]*/*.?pp" ;;
+    cpu) echo "$core $model $cases conformance/contract/* conformance/checks/*.hpp
                conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/[!p]*/*.*

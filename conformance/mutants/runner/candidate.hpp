@@ -22,6 +22,7 @@ enum class subject {
   gemm,
   cases,
   training,
+  model,
 };
 
 struct candidate {

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "conformance/checks/model/model_functions.hpp"
 #include "conformance/mutants/mutant.hpp"
 #include "conformance/mutants/runner/trial.hpp"
 
@@ -89,6 +90,7 @@ std::vector<timed_check> every_check() {
   add(case_checks(), subject::cases);
   add(vector_checks(), subject::step);
   add(training_checks(), subject::training);
+  add(model_checks(), subject::model);
   if (all.size() != all_checks().size()) {
     throw std::logic_error("a list of the registry is missing here");
   }

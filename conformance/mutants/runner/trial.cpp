@@ -91,8 +91,9 @@ void set_limit(int what, double value) {
     const auto& check = timed.value;
     if (check.level > options.level) continue;
     // What these take long to see of other mutants, those' own checks see.
-    const bool is_training = timed.list == subject::training;
-    if (is_training && c.first != subject::training) continue;
+    const bool has_own =
+        timed.list == subject::training || timed.list == subject::model;
+    if (has_own && c.first != timed.list) continue;
     if (options.level == 0) {
       if (c.generated >= 0 && !timed.reaches[place]) continue;
       spent += timed.seconds;

@@ -1,0 +1,69 @@
+// Defines `model_functions`: one table of the operators of a training step that
+// can be held against SPEC section N.
+
+#ifndef ZEROULP_CONFORMANCE_CHECKS_MODEL_MODEL_FUNCTIONS_HPP_
+#define ZEROULP_CONFORMANCE_CHECKS_MODEL_MODEL_FUNCTIONS_HPP_
+
+#include <functional>
+#include <string>
+
+#include "conformance/contract/registry.hpp"
+#include "zeroulp/model.hpp"
+
+namespace zeroulp::conformance {
+
+/// What the checks call, as zeroulp/model.hpp declares it. Every function is
+/// set.
+struct model_functions {
+  std::string name;
+  std::function<void(codes_in x, codes_out out)> log;
+  std::function<void(const rms_norm_gradients&)> rms_norm_backward;
+  std::function<void(const rope_rows&)> rope;
+  std::function<double(std::ptrdiff_t n, std::ptrdiff_t i)> rope_frequency;
+  std::function<void(std::span<const double> frequencies, std::ptrdiff_t first,
+                     codes_out cosines, codes_out sines)>
+      rope_table;
+  std::function<void(const attention_shape&, const engine::attention_inputs&,
+                     matrix_view<std::uint16_t> o, codes_out largest,
+                     codes_out inverse)>
+      attention_forward;
+  std::function<void(const attention_shape&, const engine::attention_inputs&,
+                     const engine::attention_kept&,
+                     matrix_view<const std::uint16_t> d_o,
+                     const engine::attention_gradients_out&)>
+      attention_backward;
+  std::function<void(const router&, const routing&)> route;
+  std::function<void(const router&, const routing_gradients&)> route_backward;
+  std::function<void(slots_in experts, std::uint32_t speed, codes_out bias)>
+      update_bias;
+  std::function<void(const expert_plan&)> make_plan;
+  std::function<void(const slot_gradients&)> slot_backward;
+  std::function<void(const cross_entropy_rows&)> cross_entropy;
+  std::function<double(codes_in losses)> sum_of_losses;
+  std::function<void(std::span<const codes_in> shards, codes_out out)>
+      add_shards;
+  std::function<double(codes_in g)> sum_of_squares;
+};
+
+/// The compiled library with the vector instructions in use.
+model_functions engine_model();
+/// The same by the core's arithmetic alone.
+model_functions core_model();
+
+/// A check of a training step's operators.
+struct model_check {
+  std::string name;
+  std::string clauses;
+  std::string oracle;
+  int level;
+  std::function<verdict(const model_functions&, const effort&)> run;
+};
+
+/// Every one of them.
+std::vector<model_check> model_check_list();
+/// A part of the registry: each on the core and on the engine.
+check_list model_checks();
+
+}  // namespace zeroulp::conformance
+
+#endif  // ZEROULP_CONFORMANCE_CHECKS_MODEL_MODEL_FUNCTIONS_HPP_
