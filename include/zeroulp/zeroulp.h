@@ -28,8 +28,9 @@
 //
 // conformance/SPEC.md defines the operations, under the same names. This header
 // has the operations on matrices. It includes zeroulp_values.h (values and
-// their names) and zeroulp_training.h (the training path), but not
-// zeroulp_cuda.h (what runs on a GPU).
+// their names), zeroulp_training.h (the training path) and zeroulp_model.h (the
+// other operators of a training step), but not zeroulp_cuda.h (what runs on a
+// GPU).
 
 #ifndef ZEROULP_ZEROULP_H_
 #define ZEROULP_ZEROULP_H_
@@ -303,6 +304,7 @@ ZEROULP_API zeroulp_status zeroulp_use_threads(int32_t count);
 }  // extern "C"
 #endif
 
+#include "zeroulp/zeroulp_model.h"
 #include "zeroulp/zeroulp_training.h"
 
 #endif  // ZEROULP_ZEROULP_H_

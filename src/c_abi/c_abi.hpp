@@ -6,6 +6,7 @@
 //   values.cpp  structs       convert.cpp   recode, arithmetic
 //   enums.cpp   enums         quantize.cpp  gemm.cpp
 //   matrix.cpp  matrices      compare.cpp   training.cpp
+//   model.cpp, experts.cpp    operators of a training step
 //
 // So do those of zeroulp_cuda.h: cuda/c_abi/c_abi.hpp.
 //
