@@ -10,7 +10,8 @@ import pathlib
 import re
 import sys
 
-HEADERS = ["zeroulp_values.h", "zeroulp.h", "zeroulp_training.h"]
+HEADERS = ["zeroulp_values.h", "zeroulp.h", "zeroulp_training.h",
+           "zeroulp_model.h"]
 SUITE = "zeroulp_suite.h"  # of a library of its own
 SCALARS = {
     "int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64",

@@ -11,6 +11,11 @@ from . import identify, testing
 from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import Error, InternalError
 from ._library import version as __version__
+from ._model import (Attention, AttentionGradients, Plan, Routing, add_shards,
+                     attention, attention_backward, clip_factor, cross_entropy,
+                     gradient_norm, log, plan, rate_of, rms_norm_backward, rope,
+                     rope_table, route, route_backward, slot_backward,
+                     sum_of_losses, update_bias)
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
                           quantize, recode, retile, step)
 from ._suite import Cause, Explanation, explain
@@ -20,13 +25,15 @@ from ._values import (Convention, Format, Path, Recipe, convention, conventions,
                       format, formats, path, paths, recipe, recipes)
 
 __all__ = [
-    "Cause", "Comparison", "Convention", "Error", "Errors", "Explanation",
-    "Format", "InternalError", "Path", "Quantized", "Recipe", "__version__",
-    "adamw", "combine",
-    "compare", "convention", "conventions", "decode", "dequantize", "dispatch",
-    "encode", "explain", "format", "formats", "gemm", "identify",
-    "measure_errors",
-    "multiply", "path", "paths", "quantize", "recipe", "recipes", "recode",
-    "retile", "rms_norm", "step", "swiglu", "testing", "threads",
-    "use_threads",
+    "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
+    "Error", "Errors", "Explanation", "Format", "InternalError", "Path",
+    "Plan", "Quantized", "Recipe", "Routing", "__version__", "adamw",
+    "add_shards", "attention", "attention_backward", "clip_factor", "combine",
+    "compare", "convention", "conventions", "cross_entropy", "decode",
+    "dequantize", "dispatch", "encode", "explain", "format", "formats",
+    "gemm", "gradient_norm", "identify", "log", "measure_errors", "multiply",
+    "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
+    "recode", "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table",
+    "route", "route_backward", "slot_backward", "step", "sum_of_losses",
+    "swiglu", "testing", "threads", "update_bias", "use_threads",
 ]

@@ -104,6 +104,12 @@ ZEROULP_RSQRT = 2
 ZEROULP_COMBINE_FP32_SLOTS = 0
 ZEROULP_COMBINE_BF16_HOPS = 1
 ZEROULP_COMBINE_BF16_PAIR = 2
+ZEROULP_ROPE_ADJACENT = 0
+ZEROULP_ROPE_HALVES = 1
+ZEROULP_ROUTER_SIGMOID = 0
+ZEROULP_ROUTER_SOFTMAX = 1
+ZEROULP_GROUP_TOP2_SUM = 0
+ZEROULP_GROUP_MAX = 1
 
 
 class zeroulp_format(Structure):
@@ -336,6 +342,36 @@ class zeroulp_adamw_step(Structure):
     ]
 
 
+class zeroulp_attention(Structure):
+    _fields_ = [
+        ("length", c_int64),
+        ("heads", c_int32),
+        ("scale", c_uint32),
+    ]
+
+
+class zeroulp_router(Structure):
+    _fields_ = [
+        ("score", c_int32),
+        ("top", c_int32),
+        ("groups", c_int32),
+        ("kept", c_int32),
+        ("of_group", c_int32),
+        ("normalized", c_int32),
+        ("scale", c_uint32),
+    ]
+
+
+class zeroulp_rate_schedule(Structure):
+    _fields_ = [
+        ("rate", c_double),
+        ("warmup", c_int64),
+        ("hold", c_int64),
+        ("steps", c_int64),
+        ("last", c_double),
+    ]
+
+
 class zeroulp_named_matrix(Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -398,6 +434,26 @@ FUNCTIONS = {
     "zeroulp_adamw": (c_int32, [POINTER(zeroulp_adamw_step), c_uint64, c_uint64, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_combine": (c_int32, [c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_dispatch": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_log": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_rms_norm_backward": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_rope": (c_int32, [c_int32, c_int32, c_int64, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_rope_frequency": (c_int32, [c_int64, c_int64, POINTER(c_double)]),
+    "zeroulp_rope_table": (c_int32, [POINTER(zeroulp_const_matrix), c_int64, POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_attention_scale": (c_int32, [c_int64, POINTER(c_uint32)]),
+    "zeroulp_attention_forward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_attention_backward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_route": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_route_backward": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_update_bias": (c_int32, [POINTER(zeroulp_const_matrix), c_uint32, POINTER(zeroulp_matrix)]),
+    "zeroulp_plan_capacity": (c_int32, [c_int64, c_int64, c_int64, POINTER(c_int64)]),
+    "zeroulp_make_plan": (c_int32, [POINTER(zeroulp_const_matrix), c_int64, POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_slot_backward": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_cross_entropy": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), c_uint32, POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_sum_of_losses": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(c_double)]),
+    "zeroulp_add_shards": (c_int32, [POINTER(zeroulp_const_matrix), c_int64, POINTER(zeroulp_matrix)]),
+    "zeroulp_sum_of_squares": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(c_double)]),
+    "zeroulp_clip_factor": (c_int32, [c_double, c_double, POINTER(c_uint32)]),
+    "zeroulp_rate_of": (c_int32, [POINTER(zeroulp_rate_schedule), c_int64, POINTER(c_double)]),
 }
 
 
