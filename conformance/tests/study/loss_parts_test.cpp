@@ -5,11 +5,13 @@
 #include <cmath>
 
 #include "tools/study/loss/experts.hpp"
-#include "tools/study/loss/source.hpp"
+#include "tools/train/source.hpp"
 #include "zeroulp/training.hpp"
 
 namespace zeroulp::loss {
 namespace {
+
+using train::source;
 
 TEST(LossSource, RowsHaveTheStatedEntropy) {
   const source data;

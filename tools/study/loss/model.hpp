@@ -12,9 +12,12 @@
 
 #include "tools/study/loss/arm.hpp"
 #include "tools/study/loss/linear.hpp"
-#include "tools/study/loss/source.hpp"
+#include "tools/train/source.hpp"
 
 namespace zeroulp::loss {
+
+using train::batch;
+using train::source;
 
 /// Widths are multiples of 128.
 struct model_shape {

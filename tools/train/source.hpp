@@ -8,14 +8,14 @@
 // so every row of the transition matrix has the same entropy, in closed form.
 // A model must look at token 0 (attention) and at the last one. Internal.
 
-#ifndef ZEROULP_TOOLS_STUDY_LOSS_SOURCE_HPP_
-#define ZEROULP_TOOLS_STUDY_LOSS_SOURCE_HPP_
+#ifndef ZEROULP_TOOLS_TRAIN_SOURCE_HPP_
+#define ZEROULP_TOOLS_TRAIN_SOURCE_HPP_
 
 #include <vector>
 
 #include "zeroulp/random.hpp"
 
-namespace zeroulp::loss {
+namespace zeroulp::train {
 
 /// inputs[s * length + i] is followed by targets[s * length + i].
 struct batch {
@@ -47,6 +47,6 @@ struct source {
   double ideal_loss(const batch& b) const;
 };
 
-}  // namespace zeroulp::loss
+}  // namespace zeroulp::train
 
-#endif  // ZEROULP_TOOLS_STUDY_LOSS_SOURCE_HPP_
+#endif  // ZEROULP_TOOLS_TRAIN_SOURCE_HPP_

@@ -1,9 +1,9 @@
-#include "tools/study/loss/source.hpp"
+#include "tools/train/source.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace zeroulp::loss {
+namespace zeroulp::train {
 namespace {
 
 constexpr double two_to_minus_32 = 0x1p-32;
@@ -82,4 +82,4 @@ double source::ideal_loss(const batch& b) const {
   return sum / static_cast<double>(b.sequences * b.length);
 }
 
-}  // namespace zeroulp::loss
+}  // namespace zeroulp::train

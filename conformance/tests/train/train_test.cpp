@@ -1,0 +1,293 @@
+// Tests of the training step. Each can fail: gradients are held against finite
+// differences, arms must part, a changed bit of a checkpoint must be refused.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "conformance/tests/level.hpp"
+#include "tools/train/checkpoint.hpp"
+#include "tools/train/engine_ops.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/threads.hpp"
+#include "zeroulp/training.hpp"
+
+namespace zeroulp::train {
+namespace {
+
+const model_shape& shape_named(std::string_view name) {
+  return *std::find_if(std::begin(named_shapes), std::end(named_shapes),
+                       [name](const auto& s) { return name == s.name; });
+}
+const arm& arm_named(std::string_view name) {
+  return *std::find_if(std::begin(named_arms), std::end(named_arms),
+                       [name](const auto& a) { return name == a.name; });
+}
+
+training_run make_run(std::string_view size, std::string_view arm,
+                      std::int64_t steps, std::int64_t shards = 1) {
+  run_settings s{shape_named(size), arm_named(arm)};
+  s.shards = shards;
+  s.rate = {3e-3, std::min<std::int64_t>(10, steps), steps - steps / 4, steps,
+            0.1};
+  s.rate.hold = std::max(s.rate.hold, s.rate.warmup);
+  return {s, training_data(s.shape)};
+}
+
+std::string state_after(training_run run, std::int64_t steps) {
+  for (std::int64_t t = 0; t < steps; ++t) run.advance();
+  return digest_of(run.state());
+}
+
+/// A pass over one batch, again and again.
+class fixed_batch {
+ public:
+  explicit fixed_batch(const training_run& run) : run_(run) {
+    const model_shape& s = run.settings().shape;
+    const batch b = run.data().training(99);
+    const auto n = static_cast<std::ptrdiff_t>(b.inputs.size());
+    ids_ = targets_ = index_tensor(n, 1);
+    std::copy(b.inputs.begin(), b.inputs.end(), ids_.data.begin());
+    std::copy(b.targets.begin(), b.targets.end(), targets_.data.begin());
+    cosines_ = sines_ = word_tensor(s.length, s.turned / 2);
+    std::vector<double> frequencies;
+    for (std::ptrdiff_t i = 0; i < s.turned / 2; ++i) {
+      frequencies.push_back(engine::rope_frequency(s.turned, i));
+    }
+    engine::rope_table(frequencies, 0, cosines_.view(), sines_.view());
+  }
+
+  double loss() const {
+    const pass_inputs in = inputs();
+    const auto losses = step_pass<engine_ops>(in, {}).forward(ids_, targets_);
+    return engine::sum_of_losses(losses.view()) /
+           static_cast<double>(ids_.rows);
+  }
+  std::vector<word_tensor> gradients() const {
+    const pass_inputs in = inputs();
+    const auto factor = 1 / static_cast<float>(ids_.rows);
+    return step_pass<engine_ops>(in, {})(ids_, targets_,
+                                         bit_cast<std::uint32_t>(factor))
+        .gradients;
+  }
+
+ private:
+  pass_inputs inputs() const {
+    const run_settings& s = run_.settings();
+    return {s.shape,
+            run_.parameters(),
+            s.how,
+            run_.state().weights,
+            run_.state().biases,
+            cosines_,
+            sines_};
+  }
+
+  const training_run& run_;
+  index_tensor ids_, targets_;
+  word_tensor cosines_, sines_;
+};
+
+double norm_of(const word_tensor& x) {
+  return std::sqrt(engine::sum_of_squares(x.view()));
+}
+
+/// The loss's change along the gradient of a parameter, over what the gradient
+/// says.
+double slope_over_gradient(training_run& run, const fixed_batch& batch,
+                           std::size_t i, const word_tensor& gradient) {
+  word_tensor& w = run.state().weights[i];
+  const word_tensor kept = w;
+  const double norm = norm_of(gradient);
+  const double step = std::min(0.02 / norm, 1.0);
+  double losses[2];
+  for (const int side : {0, 1}) {
+    for (std::size_t j = 0; j < w.data.size(); ++j) {
+      const double g = bit_cast<float>(gradient.data[j]);
+      const double x = bit_cast<float>(kept.data[j]);
+      w.data[j] = bit_cast<std::uint32_t>(
+          static_cast<float>(x + (side == 0 ? step : -step) * g / norm));
+    }
+    losses[side] = batch.loss();
+  }
+  w = kept;
+  return (losses[0] - losses[1]) / (2 * step * norm);
+}
+
+TEST(Train, GradientsAreThoseOfTheLoss) {
+  training_run run = make_run("tiny", "bf16", 8);
+  for (int t = 0; t < 4; ++t) run.advance();
+  // A choice of experts that no small change of weights changes: the loss has
+  // steps where it does.
+  word_tensor& bias = run.state().biases[1];
+  bias.data[0] = bias.data[2] = bit_cast<std::uint32_t>(10.0f);
+  const fixed_batch batch(run);
+  const auto gradients = batch.gradients();
+  const auto& all = run.parameters().all();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool chosen = all[i].name.find("expert1") == std::string::npos &&
+                        all[i].name.find("expert3") == std::string::npos;
+    EXPECT_EQ(norm_of(gradients[i]) > 0, chosen) << all[i].name;
+    // Without the level, one parameter of each kind.
+    if (!chosen || (test::level() == 0 && i % 5 != 2)) continue;
+    // BF16's roundings are in the losses.
+    EXPECT_NEAR(slope_over_gradient(run, batch, i, gradients[i]), 1, 0.05)
+        << all[i].name;
+  }
+}
+
+TEST(Train, EveryArmHasItsOwnBits) {
+  std::set<std::string> states;
+  for (const arm& a : named_arms) {
+    states.insert(state_after(make_run("tiny", a.name, 1), 1));
+  }
+  EXPECT_EQ(states.size(), std::size(named_arms));
+}
+
+/// The same bits by every compiler, processor and day. Who changes them changes
+/// a clause.
+TEST(Train, StatesAreThoseOfTheRecord) {
+  const struct {
+    const char* size;
+    const char* arm;
+    std::int64_t steps;
+    const char* state;
+  } records[] = {
+      {"tiny", "bf16", 2,
+       "4eed5738de45f70edb9df753c6dea0437fe784d8dff25c38cfd003194f5652cf"},
+      {"tiny", "full", 2,
+       "ee288872a6666ff4b9249497e2a1d4f5fad4570b2ce012b095e06aa04ce3d1ac"},
+      {"T", "bf16", 5,
+       "343332904511c6aa769435bf7f420f00f3a5a28f1358d9a0b39950e1c3fbf5ef"},
+      {"T", "full", 5,
+       "27a3c5588a256f810167f27b739bd082a8766e671e071d6432ba2124b3503407"},
+  };
+  for (const auto& r : records) {
+    if (r.steps > 2 && test::level() == 0) continue;
+    EXPECT_EQ(state_after(make_run(r.size, r.arm, r.steps), r.steps), r.state)
+        << r.size << " " << r.arm;
+  }
+}
+
+TEST(Train, ThreadsChangeNothing) {
+  const int steps = test::level() > 0 ? 5 : 1;
+  std::string first;
+  for (const int threads : {1, 2, 8}) {
+    engine::use_threads(threads);
+    const std::string state = state_after(make_run("tiny", "full", 5), steps);
+    if (first.empty()) first = state;
+    EXPECT_EQ(state, first) << threads;
+  }
+  engine::use_threads(0);
+}
+
+/// Two shards are another run: K of a Wgrad is a shard's tokens.
+TEST(Train, ShardsAreAddedAndAreARunOfTheirOwn) {
+  training_run one = make_run("tiny", "full", 4);
+  training_run two = make_run("tiny", "full", 4, 2);
+  const double loss = one.advance().loss;
+  EXPECT_NEAR(two.advance().loss, loss, 1e-6);
+  EXPECT_NE(digest_of(one.state()), digest_of(two.state()));
+}
+
+class TrainCheckpoint : public testing::Test {
+ protected:
+  TrainCheckpoint()
+      : file_(std::filesystem::temp_directory_path() /
+              ("zeroulp_train_" + std::to_string(::getpid()))) {}
+  ~TrainCheckpoint() override { std::filesystem::remove(file_); }
+  std::filesystem::path file_;
+};
+
+TEST_F(TrainCheckpoint, ARunGoesOnByteForByte) {
+  training_run whole = make_run("tiny", "full", 4);
+  training_run first = make_run("tiny", "full", 4);
+  for (int t = 0; t < 2; ++t) {
+    whole.advance();
+    first.advance();
+  }
+  save(file_, first, {"one", "two"});
+  training_run second = make_run("tiny", "full", 4);
+  EXPECT_EQ(restore(file_, second), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(second.state().steps, 2);
+  whole.advance();
+  second.advance();
+  EXPECT_EQ(digest_of(second.state()), digest_of(whole.state()));
+}
+
+TEST_F(TrainCheckpoint, AnyChangedBitIsRefused) {
+  training_run run = make_run("tiny", "full", 4);
+  const std::string before = digest_of(run.state());
+  run.advance();
+  save(file_, run, {"a step"});
+  const auto good = read_file(file_);
+  counter_rng rng(1, 0);
+  for (int n = 0; n < 20; ++n) {
+    auto bytes = good;
+    // Most of all where the lines are.
+    const auto at =
+        rng.below(n % 2 == 0 ? 200 : static_cast<std::uint32_t>(bytes.size()));
+    bytes[at] ^= static_cast<std::byte>(1 << rng.below(8));
+    std::ofstream(file_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    training_run other = make_run("tiny", "full", 4);
+    EXPECT_THROW(restore(file_, other), input_error) << at;
+    EXPECT_EQ(digest_of(other.state()), before);
+  }
+}
+
+TEST_F(TrainCheckpoint, AnotherRunIsRefused) {
+  save(file_, make_run("tiny", "full", 4), {});
+  training_run other = make_run("tiny", "tensor", 4);
+  EXPECT_THROW(restore(file_, other), input_error);
+}
+
+TEST(Train, BadSettingsAreNamed) {
+  const auto refused = [](auto change) {
+    run_settings s{shape_named("tiny"), arm_named("full")};
+    s.rate = {3e-3, 1, 2, 4, 0.1};
+    EXPECT_NO_THROW(check(s));
+    change(s);
+    EXPECT_THROW(check(s), input_error);
+  };
+  refused([](auto& s) { s.shape.width = 192; });
+  refused([](auto& s) { s.shape.hidden = 0; });
+  refused([](auto& s) { s.shape.rank = 64; });
+  refused([](auto& s) { s.shape.experts = 1; });
+  refused([](auto& s) { s.shape.top = 0; });
+  refused([](auto& s) { s.shards = 3; });
+  refused([](auto& s) { s.shards = 0; });
+  refused([](auto& s) { s.clip = 0; });
+  refused([](auto& s) { s.rate.rate = 0; });
+  refused([](auto& s) { s.rate.hold = 0; });
+  refused([](auto& s) { s.rate.last = 2; });
+}
+
+TEST(Train, ATooShortCorpusIsRefused) {
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("zeroulp_corpus_" + std::to_string(::getpid()));
+  std::ofstream(file) << std::string(300, 'a');
+  EXPECT_THROW(training_data(file.string(), shape_named("tiny"), 1),
+               input_error);
+  std::ofstream(file) << std::string(3000, 'a');
+  EXPECT_NO_THROW(training_data(file.string(), shape_named("tiny"), 1));
+  std::filesystem::remove(file);
+}
+
+TEST(Train, LossFalls) {
+  if (test::level() == 0) GTEST_SKIP() << "level 1";
+  for (const char* const name : {"bf16", "full"}) {
+    training_run run = make_run("tiny", name, 40);
+    const double before = run.held_out_loss(4);
+    for (int t = 0; t < 40; ++t) run.advance();
+    EXPECT_LT(run.held_out_loss(4), before - 1.5) << name;
+  }
+}
+
+}  // namespace
+}  // namespace zeroulp::train

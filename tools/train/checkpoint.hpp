@@ -1,0 +1,33 @@
+// Defines checkpoints: what a run that was ended goes on from, byte for byte.
+//
+// One file, written whole or not at all: a line that says what it is, the
+// SHA-256 of all that follows, the settings in one line, a line for each step
+// that was done, an empty line, the bytes of the state. Internal.
+
+#ifndef ZEROULP_TOOLS_TRAIN_CHECKPOINT_HPP_
+#define ZEROULP_TOOLS_TRAIN_CHECKPOINT_HPP_
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tools/train/run.hpp"
+
+namespace zeroulp::train {
+
+/// The settings that decide a run's bits, and its data, in one line.
+std::string settings_line(const training_run& run);
+
+/// Writes `run` and the lines of its steps. Throws input_error.
+void save(const std::filesystem::path& file, const training_run& run,
+          const std::vector<std::string>& steps);
+
+/// Continues `run` from the file, if there is one; returns the lines of the
+/// steps that were done. Throws input_error, leaving `run` as it was, if the
+/// file is damaged or of a run with other settings.
+std::vector<std::string> restore(const std::filesystem::path& file,
+                                 training_run& run);
+
+}  // namespace zeroulp::train
+
+#endif  // ZEROULP_TOOLS_TRAIN_CHECKPOINT_HPP_

@@ -1,0 +1,89 @@
+#include "tools/train/data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "src/base/sha256.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::train {
+namespace {
+
+constexpr std::uint64_t most_held = 4 << 20;
+/// Batches of the source from here on are held out.
+constexpr std::uint64_t held_batches = std::uint64_t{1} << 40;
+
+}  // namespace
+
+training_data::training_data(const model_shape& s)
+    : shape_(s), name_("source"), source_(source{}) {
+  source_->vocabulary = static_cast<int>(s.vocabulary);
+}
+
+training_data::training_data(const std::string& file, const model_shape& s,
+                             std::uint64_t seed)
+    : shape_(s) {
+  const auto bytes = read_file(file);
+  bytes_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::uint64_t held = std::min(most_held, bytes_.size() / 8);
+  held_from_ = bytes_.size() - held;
+  const auto length = static_cast<std::uint64_t>(s.length);
+  const std::uint64_t count = held_from_ == 0 ? 0 : (held_from_ - 1) / length;
+  const auto needed = static_cast<std::uint64_t>(s.sequences);
+  if (count < needed || held < length + 1) {
+    throw input_error(fmt::format(
+        "{}: {} bytes; a step takes {} windows of {}, and an eighth is held "
+        "out",
+        file, bytes_.size(), needed, length + 1));
+  }
+  counter_rng rng(seed, 0xda7a);
+  do {
+    a_ = 2 * rng.below(static_cast<std::uint32_t>(
+                 std::min<std::uint64_t>(count, 0x7fffffff))) +
+         1;
+  } while (std::gcd(a_, count) != 1);
+  c_ = rng.below(
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 0x7fffffff)));
+  name_ = "sha256:" + sha256_hex(bytes_);
+}
+
+batch training_data::windows(std::uint64_t first, std::uint64_t bytes_from,
+                             std::uint64_t count, bool permuted) const {
+  const auto length = static_cast<std::uint64_t>(shape_.length);
+  batch b{shape_.sequences, shape_.length, {}, {}};
+  for (std::ptrdiff_t s = 0; s < shape_.sequences; ++s) {
+    const std::uint64_t k = first + static_cast<std::uint64_t>(s);
+    const std::uint64_t window =
+        permuted ? (a_ * (k % count) + c_) % count : k % count;
+    const std::uint64_t at = bytes_from + window * length;
+    for (std::uint64_t i = at; i < at + length; ++i) {
+      b.inputs.push_back(static_cast<unsigned char>(bytes_[i]));
+      b.targets.push_back(static_cast<unsigned char>(bytes_[i + 1]));
+    }
+  }
+  return b;
+}
+
+batch training_data::training(std::int64_t index) const {
+  const auto step = static_cast<std::uint64_t>(index);
+  if (source_) return source_->make(step, shape_.sequences, shape_.length);
+  return windows(step * static_cast<std::uint64_t>(shape_.sequences), 0,
+                 (held_from_ - 1) / static_cast<std::uint64_t>(shape_.length),
+                 true);
+}
+
+batch training_data::held_out(std::int64_t index) const {
+  const auto n = static_cast<std::uint64_t>(index);
+  if (source_) {
+    return source_->make(held_batches + n, shape_.sequences, shape_.length);
+  }
+  return windows(n * static_cast<std::uint64_t>(shape_.sequences), held_from_,
+                 (bytes_.size() - held_from_ - 1) /
+                     static_cast<std::uint64_t>(shape_.length),
+                 false);
+}
+
+}  // namespace zeroulp::train

@@ -1,0 +1,146 @@
+// Defines `engine_ops`: the operators of a training step on the CPU, by the
+// compiled library. A step (step.hpp) is a sequence of these calls and reads no
+// element itself. Internal.
+
+#ifndef ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
+#define ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
+
+#include "tools/train/arm.hpp"
+#include "tools/train/shape.hpp"
+#include "tools/train/tensors.hpp"
+#include "zeroulp/model.hpp"
+
+namespace zeroulp::train {
+
+struct engine_ops {
+  /// An operand of a GEMM, or a cache: codes, and scales where it has some.
+  struct operand {
+    storage how{};
+    half_tensor codes{};
+    word_tensor scales{};
+  };
+
+  /// Stores BF16 values (from BF16 codes), or FP32 weights.
+  static operand store(const storage& how, half_view x);
+  static operand store(const storage& how, word_view x);
+  /// x^T, stored in groups along what were its rows.
+  static operand store_transposed(const storage& how, half_view x);
+  /// The transpose of what is cached, stored as `how`: codes that need no
+  /// rounding stay, tiles are tiled again (W), else the values are stored.
+  static operand transpose(const storage& how, const operand& cached);
+  /// The values of what is stored, FP32.
+  static word_tensor load(const operand& x);
+
+  /// A B^T in BF16; `b_across`: A B.
+  static void product(const sum_rule& by, const operand& a, const operand& b,
+                      bool b_across, matrix_view<std::uint16_t> out);
+  /// A B^T in FP32.
+  static void product(const sum_rule& by, const operand& a, const operand& b,
+                      matrix_view<std::uint32_t> out);
+
+  static half_tensor embed(word_view weights, const index_tensor& ids);
+  /// One-hot(ids)^T dx, FP32.
+  static void embed_backward(const index_tensor& ids, half_view dx,
+                             matrix_view<std::uint32_t> dweights);
+
+  struct normalized {
+    half_tensor y;
+    word_tensor rstd;
+  };
+  static normalized rms_norm(half_view x, word_view w);
+
+  struct swiglu_cache {
+    operand g;
+    operand u;
+  };
+  /// h of [g | u]; the cache.
+  static half_tensor swiglu(const storage& how, half_view up,
+                            swiglu_cache& cache);
+  /// h again, and [dg | du].
+  static half_tensor swiglu_again(const storage& how,
+                                  const swiglu_cache& cache);
+  static half_tensor swiglu_backward(const storage& how,
+                                     const swiglu_cache& cache, half_view dh);
+
+  /// Queries, keys and values of every head, with positions.
+  struct attention_operands {
+    half_tensor q;
+    half_tensor k;
+    half_tensor v;
+  };
+  static attention_operands assemble(const model_shape& s, half_view first,
+                                     half_view second, word_view cosines,
+                                     word_view sines);
+  /// Gradients of the two projections' outputs, but for the latent.
+  static void assemble_backward(const model_shape& s,
+                                const attention_operands& d, word_view cosines,
+                                word_view sines,
+                                matrix_view<std::uint16_t> d_first,
+                                matrix_view<std::uint16_t> d_second);
+
+  static void rms_norm_backward(const rms_norm_gradients& t) {
+    engine::rms_norm_backward(t);
+  }
+  static void attention_forward(const attention_shape& s,
+                                const engine::attention_inputs& t,
+                                matrix_view<std::uint16_t> o,
+                                matrix_view<std::uint32_t> largest,
+                                matrix_view<std::uint32_t> inverse) {
+    engine::attention_forward(s, t, o, largest, inverse);
+  }
+  static void attention_backward(const attention_shape& s,
+                                 const engine::attention_inputs& t,
+                                 const engine::attention_kept& kept,
+                                 half_view d_o,
+                                 const engine::attention_gradients_out& out) {
+    engine::attention_backward(s, t, kept, d_o, out);
+  }
+  /// `dlogits` may be empty.
+  static void cross_entropy(const word_tensor& logits,
+                            const index_tensor& targets, std::uint32_t factor,
+                            word_tensor& losses, half_tensor& dlogits);
+
+  static void route(const model_shape& s, const word_tensor& logits,
+                    const word_tensor& bias, word_tensor& scores,
+                    index_tensor& experts, word_tensor& weights);
+  static word_tensor route_backward(const model_shape& s,
+                                    const word_tensor& scores,
+                                    const index_tensor& experts,
+                                    const word_tensor& dweights);
+  /// Returns the rows; each expert's are a multiple of 128.
+  static index_tensor make_plan(const model_shape& s,
+                                const index_tensor& experts,
+                                index_tensor& slots, index_tensor& ends);
+  /// The end of the rows of the first e experts.
+  static std::ptrdiff_t end_of(const index_tensor& ends, std::ptrdiff_t e) {
+    return ends.view()(e, 0);
+  }
+  static void slot_backward(const slot_gradients& t) {
+    engine::slot_backward(t);
+  }
+  /// The sum over the slots of each token and over row first + token, which has
+  /// weight 1; without weights, sums.
+  static half_tensor combine(const half_tensor& rows, const index_tensor& slots,
+                             const word_tensor* weights, std::ptrdiff_t first);
+
+  /// Sequential products of the router (T14): logits of x; x's gradient.
+  static word_tensor router_logits(half_view x, word_view w);
+  static word_tensor router_dx(word_view dlogits, word_view w);
+  static void router_dw(word_view dlogits, half_view x,
+                        matrix_view<std::uint32_t> dw);
+
+  /// Rows of x; of -1: zeros.
+  static half_tensor gather(half_view x, const index_tensor& rows);
+  static void copy(half_view from, matrix_view<std::uint16_t> to);
+  /// n columns from `at` on.
+  static half_tensor columns(half_view x, std::ptrdiff_t at, std::ptrdiff_t n);
+  /// bf(fl(a + b)).
+  static half_tensor add(half_view a, half_view b);
+  static half_tensor add(half_view a, word_view b);
+  /// a b, each product rounded; in place.
+  static void scale(matrix_view<std::uint32_t> x, std::uint32_t factor);
+};
+
+}  // namespace zeroulp::train
+
+#endif  // ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_

@@ -1,0 +1,424 @@
+// Defines one pass of a training step, forward and backward, over a backend:
+// the order of operators and what each tensor is made from, once for the CPU
+// and for a GPU.
+//
+// `Ops` has the operators (engine_ops.hpp) and reads every element; this file
+// says which, in which order. SPEC N19 to N22. Internal.
+
+#ifndef ZEROULP_TOOLS_TRAIN_STEP_HPP_
+#define ZEROULP_TOOLS_TRAIN_STEP_HPP_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/train/arm.hpp"
+#include "tools/train/shape.hpp"
+#include "tools/train/tensors.hpp"
+#include "zeroulp/core/model/attention.hpp"
+
+namespace zeroulp::train {
+
+/// Called with each tensor that a pass makes: its name and its bytes.
+using tracer = std::function<void(const std::string& name, const void* bytes,
+                                  std::size_t count)>;
+
+/// What a pass reads besides the tokens.
+struct pass_inputs {
+  const model_shape& shape;
+  const parameter_list& parameters;
+  const arm& how;
+  const std::vector<word_tensor>& weights;  ///< FP32 masters
+  const std::vector<word_tensor>& biases;   ///< of routers, by layer
+  const word_tensor& cosines;               ///< length x turned / 2
+  const word_tensor& sines;
+};
+
+/// What a pass makes.
+struct pass_outputs {
+  word_tensor losses;                  ///< tokens x 1
+  std::vector<word_tensor> gradients;  ///< by parameter, FP32
+  std::vector<index_tensor> experts;   ///< chosen, by layer; dense ones: empty
+};
+
+/// One pass over the tokens of a shard: whole sequences.
+template <class Ops>
+class step_pass {
+ public:
+  step_pass(const pass_inputs& in, tracer trace)
+      : in_(in), shape_(in.shape), trace_(std::move(trace)) {}
+
+  /// The losses alone.
+  word_tensor forward(const index_tensor& ids, const index_tensor& targets) {
+    pass_outputs out;
+    run(ids, targets, fp32_one, false, out);
+    return std::move(out.losses);
+  }
+
+  /// Losses and gradients; `factor` multiplies the gradient of each loss.
+  pass_outputs operator()(const index_tensor& ids, const index_tensor& targets,
+                          std::uint32_t factor) {
+    pass_outputs out;
+    for (const parameter& p : in_.parameters.all()) {
+      out.gradients.emplace_back(p.rows, p.cols);
+    }
+    run(ids, targets, factor, true, out);
+    return out;
+  }
+
+ private:
+  using operand = typename Ops::operand;
+  using swiglu_cache = typename Ops::swiglu_cache;
+  using normalized = typename Ops::normalized;
+  using attention_operands = typename Ops::attention_operands;
+
+  /// A feed-forward part: up, SwiGLU, down.
+  struct feed_cache {
+    operand x;
+    swiglu_cache gates;
+  };
+  /// The rules of its two Linears.
+  struct feed_rules {
+    linear_rule up;
+    linear_rule down;
+  };
+  struct layer_cache {
+    half_tensor x;
+    normalized norm1;
+    operand first_x;
+    normalized latent;
+    half_tensor latent_in;
+    operand second_x;
+    attention_operands heads;
+    word_tensor largest, inverse;
+    operand attention;
+    half_tensor middle;
+    normalized norm2;
+    // Of a layer with experts:
+    word_tensor scores, weights;
+    index_tensor experts, slots, ends;
+    half_tensor rows;  ///< the experts' outputs, then the shared one's
+    std::vector<feed_cache> feeds;  ///< dense or shared, then the routed
+  };
+
+  word_view w(std::size_t i) const { return in_.weights[i].view(); }
+  matrix_view<std::uint32_t> dw(std::size_t i) {
+    return out_->gradients[i].view();
+  }
+  const operand& weights(const storage& how, std::size_t i) {
+    if (operands_.empty()) operands_.resize(in_.weights.size());
+    auto& kept = operands_[i];
+    if (!kept) kept = Ops::store(how, w(i));
+    return *kept;
+  }
+
+  template <class T>
+  void note(const std::string& name, const tensor<T>& x) const {
+    if (trace_) {
+      trace_(prefix_ + name, x.data.data(), x.data.size() * sizeof(T));
+    }
+  }
+  void note(const std::string& name, const operand& x) const {
+    note(name + ".codes", x.codes);
+    if (x.how.scaled) note(name + ".scales", x.scales);
+  }
+
+  void run(const index_tensor& ids, const index_tensor& targets,
+           std::uint32_t factor, bool backward, pass_outputs& out) {
+    out_ = &out;
+    half_tensor x = Ops::embed(w(parameter_list::embedding), ids);
+    note("x", x);
+    std::vector<layer_cache> caches;
+    out.experts.resize(static_cast<std::size_t>(shape_.layers));
+    for (std::ptrdiff_t l = 0; l < shape_.layers; ++l) {
+      prefix_ = "layer" + std::to_string(l) + ".";
+      layer_cache c = layer_forward(l, x);
+      if (backward) caches.push_back(std::move(c));
+    }
+    prefix_.clear();
+    const std::size_t last = in_.parameters.last_norm();
+    const std::size_t head = in_.parameters.head();
+    const linear_rule& rule = in_.how.head;
+    const normalized norm = Ops::rms_norm(x.view(), w(last));
+    const operand head_x = Ops::store(rule.x, norm.y.view());
+    word_tensor logits(x.rows, shape_.vocabulary);
+    Ops::product(rule.fprop, head_x, weights(rule.w, head), logits.view());
+    note("logits", logits);
+    out.losses = word_tensor(x.rows, 1);
+    half_tensor dlogits;
+    if (backward) dlogits = half_tensor(x.rows, shape_.vocabulary);
+    Ops::cross_entropy(logits, targets, factor, out.losses, dlogits);
+    note("losses", out.losses);
+    if (!backward) return;
+    note("dlogits", dlogits);
+    half_tensor dx = linear_backward(rule, head, dlogits.view(),
+                                     Ops::transpose(rule.x, head_x));
+    dx = norm_backward(x, last, norm, dx, nullptr);
+    note("dx", dx);
+    for (std::ptrdiff_t l = shape_.layers; l-- > 0;) {
+      prefix_ = "layer" + std::to_string(l) + ".";
+      dx = layer_backward(l, caches.back(), dx);
+      caches.pop_back();
+    }
+    prefix_.clear();
+    Ops::embed_backward(ids, dx.view(), dw(parameter_list::embedding));
+    for (std::size_t i = 0; i < out.gradients.size(); ++i) {
+      note("gradient." + in_.parameters.all()[i].name, out.gradients[i]);
+    }
+  }
+
+  /// Y of a Linear, and its input as it is kept.
+  half_tensor linear(const linear_rule& rule, std::size_t i, const operand& x) {
+    half_tensor y(x.codes.rows, w(i).rows);
+    Ops::product(rule.fprop, x, weights(rule.w, i), false, y.view());
+    return y;
+  }
+
+  /// dX of a Linear; dW from X^T as an operand.
+  half_tensor linear_backward(const linear_rule& rule, std::size_t i,
+                              half_view dy, const operand& xt) {
+    half_tensor dx(dy.rows, w(i).cols);
+    Ops::product(rule.dgrad, Ops::store(rule.dy, dy), weights(rule.w, i), true,
+                 dx.view());
+    Ops::product(rule.wgrad, Ops::store_transposed(rule.dy, dy), xt, dw(i));
+    return dx;
+  }
+
+  half_tensor norm_backward(const half_tensor& x, std::size_t i,
+                            const normalized& norm, const half_tensor& dy,
+                            const half_tensor* residual) {
+    half_tensor dx(x.rows, x.cols);
+    Ops::rms_norm_backward(
+        {dy.view(), x.view(), w(i), norm.rstd.view(),
+         residual == nullptr ? half_view{} : half_view(residual->view()),
+         dx.view(), dw(i)});
+    return dx;
+  }
+
+  attention_shape attention() const {
+    return {shape_.length, shape_.heads, shape_.depth(), shape_.value,
+            attention_scale(shape_.depth())};
+  }
+
+  layer_cache layer_forward(std::ptrdiff_t l, half_tensor& x) {
+    const layer_parameters& p = in_.parameters.layer(l);
+    const linear_rule& rule = in_.how.linear;
+    layer_cache c;
+    c.x = x;
+    c.norm1 = Ops::rms_norm(x.view(), w(p.norm1));
+    note("norm1", c.norm1.y);
+    c.first_x = Ops::store(rule.x, c.norm1.y.view());
+    note("norm1", c.first_x);
+    const half_tensor first = linear(rule, p.first, c.first_x);
+    note("qkv_a", first);
+    c.latent_in =
+        Ops::columns(first.view(), shape_.heads * shape_.depth(), shape_.rank);
+    c.latent = Ops::rms_norm(c.latent_in.view(), w(p.latent_norm));
+    c.second_x = Ops::store(rule.x, c.latent.y.view());
+    const half_tensor second = linear(rule, p.second, c.second_x);
+    note("kv_b", second);
+    c.heads = Ops::assemble(shape_, first.view(), second.view(),
+                            in_.cosines.view(), in_.sines.view());
+    half_tensor o(x.rows, shape_.heads * shape_.value);
+    c.largest = word_tensor(x.rows, shape_.heads);
+    c.inverse = c.largest;
+    Ops::attention_forward(
+        attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
+        o.view(), c.largest.view(), c.inverse.view());
+    note("attention", o);
+    c.attention = Ops::store(rule.x, o.view());
+    const half_tensor projected = linear(rule, p.out, c.attention);
+    if (in_.how.attention_cache != rule.x) {
+      c.attention = Ops::store(in_.how.attention_cache, o.view());
+    }
+    note("attention", c.attention);
+    c.middle = Ops::add(x.view(), projected.view());
+    note("middle", c.middle);
+    c.norm2 = Ops::rms_norm(c.middle.view(), w(p.norm2));
+    note("norm2", c.norm2.y);
+    const half_tensor y =
+        shape_.is_dense(l) ? dense_forward(p, c) : experts_forward(l, p, c);
+    x = Ops::add(c.middle.view(), y.view());
+    note("x", x);
+    return c;
+  }
+
+  /// Up, SwiGLU, down of one feed-forward part into `y`.
+  feed_cache feed_forward(const feed_rules& rules, std::size_t up, half_view x,
+                          matrix_view<std::uint16_t> y) {
+    feed_cache c;
+    c.x = Ops::store(rules.up.x, x);
+    const half_tensor gates = linear(rules.up, up, c.x);
+    const half_tensor h =
+        Ops::swiglu(in_.how.swiglu_cache, gates.view(), c.gates);
+    Ops::product(rules.down.fprop, Ops::store(rules.down.x, h.view()),
+                 weights(rules.down.w, up + 1), false, y);
+    return c;
+  }
+
+  half_tensor feed_backward(const feed_rules& rules, std::size_t up,
+                            const feed_cache& c, half_view dy) {
+    const half_tensor h = Ops::swiglu_again(in_.how.swiglu_cache, c.gates);
+    const half_tensor dh = linear_backward(
+        rules.down, up + 1, dy, Ops::store_transposed(rules.down.x, h.view()));
+    const half_tensor d =
+        Ops::swiglu_backward(in_.how.swiglu_cache, c.gates, dh.view());
+    return linear_backward(rules.up, up, d.view(),
+                           Ops::transpose(rules.up.x, c.x));
+  }
+
+  /// Experts' inputs, and their outputs' gradients, are dispatched.
+  feed_rules dispatched() const {
+    feed_rules rules{in_.how.linear, in_.how.linear};
+    rules.up.x.scale = in_.how.dispatched;
+    rules.down.dy.scale = in_.how.dispatched;
+    return rules;
+  }
+
+  half_tensor dense_forward(const layer_parameters& p, layer_cache& c) {
+    half_tensor y(c.middle.rows, c.middle.cols);
+    c.feeds.push_back(feed_forward({in_.how.linear, in_.how.linear}, p.feed,
+                                   c.norm2.y.view(), y.view()));
+    note("feed", y);
+    return y;
+  }
+
+  half_tensor experts_forward(std::ptrdiff_t l, const layer_parameters& p,
+                              layer_cache& c) {
+    const half_view y2 = c.norm2.y.view();
+    const std::ptrdiff_t tokens = y2.rows;
+    const auto layer = static_cast<std::size_t>(l);
+    const word_tensor logits = Ops::router_logits(y2, w(p.router));
+    note("router", logits);
+    c.scores = word_tensor(tokens, shape_.experts);
+    c.weights = word_tensor(tokens, shape_.top);
+    c.experts = index_tensor(tokens, shape_.top);
+    Ops::route(shape_, logits, in_.biases[layer], c.scores, c.experts,
+               c.weights);
+    note("experts", c.experts);
+    note("weights", c.weights);
+    out_->experts[layer] = c.experts;
+    const index_tensor rows =
+        Ops::make_plan(shape_, c.experts, c.slots, c.ends);
+    const std::ptrdiff_t used = Ops::end_of(c.ends, shape_.experts);
+    c.rows = half_tensor(used + tokens, shape_.width);
+    const half_tensor gathered = Ops::gather(y2, rows);
+    const feed_rules rules = dispatched();
+    c.feeds.push_back(feed_forward(
+        rules, p.feed, y2, c.rows.view().block(used, 0, tokens, shape_.width)));
+    for_experts(
+        c, [&](std::ptrdiff_t e, std::ptrdiff_t from, std::ptrdiff_t count) {
+          c.feeds.push_back(feed_forward(
+              rules, p.up(e + 1),
+              half_view(gathered.view().block(from, 0, count, shape_.width)),
+              c.rows.view().block(from, 0, count, shape_.width)));
+        });
+    note("expert_rows", c.rows);
+    half_tensor y = Ops::combine(c.rows, c.slots, &c.weights, used);
+    note("feed", y);
+    return y;
+  }
+
+  /// use(expert, first row, rows) for each.
+  template <class Use>
+  void for_experts(const layer_cache& c, const Use& use) const {
+    for (std::ptrdiff_t e = 0; e < shape_.experts; ++e) {
+      const std::ptrdiff_t from = Ops::end_of(c.ends, e);
+      use(e, from, Ops::end_of(c.ends, e + 1) - from);
+    }
+  }
+
+  /// The gradient of the second norm's output.
+  half_tensor experts_backward(const layer_parameters& p, const layer_cache& c,
+                               const half_tensor& dy) {
+    const std::ptrdiff_t tokens = dy.rows;
+    const std::ptrdiff_t used = c.rows.rows - tokens;
+    half_tensor d_rows(used, shape_.width);
+    word_tensor dweights(tokens, shape_.top);
+    Ops::slot_backward({dy.view(), c.slots.view(), c.weights.view(),
+                        c.rows.view().block(0, 0, used, shape_.width),
+                        d_rows.view(), dweights.view()});
+    note("d_rows", d_rows);
+    note("d_weights", dweights);
+    const feed_rules rules = dispatched();
+    half_tensor dx_rows(c.rows.rows, shape_.width);
+    const auto put = [&](const half_tensor& from, std::ptrdiff_t row) {
+      Ops::copy(from.view(),
+                dx_rows.view().block(row, 0, from.rows, from.cols));
+    };
+    put(feed_backward(rules, p.feed, c.feeds[0], dy.view()), used);
+    for_experts(
+        c, [&](std::ptrdiff_t e, std::ptrdiff_t from, std::ptrdiff_t count) {
+          put(feed_backward(
+                  rules, p.up(e + 1), c.feeds[static_cast<std::size_t>(e + 1)],
+                  half_view(d_rows.view().block(from, 0, count, shape_.width))),
+              from);
+        });
+    const half_tensor dx = Ops::combine(dx_rows, c.slots, nullptr, used);
+    note("d_feed", dx);
+    const word_tensor dlogits =
+        Ops::route_backward(shape_, c.scores, c.experts, dweights);
+    note("d_router", dlogits);
+    Ops::router_dw(dlogits.view(), c.norm2.y.view(), dw(p.router));
+    return Ops::add(
+        dx.view(),
+        word_view(Ops::router_dx(dlogits.view(), w(p.router)).view()));
+  }
+
+  half_tensor layer_backward(std::ptrdiff_t l, const layer_cache& c,
+                             const half_tensor& dx) {
+    const layer_parameters& p = in_.parameters.layer(l);
+    const linear_rule& rule = in_.how.linear;
+    half_tensor d = shape_.is_dense(l) ? feed_backward({rule, rule}, p.feed,
+                                                       c.feeds[0], dx.view())
+                                       : experts_backward(p, c, dx);
+    note("d_norm2", d);
+    const half_tensor d_middle =
+        norm_backward(c.middle, p.norm2, c.norm2, d, &dx);
+    note("d_middle", d_middle);
+    const half_tensor d_o = linear_backward(
+        rule, p.out, d_middle.view(), Ops::transpose(rule.x, c.attention));
+    note("d_attention", d_o);
+    const word_tensor kept = Ops::load(c.attention);
+    attention_operands grads{{c.heads.q.rows, c.heads.q.cols},
+                             {c.heads.k.rows, c.heads.k.cols},
+                             {c.heads.v.rows, c.heads.v.cols}};
+    Ops::attention_backward(
+        attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
+        {kept.view(), c.largest.view(), c.inverse.view()}, d_o.view(),
+        {grads.q.view(), grads.k.view(), grads.v.view()});
+    note("d_q", grads.q);
+    note("d_k", grads.k);
+    note("d_v", grads.v);
+    half_tensor d_first(d_o.rows, shape_.first_rows());
+    half_tensor d_second(d_o.rows, w(p.second).rows);
+    Ops::assemble_backward(shape_, grads, in_.cosines.view(), in_.sines.view(),
+                           d_first.view(), d_second.view());
+    const half_tensor d_latent = linear_backward(
+        rule, p.second, d_second.view(), Ops::transpose(rule.x, c.second_x));
+    const half_tensor d_latent_in =
+        norm_backward(c.latent_in, p.latent_norm, c.latent, d_latent, nullptr);
+    Ops::copy(d_latent_in.view(),
+              d_first.view().block(0, shape_.heads * shape_.depth(), d_o.rows,
+                                   shape_.rank));
+    note("d_qkv_a", d_first);
+    d = linear_backward(rule, p.first, d_first.view(),
+                        Ops::transpose(rule.x, c.first_x));
+    half_tensor result = norm_backward(c.x, p.norm1, c.norm1, d, &d_middle);
+    note("dx", result);
+    return result;
+  }
+
+  const pass_inputs& in_;
+  const model_shape& shape_;
+  tracer trace_;
+  pass_outputs* out_ = nullptr;
+  std::string prefix_;
+  std::vector<std::optional<operand>> operands_;  ///< of weights
+};
+
+}  // namespace zeroulp::train
+
+#endif  // ZEROULP_TOOLS_TRAIN_STEP_HPP_
