@@ -38,3 +38,18 @@ printf 'abc' >short.bin
 refuses train_needs_a_corpus 'short.bin: 3 bytes; a step takes' \
   train --size tiny --data short.bin
 refuses train_needs_its_file 'nothing.bin' train --data nothing.bin
+
+# tensors: the report's table, of each arm.
+
+shows tensors_keep_attention_in_e5m6 \
+  "attention's output, kept +e5m6 +1x128 +pow2" tensors
+shows tensors_dispatch_by_powers_of_two 'dY of experts. down +e4m3 +1x128 +pow2' \
+  tensors --arm full
+shows tensors_of_one_scale 'X +e4m3 +tensor +fp32 .*FP8 sums, unpromoted' \
+  tensors --arm te
+shows tensors_of_bf16_have_no_scales '^ *X +bf16 +- +- .*K in 2 ranges' \
+  tensors --arm bf16_split_k
+run 0 tensors --json
+holds tensors_json_has_every_row python3 -c \
+  'import json; assert len(json.load(open(".out"))["tensors"]) == 23'
+refuses tensors_names_the_arms "arm 'fp4': there are bf16, " tensors --arm fp4

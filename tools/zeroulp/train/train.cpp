@@ -12,6 +12,7 @@
 #include "tools/train/checkpoint.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/train/names.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -34,19 +35,6 @@ struct train_options {
   double last = 0.1;
   double clip = 1;
 };
-
-/// The row of that name; an unknown one is told which are near.
-template <class Rows>
-const auto& row_named(const Rows& rows, const std::string& name,
-                      const char* what) {
-  for (const auto& row : rows) {
-    if (name == row.name) return row;
-  }
-  std::vector<std::string> names;
-  for (const auto& row : rows) names.emplace_back(row.name);
-  throw input_error(
-      fmt::format("{} '{}': there are {}", what, name, fmt::join(names, ", ")));
-}
 
 /// Bytes that a run takes, at least: parameters with moments and gradients, and
 /// what a pass keeps of its tokens.
@@ -202,11 +190,8 @@ void add_train(CLI::App& app, outcome& out) {
       app, "train",
       "Train a small model of DeepSeek's kind, every operator to the bit",
       "zeroulp train --size T --arm full --steps 5");
-  command->add_option("--size", o->size, "tiny, T, cliff, bridge or lite4");
-  command->add_option(
-      "--arm", o->arm,
-      "bf16, bf16_split_k, full, tensor, tensor_unpromoted, te, "
-      "hybrid or block_gradients");
+  command->add_option("--size", o->size, names_of(train::named_shapes));
+  command->add_option("--arm", o->arm, arm_names() + ": see zeroulp tensors");
   command->add_option("--on", o->on, "cpu");
   command->add_option(
       "--data", o->data,

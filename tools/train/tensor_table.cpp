@@ -1,0 +1,91 @@
+#include "tools/train/tensor_table.hpp"
+
+#include <fmt/format.h>
+
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::train {
+namespace {
+
+storage plain(format f) {
+  return {f, false, scale_kind::float32, detail::tensor};
+}
+
+std::string group_of(const storage& s) {
+  if (!s.scaled) return "-";
+  if (s.group == detail::tensor) return "tensor";
+  return fmt::format("{}x{}", s.group.rows, s.group.cols);
+}
+
+storage with_scale(storage s, scale_kind kind) {
+  s.scale = kind;
+  return s;
+}
+
+/// X^T of a Linear for Wgrad, from what is kept.
+storage transposed(const storage& kept, const storage& x) {
+  const bool tiles = kept.scaled && kept.group == detail::tile;
+  return tiles ? with_scale(x, kept.scale) : x;
+}
+
+std::string sum_of(const sum_rule& s, const storage& x) {
+  const bool fp8 = x.to != bf16;
+  std::string text = fp8 ? "FP8 sums" : "BF16 sums";
+  if (fp8) {
+    text += s.interval > 0 ? fmt::format(", promoted every {}", s.interval)
+                           : ", unpromoted";
+  }
+  if (s.splits > 1) text += fmt::format(", K in {} ranges", s.splits);
+  return text;
+}
+
+}  // namespace
+
+std::vector<tensor_row> tensor_table(const arm& a) {
+  std::vector<tensor_row> rows;
+  const auto add = [&rows](const char* tensor, const storage& s,
+                           const std::string& from, const std::string& by) {
+    rows.push_back({tensor, name_of(s.to), group_of(s),
+                    !s.scaled                        ? "-"
+                    : s.scale == scale_kind::float32 ? "fp32"
+                                                     : "pow2",
+                    from, by});
+  };
+  const linear_rule& l = a.linear;
+  const std::string fprop = "Fprop: " + sum_of(l.fprop, l.x);
+  const std::string dgrad = "Dgrad: " + sum_of(l.dgrad, l.x);
+  const std::string wgrad = "Wgrad: " + sum_of(l.wgrad, l.x);
+  const storage dispatched = with_scale(l.x, a.dispatched);
+  const storage combined = with_scale(l.dy, a.dispatched);
+  add("weights", plain(fp32), "AdamW", "operands, norms, router");
+  add("moments", plain(bf16), "AdamW", "AdamW");
+  add("W", l.w, "weights", fprop + "; " + dgrad);
+  add("X", l.x, "norms' output in BF16", fprop);
+  add("X^T", transposed(l.x, l.x), "X, transposed", wgrad);
+  add("X of experts' up", dispatched, "norm's output, dispatched", fprop);
+  add("X^T of experts' up", transposed(dispatched, l.x),
+      "X of experts' up, transposed", wgrad);
+  add("activations", plain(bf16), "Fprop, norms, attention",
+      "the next operator");
+  add("q, k, v", plain(bf16), "projections, rope", "attention, both passes");
+  add("attention's output", l.x, "attention", fprop);
+  add("attention's output, kept", a.attention_cache, "attention",
+      "Wgrad, attention backward");
+  add("attention's output^T", transposed(a.attention_cache, l.x),
+      "what is kept, transposed", wgrad);
+  add("SwiGLU's inputs, kept", a.swiglu_cache, "up", "SwiGLU backward");
+  add("SwiGLU's output", l.x, "SwiGLU", fprop);
+  add("SwiGLU's output^T", l.x, "SwiGLU again, from what is kept", wgrad);
+  add("dY", l.dy, "gradients in BF16", dgrad);
+  add("dY^T", l.dy, "gradients in BF16, transposed", wgrad);
+  add("dY of experts' down", combined, "gradients through the slots", dgrad);
+  add("dY^T of experts' down", combined, "the same, transposed", wgrad);
+  add("router's weights", plain(fp32), "weights", "sequential FP32 sums");
+  add("head's operands", a.head.x, "last norm, weights",
+      "Fprop, Dgrad, Wgrad: " + sum_of(a.head.fprop, a.head.x));
+  add("logits", plain(fp32), "head", "cross entropy");
+  add("gradients of weights", plain(fp32), "Wgrad", "norm, AdamW");
+  return rows;
+}
+
+}  // namespace zeroulp::train
