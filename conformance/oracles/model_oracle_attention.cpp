@@ -83,13 +83,13 @@ std::uint32_t step(const std::uint32_t* a, const std::uint32_t* b,
   if (plus || minus) return minus ? 0xff800000 : 0x7f800000;
   std::int64_t sum = 0;
   for (std::size_t k = 0; k <= count; ++k) {
+    if (terms[k].significand == 0) continue;
     const int bits = k < count ? product_bits : sum_bits;
     const int left = terms[k].place - bits - (largest - 25);
     const std::int64_t magnitude =
         left >= 0 ? terms[k].significand << left
                   : terms[k].significand >> std::min(-left, 63);
-    if (terms[k].significand != 0)
-      sum += terms[k].negative ? -magnitude : magnitude;
+    sum += terms[k].negative ? -magnitude : magnitude;
   }
   return converted(sum, largest - 25);
 }

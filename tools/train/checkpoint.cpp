@@ -45,7 +45,7 @@ void save(const std::filesystem::path& file, const training_run& run,
   for (const std::string& line : steps) rest += line + "\n";
   rest += "\n";
   for (const auto& [data, count] : bytes_of(run.state())) {
-    rest.append(static_cast<const char*>(data), count);
+    if (count > 0) rest.append(static_cast<const char*>(data), count);
   }
   output_set files;
   files.add(file, fmt::format("{}\n{}\n", magic, sha256_hex(rest)) + rest);
@@ -74,6 +74,7 @@ std::vector<std::string> restore(const std::filesystem::path& file,
   for (const auto& part : bytes_of(run.state())) total += part.second;
   if (text.size() != total) refuse(file, "its state has another size");
   for (const auto& [data, count] : bytes_of(run.state())) {
+    if (count == 0) continue;  // a dense layer has no biases
     std::memcpy(const_cast<void*>(data), text.data(), count);
     text.remove_prefix(count);
   }

@@ -249,6 +249,7 @@ class step_pass {
   feed_cache feed_forward(const feed_rules& rules, std::size_t up, half_view x,
                           matrix_view<std::uint16_t> y) {
     feed_cache c;
+    if (x.rows == 0) return c;  // an expert that no token chose
     c.x = Ops::store(rules.up.x, x);
     const half_tensor gates = linear(rules.up, up, c.x);
     const half_tensor h =
@@ -260,6 +261,7 @@ class step_pass {
 
   half_tensor feed_backward(const feed_rules& rules, std::size_t up,
                             const feed_cache& c, half_view dy) {
+    if (dy.rows == 0) return {0, shape_.width};
     const half_tensor h = Ops::swiglu_again(in_.how.swiglu_cache, c.gates);
     const half_tensor dh = linear_backward(
         rules.down, up + 1, dy, Ops::store_transposed(rules.down.x, h.view()));
