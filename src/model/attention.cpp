@@ -36,14 +36,7 @@ class scratch {
 
 /// D = A B^T on the tensor core: BF16 operands, FP32 sums.
 void product(const codes& a, const codes& b, matrix_view<std::uint32_t> d) {
-  static constexpr recipe by{.acc = hopper_half_f32,
-                             .interval = 0,
-                             .update = promotion::add,
-                             .a = per_tensor,
-                             .b = per_tensor,
-                             .splits = 1,
-                             .end = epilogue::store,
-                             .output = fp32};
+  static const recipe by = for_operands(unpromoted_recipe, bf16, bf16);
   gemm(by, prepared_operand(bf16, a), {}, prepared_operand(bf16, b), {}, {}, d);
 }
 

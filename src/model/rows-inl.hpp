@@ -69,8 +69,11 @@ struct model_rows {
 
   static void weights_of_queries(const query_block& b, const query_weights& t) {
     for (std::ptrdiff_t i = 0; i < b.rows; ++i) {
-      t.largest(i, 0) = attention_weights<A>(
-          b.scale, row(t.scores, i), b.first + i + 1, b.keys, row(t.e, i));
+      const std::uint32_t* const scores = row(t.scores, i);
+      const std::ptrdiff_t seen = b.first + i + 1;
+      const auto largest = attention_largest<A>(b.scale, scores, seen);
+      t.largest(i, 0) = largest;
+      attention_weights<A>(b.scale, largest, scores, seen, b.keys, row(t.e, i));
     }
   }
   static void outputs_of_queries(const query_block& b, const query_outputs& t) {
@@ -84,8 +87,8 @@ struct model_rows {
                                    const query_gradients& t) {
     for (std::ptrdiff_t i = 0; i < b.rows; ++i) {
       const std::ptrdiff_t seen = b.first + i + 1;
-      attention_weights_again<A>(b.scale, t.largest(i, 0), row(t.scores, i),
-                                 seen, b.keys, row(t.p, i));
+      attention_weights<A>(b.scale, t.largest(i, 0), row(t.scores, i), seen,
+                           b.keys, row(t.p, i));
       const std::uint32_t d =
           attention_dot<A>(row(t.d_o, i), row(t.o, i), t.o.cols);
       attention_gradients<A>(t.inverse(i, 0), d, row(t.dp, i), seen, b.keys,

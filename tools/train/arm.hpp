@@ -55,8 +55,8 @@ inline constexpr group_shape tile{1, 128};
 inline constexpr group_shape block{128, 128};
 inline constexpr group_shape tensor{0, 0};
 
-constexpr storage plain_bf16() {
-  return {bf16, false, scale_kind::float32, tensor};
+constexpr storage plain(format f) {
+  return {f, false, scale_kind::float32, tensor};
 }
 constexpr storage fp8(format f, group_shape g) {
   return {f, true, scale_kind::float32, g};
@@ -66,7 +66,7 @@ constexpr storage cache(format f) { return {f, true, scale_kind::pow2, tile}; }
 
 constexpr linear_rule bf16_rule(int splits) {
   const sum_rule sum{hopper_half_f32, 0, splits};
-  return {plain_bf16(), plain_bf16(), plain_bf16(), sum, sum, sum};
+  return {plain(bf16), plain(bf16), plain(bf16), sum, sum, sum};
 }
 
 constexpr arm bf16_arm(const char* name, const char* what, int splits) {
@@ -75,7 +75,7 @@ constexpr arm bf16_arm(const char* name, const char* what, int splits) {
           bf16_rule(splits),
           bf16_rule(splits),
           scale_kind::float32,
-          plain_bf16(),
+          plain(bf16),
           cache(bf16)};
 }
 

@@ -16,6 +16,11 @@ constexpr std::uint64_t most_held = 4 << 20;
 /// Batches of the source from here on are held out.
 constexpr std::uint64_t held_batches = std::uint64_t{1} << 40;
 
+/// The windows in so many bytes: each needs one byte more than its length.
+std::uint64_t windows_in(std::uint64_t bytes, const model_shape& s) {
+  return bytes == 0 ? 0 : (bytes - 1) / static_cast<std::uint64_t>(s.length);
+}
+
 }  // namespace
 
 training_data::training_data(const model_shape& s)
@@ -31,7 +36,7 @@ training_data::training_data(const std::string& file, const model_shape& s,
   const std::uint64_t held = std::min(most_held, bytes_.size() / 8);
   held_from_ = bytes_.size() - held;
   const auto length = static_cast<std::uint64_t>(s.length);
-  const std::uint64_t count = held_from_ == 0 ? 0 : (held_from_ - 1) / length;
+  const std::uint64_t count = windows_in(held_from_, s);
   const auto needed = static_cast<std::uint64_t>(s.sequences);
   if (count < needed || held < length + 1) {
     throw input_error(fmt::format(
@@ -71,8 +76,7 @@ batch training_data::training(std::int64_t index) const {
   const auto step = static_cast<std::uint64_t>(index);
   if (source_) return source_->make(step, shape_.sequences, shape_.length);
   return windows(step * static_cast<std::uint64_t>(shape_.sequences), 0,
-                 (held_from_ - 1) / static_cast<std::uint64_t>(shape_.length),
-                 true);
+                 windows_in(held_from_, shape_), true);
 }
 
 batch training_data::held_out(std::int64_t index) const {
@@ -81,9 +85,7 @@ batch training_data::held_out(std::int64_t index) const {
     return source_->make(held_batches + n, shape_.sequences, shape_.length);
   }
   return windows(n * static_cast<std::uint64_t>(shape_.sequences), held_from_,
-                 (bytes_.size() - held_from_ - 1) /
-                     static_cast<std::uint64_t>(shape_.length),
-                 false);
+                 windows_in(bytes_.size() - held_from_, shape_), false);
 }
 
 }  // namespace zeroulp::train

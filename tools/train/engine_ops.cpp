@@ -185,7 +185,7 @@ void engine_ops::embed_backward(const index_tensor& ids, half_view dx,
   for (std::ptrdiff_t t = 0; t < ids.rows; ++t) {
     one_hot.view()(ids.view()(t, 0), t) = 0x3f80;
   }
-  const storage plain = detail::plain_bf16();
+  const storage plain = detail::plain(bf16);
   multiply({hopper_half_f32, 0, 1}, {plain, std::move(one_hot), {}},
            store_codes(plain, bf16, dx.transposed()), false, dweights);
 }

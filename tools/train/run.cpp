@@ -14,13 +14,6 @@
 namespace zeroulp::train {
 namespace {
 
-/// Nearly normal, deviation 1: a sum of twelve uniform numbers, exact.
-double nearly_normal(counter_rng& rng) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += rng.next32() * 0x1p-32;
-  return sum;
-}
-
 word_tensor initial(const parameter& p, std::uint64_t seed, std::size_t index) {
   word_tensor w(p.rows, p.cols);
   counter_rng rng(seed, index);
@@ -51,6 +44,12 @@ double tree_sum(std::vector<double> x) {
 }
 
 }  // namespace
+
+rate_schedule usual_rate(const model_shape& s, std::int64_t steps) {
+  const std::int64_t warmup = std::min<std::int64_t>(10, steps);
+  return {s.width <= 256 ? 3e-3 : 6e-4, warmup,
+          std::max(steps - steps / 4, warmup), steps, 0.1};
+}
 
 void check(const run_settings& s) {
   const model_shape& m = s.shape;

@@ -26,6 +26,10 @@ struct run_settings {
   std::uint32_t bias_speed = 0x3a83126f;  ///< 0.001
 };
 
+/// The rate where nothing else is said: it grows for ten steps and decays in
+/// the last quarter. SPEC N24.
+rate_schedule usual_rate(const model_shape& s, std::int64_t steps);
+
 /// Throws input_error, naming the setting, unless a run can follow them.
 void check(const run_settings& s);
 
@@ -65,9 +69,10 @@ class training_run {
   const run_state& state() const { return state_; }
   run_state& state() { return state_; }
   const parameter_list& parameters() const { return parameters_; }
+  /// What a pass reads besides the tokens; refers to this run.
+  pass_inputs inputs() const;
 
  private:
-  pass_inputs inputs() const;
   pass_outputs pass_of(const batch& b, std::int64_t shard,
                        const tracer& trace) const;
   void update(const std::vector<word_tensor>& gradients, double rate);

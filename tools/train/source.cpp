@@ -10,6 +10,12 @@ constexpr double two_to_minus_32 = 0x1p-32;
 
 }  // namespace
 
+double nearly_normal(counter_rng& rng) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += rng.next32() * two_to_minus_32;
+  return sum;
+}
+
 int source::successor(int topic, int token, int s) const {
   counter_rng rng(seed, static_cast<std::uint64_t>(topic * vocabulary + token));
   // Distinct: a draw that was taken is drawn again.

@@ -1,4 +1,4 @@
-// Defines `source`: sequences of known entropy.
+// Defines `source`: sequences of known entropy; and draws of initial weights.
 //
 //   token 0 is a topic, t < topics, uniform
 //   token i+1 follows from (t, token i): successor s of `successors` with
@@ -24,6 +24,9 @@ struct batch {
   std::vector<int> inputs;
   std::vector<int> targets;
 };
+
+/// Nearly normal, deviation 1: a sum of twelve uniform numbers, exact.
+double nearly_normal(counter_rng& rng);
 
 struct source {
   int vocabulary = 128;

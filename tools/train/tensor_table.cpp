@@ -7,9 +7,7 @@
 namespace zeroulp::train {
 namespace {
 
-storage plain(format f) {
-  return {f, false, scale_kind::float32, detail::tensor};
-}
+using detail::plain;
 
 std::string group_of(const storage& s) {
   if (!s.scaled) return "-";

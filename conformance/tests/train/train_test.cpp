@@ -32,9 +32,7 @@ training_run make_run(std::string_view size, std::string_view arm,
                       std::int64_t steps, std::int64_t shards = 1) {
   run_settings s{shape_named(size), arm_named(arm)};
   s.shards = shards;
-  s.rate = {3e-3, std::min<std::int64_t>(10, steps), steps - steps / 4, steps,
-            0.1};
-  s.rate.hold = std::max(s.rate.hold, s.rate.warmup);
+  s.rate = usual_rate(s.shape, steps);
   return {s, training_data(s.shape)};
 }
 
@@ -47,28 +45,21 @@ std::string state_after(training_run run, std::int64_t steps) {
 class fixed_batch {
  public:
   explicit fixed_batch(const training_run& run) : run_(run) {
-    const model_shape& s = run.settings().shape;
     const batch b = run.data().training(99);
     const auto n = static_cast<std::ptrdiff_t>(b.inputs.size());
     ids_ = targets_ = index_tensor(n, 1);
     std::copy(b.inputs.begin(), b.inputs.end(), ids_.data.begin());
     std::copy(b.targets.begin(), b.targets.end(), targets_.data.begin());
-    cosines_ = sines_ = word_tensor(s.length, s.turned / 2);
-    std::vector<double> frequencies;
-    for (std::ptrdiff_t i = 0; i < s.turned / 2; ++i) {
-      frequencies.push_back(engine::rope_frequency(s.turned, i));
-    }
-    engine::rope_table(frequencies, 0, cosines_.view(), sines_.view());
   }
 
   double loss() const {
-    const pass_inputs in = inputs();
+    const pass_inputs in = run_.inputs();
     const auto losses = step_pass<engine_ops>(in, {}).forward(ids_, targets_);
     return engine::sum_of_losses(losses.view()) /
            static_cast<double>(ids_.rows);
   }
   std::vector<word_tensor> gradients() const {
-    const pass_inputs in = inputs();
+    const pass_inputs in = run_.inputs();
     const auto factor = 1 / static_cast<float>(ids_.rows);
     return step_pass<engine_ops>(in, {})(ids_, targets_,
                                          bit_cast<std::uint32_t>(factor))
@@ -76,20 +67,8 @@ class fixed_batch {
   }
 
  private:
-  pass_inputs inputs() const {
-    const run_settings& s = run_.settings();
-    return {s.shape,
-            run_.parameters(),
-            s.how,
-            run_.state().weights,
-            run_.state().biases,
-            cosines_,
-            sines_};
-  }
-
   const training_run& run_;
   index_tensor ids_, targets_;
-  word_tensor cosines_, sines_;
 };
 
 double norm_of(const word_tensor& x) {

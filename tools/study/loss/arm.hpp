@@ -9,19 +9,11 @@
 
 #include <string_view>
 
-#include "zeroulp/core/convention.hpp"
-#include "zeroulp/core/quantize.hpp"
+#include "tools/train/arm.hpp"
 
 namespace zeroulp::loss {
 
-/// How an operand of a GEMM is stored.
-struct storage {
-  format to;
-  bool scaled;  ///< without scales it is a conversion
-  scale_kind scale;
-  group_shape group;  ///< 1x128, 128x128, or the whole tensor (0, 0)
-  friend constexpr bool operator==(const storage&, const storage&) = default;
-};
+using train::storage;
 
 /// The numerics of a Linear layer.
 struct linear_rule {
@@ -47,18 +39,12 @@ struct arm {
 
 namespace detail {
 
-inline constexpr group_shape tile{1, 128};
-inline constexpr group_shape block{128, 128};
-inline constexpr group_shape tensor{0, 0};
-
-constexpr storage plain(format f) {
-  return {f, false, scale_kind::float32, tensor};
-}
-constexpr storage fp8(format f, group_shape g) {
-  return {f, true, scale_kind::float32, g};
-}
-/// With a power of two for a scale every value of `f` survives.
-constexpr storage cache(format f) { return {f, true, scale_kind::pow2, tile}; }
+using train::detail::block;
+using train::detail::cache;
+using train::detail::fp8;
+using train::detail::plain;
+using train::detail::tensor;
+using train::detail::tile;
 
 constexpr linear_rule unscaled(format f, accumulator acc, int splits) {
   return {plain(f), plain(f), plain(f), acc, 0, splits};

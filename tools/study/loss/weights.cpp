@@ -36,13 +36,6 @@ void for_weights(const model_shape& s, Use use) {
   }
 }
 
-/// Nearly normal, deviation 1: a sum of twelve uniform numbers, exact.
-double nearly_normal(counter_rng& rng) {
-  double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += rng.next32() * 0x1p-32;
-  return sum;
-}
-
 }  // namespace
 
 std::vector<matrix> initial_weights(const model_shape& shape,
@@ -53,8 +46,9 @@ std::vector<matrix> initial_weights(const model_shape& shape,
     matrix w(m, n);
     counter_rng rng(seed, weights.size());
     for (float& x : w.data) {
-      x = deviation == 0 ? 1.0f
-                         : static_cast<float>(nearly_normal(rng) * deviation);
+      x = deviation == 0
+              ? 1.0f
+              : static_cast<float>(train::nearly_normal(rng) * deviation);
     }
     weights.push_back(std::move(w));
   });

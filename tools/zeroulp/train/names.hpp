@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include <string>
-#include <vector>
 
+#include "src/base/near_names.hpp"
 #include "tools/train/arm.hpp"
 #include "zeroulp/io.hpp"
 
@@ -15,9 +15,7 @@ namespace zeroulp::program {
 
 template <class Rows>
 std::string names_of(const Rows& rows) {
-  std::vector<std::string> names;
-  for (const auto& row : rows) names.emplace_back(row.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{}", fmt::join(names_in(rows), ", "));
 }
 
 /// The row of that name. Throws input_error, which says what there is.

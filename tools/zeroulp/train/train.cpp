@@ -57,13 +57,11 @@ train::run_settings settings_of(const train_options& o) {
   s.seed = o.seed;
   s.shards = o.shards;
   s.clip = o.clip;
-  // A quarter of the steps decay.
-  s.rate = {o.rate > 0             ? o.rate
-            : s.shape.width <= 256 ? 3e-3
-                                   : 6e-4,
-            std::min(o.warmup, o.steps), o.steps - o.steps / 4, o.steps,
-            o.last};
-  s.rate.hold = std::max(s.rate.hold, s.rate.warmup);
+  s.rate = train::usual_rate(s.shape, o.steps);
+  if (o.rate > 0) s.rate.rate = o.rate;
+  s.rate.warmup = std::min(o.warmup, o.steps);
+  s.rate.hold = std::max(o.steps - o.steps / 4, s.rate.warmup);
+  s.rate.last = o.last;
   return s;
 }
 

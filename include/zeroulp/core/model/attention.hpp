@@ -40,27 +40,20 @@ ZEROULP_HD constexpr std::uint32_t attention_scale(std::ptrdiff_t n) {
              fp32, {}, cuda_nosat));
 }
 
-/// e of one query, from the scores of its n keys: BF16 codes, +0 from `seen`
-/// on, and the largest scaled score (FP32 bits).
+/// Returns the largest scaled score of the keys that a query sees, FP32 bits.
 template <class A>
-ZEROULP_HD constexpr std::uint32_t attention_weights(
-    std::uint32_t scale, const std::uint32_t* scores, std::ptrdiff_t seen,
-    std::ptrdiff_t n, std::uint16_t* e) {
+ZEROULP_HD constexpr std::uint32_t attention_largest(
+    std::uint32_t scale, const std::uint32_t* scores, std::ptrdiff_t seen) {
   const auto c = A::from_bits(scale);
-  const auto z = [scores, c](std::ptrdiff_t j) {
+  return A::bits(row_maximum<A>(seen, [scores, c](std::ptrdiff_t j) {
     return A::multiply(A::from_bits(scores[j]), c);
-  };
-  const auto largest = row_maximum<A>(seen, z);
-  for (std::ptrdiff_t j = 0; j < seen; ++j) {
-    e[j] = bf16_code<A>(exp<A>(A::subtract(z(j), largest)));
-  }
-  for (std::ptrdiff_t j = seen; j < n; ++j) e[j] = 0;
-  return A::bits(largest);
+  }));
 }
 
-/// The same from a largest score that is known.
+/// e of one query, from the scores of its n keys and the largest scaled one:
+/// BF16 codes, +0 from `seen` on.
 template <class A>
-ZEROULP_HD constexpr void attention_weights_again(
+ZEROULP_HD constexpr void attention_weights(
     std::uint32_t scale, std::uint32_t largest, const std::uint32_t* scores,
     std::ptrdiff_t seen, std::ptrdiff_t n, std::uint16_t* e) {
   const auto c = A::from_bits(scale);

@@ -45,13 +45,7 @@ ZEROULP_HD constexpr void cross_entropy(const cross_entropy_rows& t,
     const auto z = [logits](std::ptrdiff_t j) {
       return A::from_bits(logits[j]);
     };
-    const auto largest = row_maximum<A>(n, z);
-    for (std::ptrdiff_t j = 0; j < n; ++j) {
-      u[j] = A::bits(exp<A>(A::subtract(z(j), largest)));
-    }
-    const auto sum = row_sum<A>(n, [u](typename A::number p, std::ptrdiff_t j) {
-      return A::add(p, A::from_bits(u[j]));
-    });
+    const auto [largest, sum] = exponentials_of_row<A>(n, z, u);
     t.losses(i, 0) = A::bits(A::subtract(A::from_bits(log<D>(A::bits(sum))),
                                          A::subtract(z(target), largest)));
     if (t.dlogits.data == nullptr) continue;

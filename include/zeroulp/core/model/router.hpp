@@ -88,14 +88,7 @@ ZEROULP_HD constexpr void router_scores(router_score how,
     return;
   }
   const auto z = [logits](std::ptrdiff_t e) { return A::from_bits(logits[e]); };
-  const auto largest = row_maximum<A>(n, z);
-  for (std::ptrdiff_t e = 0; e < n; ++e) {
-    scores[e] = A::bits(exp<A>(A::subtract(z(e), largest)));
-  }
-  const auto sum =
-      row_sum<A>(n, [scores](typename A::number p, std::ptrdiff_t e) {
-        return A::add(p, A::from_bits(scores[e]));
-      });
+  const auto sum = exponentials_of_row<A>(n, z, scores).sum;
   const auto inverse = A::divide(A::from_bits(fp32_one), sum);
   for (std::ptrdiff_t e = 0; e < n; ++e) {
     scores[e] = A::bits(A::multiply(A::from_bits(scores[e]), inverse));

@@ -43,12 +43,7 @@ ZEROULP_HD constexpr typename A::number row_sum(std::ptrdiff_t n,
       p[whole] = join(p[whole], first + j);
     }
   }
-  for (std::ptrdiff_t count = rms_lanes / 2; count > 0; count /= 2) {
-    for (std::ptrdiff_t t = 0; t < count; ++t) {
-      p[t] = A::add(p[2 * t], p[2 * t + 1]);
-    }
-  }
-  return p[0];
+  return rms_tree<A>(p);
 }
 
 /// Returns the sum of products x(j) y(j), j = 0 .. n - 1.
@@ -81,6 +76,28 @@ ZEROULP_HD constexpr typename A::number row_maximum(std::ptrdiff_t n,
   }
   if (nan) return A::from_bits(0x7fffffff);
   return A::from_bits((best & 0x80000000u) != 0 ? best & 0x7fffffffu : ~best);
+}
+
+/// What softmax makes of a row before it divides.
+template <class A>
+struct row_exponentials {
+  typename A::number largest;
+  typename A::number sum;  ///< of exp(x - largest)
+};
+
+/// Writes exp(x(j) - largest), FP32 bits, for j = 0 .. n - 1, n > 0.
+template <class A, class X>
+ZEROULP_HD constexpr row_exponentials<A> exponentials_of_row(std::ptrdiff_t n,
+                                                             const X& x,
+                                                             std::uint32_t* u) {
+  const auto largest = row_maximum<A>(n, x);
+  for (std::ptrdiff_t j = 0; j < n; ++j) {
+    u[j] = A::bits(exp<A>(A::subtract(x(j), largest)));
+  }
+  const auto add_term = [u](typename A::number p, std::ptrdiff_t j) {
+    return A::add(p, A::from_bits(u[j]));
+  };
+  return {largest, row_sum<A>(n, add_term)};
 }
 
 }  // namespace zeroulp
