@@ -28,7 +28,7 @@ std::string_view take_line(std::string_view& text,
 
 }  // namespace
 
-std::string settings_line(const training_run& run) {
+std::string settings_line(const any_run& run) {
   const run_settings& s = run.settings();
   return fmt::format(
       "size {} arm {} seed {} shards {} rate {} warmup {} hold {} steps {} "
@@ -39,12 +39,12 @@ std::string settings_line(const training_run& run) {
       s.weight_decay, s.bias_speed, run.data().name());
 }
 
-void save(const std::filesystem::path& file, const training_run& run,
+void save(const std::filesystem::path& file, const any_run& run,
           const std::vector<std::string>& steps) {
   std::string rest = settings_line(run) + "\n";
   for (const std::string& line : steps) rest += line + "\n";
   rest += "\n";
-  for (const auto& [data, count] : bytes_of(run.state())) {
+  for (const auto& [data, count] : bytes_of(run.host_state())) {
     if (count > 0) rest.append(static_cast<const char*>(data), count);
   }
   output_set files;
@@ -53,7 +53,7 @@ void save(const std::filesystem::path& file, const training_run& run,
 }
 
 std::vector<std::string> restore(const std::filesystem::path& file,
-                                 training_run& run) {
+                                 any_run& run) {
   if (!std::filesystem::exists(file)) return {};
   const auto bytes = read_file(file);
   std::string_view text = as_text(bytes);
@@ -70,14 +70,16 @@ std::vector<std::string> restore(const std::filesystem::path& file,
        line = take_line(text, file)) {
     steps.emplace_back(line);
   }
+  run_state state = run.host_state();
   std::size_t total = 0;
-  for (const auto& part : bytes_of(run.state())) total += part.second;
+  for (const auto& part : bytes_of(state)) total += part.second;
   if (text.size() != total) refuse(file, "its state has another size");
-  for (const auto& [data, count] : bytes_of(run.state())) {
+  for (const auto& [data, count] : bytes_of(state)) {
     if (count == 0) continue;  // a dense layer has no biases
     std::memcpy(const_cast<void*>(data), text.data(), count);
     text.remove_prefix(count);
   }
+  run.set_state(std::move(state));
   return steps;
 }
 

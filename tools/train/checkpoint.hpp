@@ -16,17 +16,17 @@
 namespace zeroulp::train {
 
 /// The settings that decide a run's bits, and its data, in one line.
-std::string settings_line(const training_run& run);
+std::string settings_line(const any_run& run);
 
 /// Writes `run` and the lines of its steps. Throws input_error.
-void save(const std::filesystem::path& file, const training_run& run,
+void save(const std::filesystem::path& file, const any_run& run,
           const std::vector<std::string>& steps);
 
 /// Continues `run` from the file, if there is one; returns the lines of the
 /// steps that were done. Throws input_error, leaving `run` as it was, if the
 /// file is damaged or of a run with other settings.
 std::vector<std::string> restore(const std::filesystem::path& file,
-                                 training_run& run);
+                                 any_run& run);
 
 }  // namespace zeroulp::train
 

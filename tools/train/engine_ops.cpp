@@ -335,15 +335,19 @@ word_tensor engine_ops::route_backward(const model_shape& s,
 
 index_tensor engine_ops::make_plan(const model_shape& s,
                                    const index_tensor& experts,
-                                   index_tensor& slots, index_tensor& ends) {
+                                   index_tensor& slots,
+                                   std::vector<std::int32_t>& ends) {
   constexpr std::ptrdiff_t align = 128;
   slots = index_tensor(experts.rows, experts.cols);
-  ends = index_tensor(s.experts + 1, 1);
+  ends.resize(static_cast<std::size_t>(s.experts) + 1);
   index_tensor rows(
       plan_capacity(experts.rows * experts.cols, s.experts, align), 1);
-  engine::make_plan(
-      {experts.view(), align, rows.view(), slots.view(), ends.view()});
-  rows.rows = end_of(ends, s.experts);
+  engine::make_plan({experts.view(),
+                     align,
+                     rows.view(),
+                     slots.view(),
+                     {ends.data(), s.experts + 1, 1}});
+  rows.rows = ends.back();
   return rows;
 }
 
@@ -425,14 +429,45 @@ half_tensor engine_ops::add(half_view a, word_view b) {
   return out;
 }
 
-void engine_ops::scale(matrix_view<std::uint32_t> x, std::uint32_t factor) {
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      const float product = bit_cast<float>(x(i, j)) * bit_cast<float>(factor);
-      x(i, j) =
-          product != product ? fp32_nan : bit_cast<std::uint32_t>(product);
-    }
+double engine_ops::sum_of_losses(const word_tensor& losses) {
+  return engine::sum_of_losses(losses.view());
+}
+
+std::vector<double> engine_ops::sums_of_squares(
+    const std::vector<word_tensor>& gradients) {
+  std::vector<double> sums;
+  for (const auto& g : gradients) {
+    sums.push_back(engine::sum_of_squares(g.view()));
   }
+  return sums;
+}
+
+void engine_ops::add_shards(const std::vector<word_tensor*>& shards) {
+  std::vector<word_view> all;
+  for (const word_tensor* shard : shards) all.push_back(shard->view());
+  if (all.size() > 1) engine::add_shards(all, shards[0]->view());
+}
+
+void engine_ops::scale(word_tensor& x, std::uint32_t factor) {
+  for (std::uint32_t& word : x.data) {
+    const float product = bit_cast<float>(word) * bit_cast<float>(factor);
+    word = product != product ? fp32_nan : bit_cast<std::uint32_t>(product);
+  }
+}
+
+void engine_ops::adamw(const adamw_step& step, const word_tensor& g,
+                       half_tensor& m, half_tensor& v, word_tensor& w) {
+  engine::adamw(step, g.view(), m.view(), v.view(), w.view());
+}
+
+void engine_ops::update_bias(const std::vector<const index_tensor*>& experts,
+                             std::uint32_t speed, word_tensor& bias) {
+  index_tensor all(0, experts[0]->cols);
+  for (const index_tensor* shard : experts) {
+    all.rows += shard->rows;
+    all.data.insert(all.data.end(), shard->data.begin(), shard->data.end());
+  }
+  engine::update_bias(all.view(), speed, bias.view());
 }
 
 }  // namespace zeroulp::train

@@ -9,10 +9,25 @@
 #include "tools/train/shape.hpp"
 #include "tools/train/tensors.hpp"
 #include "zeroulp/model.hpp"
+#include "zeroulp/training.hpp"
 
 namespace zeroulp::train {
 
 struct engine_ops {
+  using halves = half_tensor;
+  using words = word_tensor;
+  using indices = index_tensor;
+
+  /// A tensor from the host, and to it.
+  template <class T>
+  static tensor<T> from_host(tensor<T> x) {
+    return x;
+  }
+  template <class T>
+  static const tensor<T>& on_host(const tensor<T>& x) {
+    return x;
+  }
+
   /// An operand of a GEMM, or a cache: codes, and scales where it has some.
   struct operand {
     storage how{};
@@ -107,14 +122,12 @@ struct engine_ops {
                                     const word_tensor& scores,
                                     const index_tensor& experts,
                                     const word_tensor& dweights);
-  /// Returns the rows; each expert's are a multiple of 128.
+  /// Returns the rows; each expert's are a multiple of 128. `ends`: of the rows
+  /// of none, one, .. of the experts.
   static index_tensor make_plan(const model_shape& s,
                                 const index_tensor& experts,
-                                index_tensor& slots, index_tensor& ends);
-  /// The end of the rows of the first e experts.
-  static std::ptrdiff_t end_of(const index_tensor& ends, std::ptrdiff_t e) {
-    return ends.view()(e, 0);
-  }
+                                index_tensor& slots,
+                                std::vector<std::int32_t>& ends);
   static void slot_backward(const slot_gradients& t) {
     engine::slot_backward(t);
   }
@@ -137,8 +150,22 @@ struct engine_ops {
   /// bf(fl(a + b)).
   static half_tensor add(half_view a, half_view b);
   static half_tensor add(half_view a, word_view b);
-  /// a b, each product rounded; in place.
-  static void scale(matrix_view<std::uint32_t> x, std::uint32_t factor);
+
+  // What comes after the passes of a step.
+
+  /// Sums in FP64: of the losses of a shard; of the squares of each gradient.
+  static double sum_of_losses(const word_tensor& losses);
+  static std::vector<double> sums_of_squares(
+      const std::vector<word_tensor>& gradients);
+  /// The tree of the shards' gradients of a parameter, into the first.
+  static void add_shards(const std::vector<word_tensor*>& shards);
+  /// x factor, each product rounded; in place.
+  static void scale(word_tensor& x, std::uint32_t factor);
+  static void adamw(const adamw_step& step, const word_tensor& g,
+                    half_tensor& m, half_tensor& v, word_tensor& w);
+  /// By the experts that all shards chose.
+  static void update_bias(const std::vector<const index_tensor*>& experts,
+                          std::uint32_t speed, word_tensor& bias);
 };
 
 }  // namespace zeroulp::train

@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "src/base/sha256.hpp"
-#include "tools/train/engine_ops.hpp"
+#include "tools/train/run_on.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/random.hpp"
 #include "zeroulp/training.hpp"
@@ -25,22 +24,6 @@ word_tensor initial(const parameter& p, std::uint64_t seed, std::size_t index) {
     w.data[static_cast<std::size_t>(i)] = bit_cast<std::uint32_t>(x);
   }
   return w;
-}
-
-index_tensor column(const std::vector<int>& x, std::size_t first,
-                    std::size_t count) {
-  index_tensor out(static_cast<std::ptrdiff_t>(count), 1);
-  std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(first), count,
-              out.data.begin());
-  return out;
-}
-
-/// The balanced tree over a power of two of FP64 numbers.
-double tree_sum(std::vector<double> x) {
-  for (std::size_t n = x.size(); n > 1; n /= 2) {
-    for (std::size_t i = 0; i < n / 2; ++i) x[i] = x[2 * i] + x[2 * i + 1];
-  }
-  return x[0];
 }
 
 }  // namespace
@@ -115,115 +98,33 @@ std::string digest_of(const run_state& s) {
   return sha256_hex(digests);
 }
 
-training_run::training_run(run_settings settings, training_data data)
+any_run::any_run(run_settings settings, training_data data)
     : settings_(std::move(settings)),
       data_(std::move(data)),
       parameters_(settings_.shape) {
   check(settings_);
-  const model_shape& s = settings_.shape;
+}
+
+run_state any_run::initial_state() const {
+  run_state state;
   for (const parameter& p : parameters_.all()) {
-    state_.weights.push_back(initial(p, settings_.seed, state_.weights.size()));
-    state_.m.emplace_back(p.rows, p.cols);
-    state_.v.emplace_back(p.rows, p.cols);
+    state.weights.push_back(initial(p, settings_.seed, state.weights.size()));
+    state.m.emplace_back(p.rows, p.cols);
+    state.v.emplace_back(p.rows, p.cols);
   }
+  const model_shape& s = settings_.shape;
   for (std::ptrdiff_t l = 0; l < s.layers; ++l) {
-    state_.biases.emplace_back(1, s.is_dense(l) ? 0 : s.experts);
+    state.biases.emplace_back(1, s.is_dense(l) ? 0 : s.experts);
   }
-  cosines_ = word_tensor(s.length, s.turned / 2);
-  sines_ = cosines_;
-  std::vector<double> frequencies;
-  for (std::ptrdiff_t i = 0; i < s.turned / 2; ++i) {
-    frequencies.push_back(engine::rope_frequency(s.turned, i));
-  }
-  engine::rope_table(frequencies, 0, cosines_.view(), sines_.view());
+  return state;
 }
 
-pass_inputs training_run::inputs() const {
-  return {settings_.shape, parameters_, settings_.how, state_.weights,
-          state_.biases,   cosines_,    sines_};
-}
+template class run_on<engine_ops>;
 
-pass_outputs training_run::pass_of(const batch& b, std::int64_t shard,
-                                   const tracer& trace) const {
-  const auto count =
-      b.inputs.size() / static_cast<std::size_t>(settings_.shards);
-  const auto first = static_cast<std::size_t>(shard) * count;
-  const double inverse = 1 / static_cast<double>(b.inputs.size());
-  const auto factor = bit_cast<std::uint32_t>(static_cast<float>(inverse));
-  const pass_inputs in = inputs();
-  return step_pass<engine_ops>(in, trace)(
-      column(b.inputs, first, count), column(b.targets, first, count), factor);
+#ifndef ZEROULP_TRAIN_HAS_CUDA
+std::unique_ptr<any_run> run_on_gpu(run_settings, training_data) {
+  throw input_error("train --on gpu: the program was built without CUDA");
 }
-
-step_report training_run::advance(const tracer& trace) {
-  const batch b = data_.training(state_.steps);
-  std::vector<pass_outputs> shards;
-  std::vector<double> losses;
-  for (std::int64_t k = 0; k < settings_.shards; ++k) {
-    shards.push_back(pass_of(b, k, trace));
-    losses.push_back(engine::sum_of_losses(shards.back().losses.view()));
-  }
-  std::vector<word_tensor>& gradients = shards[0].gradients;
-  double squares = 0;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    std::vector<word_view> all;
-    for (const auto& shard : shards) all.push_back(shard.gradients[i].view());
-    if (all.size() > 1) engine::add_shards(all, gradients[i].view());
-    squares += engine::sum_of_squares(gradients[i].view());
-  }
-  const double norm = std::sqrt(squares);
-  const std::uint32_t factor = clip_factor(norm, settings_.clip);
-  if (factor != fp32_one) {
-    for (word_tensor& g : gradients) engine_ops::scale(g.view(), factor);
-  }
-  ++state_.steps;
-  const double rate = rate_of(settings_.rate, state_.steps);
-  update(gradients, rate);
-  for (std::size_t l = 0; l < state_.biases.size(); ++l) {
-    if (state_.biases[l].cols == 0) continue;
-    index_tensor all(0, settings_.shape.top);
-    for (const auto& shard : shards) {
-      all.rows += shard.experts[l].rows;
-      all.data.insert(all.data.end(), shard.experts[l].data.begin(),
-                      shard.experts[l].data.end());
-    }
-    engine::update_bias(all.view(), settings_.bias_speed,
-                        state_.biases[l].view());
-  }
-  return {tree_sum(losses) / static_cast<double>(b.inputs.size()), norm, rate};
-}
-
-void training_run::update(const std::vector<word_tensor>& gradients,
-                          double rate) {
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const bool norm = parameters_.all()[i].is_norm();
-    const adamw_step step{
-        make_adamw_factors({rate, settings_.beta1, settings_.beta2,
-                            settings_.eps, norm ? 0.0 : settings_.weight_decay,
-                            state_.steps}),
-        fp32,
-        bf16,
-        rounding::nearest_even,
-        0,
-        0};
-    engine::adamw(step, gradients[i].view(), state_.m[i].view(),
-                  state_.v[i].view(), state_.weights[i].view());
-  }
-}
-
-double training_run::held_out_loss(std::int64_t batches) const {
-  const pass_inputs in = inputs();
-  double sum = 0;
-  std::size_t count = 0;
-  for (std::int64_t k = 0; k < batches; ++k) {
-    const batch b = data_.held_out(k);
-    const word_tensor losses = step_pass<engine_ops>(in, {}).forward(
-        column(b.inputs, 0, b.inputs.size()),
-        column(b.targets, 0, b.targets.size()));
-    sum += engine::sum_of_losses(losses.view());
-    count += b.inputs.size();
-  }
-  return sum / static_cast<double>(count);
-}
+#endif
 
 }  // namespace zeroulp::train

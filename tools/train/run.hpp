@@ -1,12 +1,15 @@
-// Defines a training run on the CPU: settings, state, one step, digests.
+// Defines a training run: settings, state, one step, digests.
 //
-// A run is a function of its settings: the same bits whatever the threads, the
-// compiler, interruptions. SPEC N1 to N24. Internal.
+// A run is a function of its settings: the same bits on the CPU and on a GPU,
+// whatever the threads, the compiler, interruptions. SPEC N1 to N24. Internal.
 
 #ifndef ZEROULP_TOOLS_TRAIN_RUN_HPP_
 #define ZEROULP_TOOLS_TRAIN_RUN_HPP_
 
+#include <memory>
+
 #include "tools/train/data.hpp"
+#include "tools/train/engine_ops.hpp"
 #include "tools/train/step.hpp"
 #include "zeroulp/core/model/gradient_norm.hpp"
 
@@ -33,14 +36,17 @@ rate_schedule usual_rate(const model_shape& s, std::int64_t steps);
 /// Throws input_error, naming the setting, unless a run can follow them.
 void check(const run_settings& s);
 
-/// Everything that a step changes.
-struct run_state {
-  std::vector<word_tensor> weights;  ///< FP32 masters
-  std::vector<half_tensor> m;        ///< BF16
-  std::vector<half_tensor> v;
-  std::vector<word_tensor> biases;  ///< of routers, by layer; dense: empty
-  std::int64_t steps = 0;           ///< done
+/// Everything that a step changes; its tensors are a backend's.
+template <class Ops>
+struct state_on {
+  std::vector<typename Ops::words> weights;  ///< FP32 masters
+  std::vector<typename Ops::halves> m;       ///< BF16
+  std::vector<typename Ops::halves> v;
+  std::vector<typename Ops::words> biases;  ///< of routers, by layer; or empty
+  std::int64_t steps = 0;                   ///< done
 };
+/// On the host.
+using run_state = state_on<engine_ops>;
 
 /// The bytes of each tensor of a state, in order, little end first.
 std::vector<std::pair<const void*, std::size_t>> bytes_of(const run_state& s);
@@ -55,35 +61,70 @@ struct step_report {
   double rate;
 };
 
-class training_run {
+/// A run, wherever it is.
+class any_run {
  public:
-  training_run(run_settings settings, training_data data);
+  any_run(run_settings settings, training_data data);
+  virtual ~any_run() = default;
 
   /// One step on the batch of its number.
-  step_report advance(const tracer& trace = {});
+  virtual step_report advance(const tracer& trace = {}) = 0;
   /// The mean loss of `batches` batches that no step sees.
-  double held_out_loss(std::int64_t batches) const;
+  virtual double held_out_loss(std::int64_t batches) const = 0;
+  /// The state on the host, until the next step.
+  virtual const run_state& host_state() const = 0;
+  virtual void set_state(run_state state) = 0;
+  virtual std::int64_t steps() const = 0;
 
   const run_settings& settings() const { return settings_; }
   const training_data& data() const { return data_; }
-  const run_state& state() const { return state_; }
-  run_state& state() { return state_; }
   const parameter_list& parameters() const { return parameters_; }
-  /// What a pass reads besides the tokens; refers to this run.
-  pass_inputs inputs() const;
 
- private:
-  pass_outputs pass_of(const batch& b, std::int64_t shard,
-                       const tracer& trace) const;
-  void update(const std::vector<word_tensor>& gradients, double rate);
+ protected:
+  run_state initial_state() const;
 
   run_settings settings_;
   training_data data_;
   parameter_list parameters_;
-  run_state state_;
-  word_tensor cosines_;
-  word_tensor sines_;
 };
+
+/// A run on a backend: engine_ops, or cuda_ops of a GPU (run_on.hpp).
+template <class Ops>
+class run_on : public any_run {
+ public:
+  run_on(run_settings settings, training_data data);
+
+  step_report advance(const tracer& trace = {}) override;
+  double held_out_loss(std::int64_t batches) const override;
+  const run_state& host_state() const override;
+  void set_state(run_state state) override;
+  std::int64_t steps() const override { return state_.steps; }
+
+  const state_on<Ops>& state() const { return state_; }
+  state_on<Ops>& state() { return state_; }
+  /// What a pass reads besides the tokens; refers to this run.
+  pass_inputs<Ops> inputs() const;
+
+ private:
+  pass_outputs<Ops> pass_of(const batch& b, std::int64_t shard,
+                            const tracer& trace) const;
+  double clip(std::vector<typename Ops::words>& gradients) const;
+  void update(const std::vector<typename Ops::words>& gradients, double rate);
+  void update_biases(const std::vector<pass_outputs<Ops>>& shards);
+
+  state_on<Ops> state_;
+  typename Ops::words cosines_;
+  typename Ops::words sines_;
+  mutable run_state on_host_;  ///< where Ops has its tensors elsewhere
+};
+
+/// On the CPU.
+using training_run = run_on<engine_ops>;
+extern template class run_on<engine_ops>;
+
+/// On the current GPU. Throws input_error where there is none of compute
+/// capability 9.0, or the program was built without CUDA.
+std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data);
 
 }  // namespace zeroulp::train
 

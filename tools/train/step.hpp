@@ -25,42 +25,49 @@ namespace zeroulp::train {
 using tracer = std::function<void(const std::string& name, const void* bytes,
                                   std::size_t count)>;
 
-/// What a pass reads besides the tokens.
+/// What a pass reads besides the tokens; its tensors are a backend's.
+template <class Ops>
 struct pass_inputs {
   const model_shape& shape;
   const parameter_list& parameters;
   const arm& how;
-  const std::vector<word_tensor>& weights;  ///< FP32 masters
-  const std::vector<word_tensor>& biases;   ///< of routers, by layer
-  const word_tensor& cosines;               ///< length x turned / 2
-  const word_tensor& sines;
+  const std::vector<typename Ops::words>& weights;  ///< FP32 masters
+  const std::vector<typename Ops::words>& biases;   ///< of routers, by layer
+  const typename Ops::words& cosines;               ///< length x turned / 2
+  const typename Ops::words& sines;
 };
 
 /// What a pass makes.
+template <class Ops>
 struct pass_outputs {
-  word_tensor losses;                  ///< tokens x 1
-  std::vector<word_tensor> gradients;  ///< by parameter, FP32
-  std::vector<index_tensor> experts;   ///< chosen, by layer; dense ones: empty
+  typename Ops::words losses;                  ///< tokens x 1
+  std::vector<typename Ops::words> gradients;  ///< by parameter, FP32
+  /// Chosen, by layer; dense ones: empty.
+  std::vector<typename Ops::indices> experts;
 };
 
 /// One pass over the tokens of a shard: whole sequences.
 template <class Ops>
 class step_pass {
  public:
-  step_pass(const pass_inputs& in, tracer trace)
+  using halves = typename Ops::halves;    ///< a matrix of BF16
+  using words = typename Ops::words;      ///< of FP32
+  using indices = typename Ops::indices;  ///< of whole numbers
+
+  step_pass(const pass_inputs<Ops>& in, tracer trace)
       : in_(in), shape_(in.shape), trace_(std::move(trace)) {}
 
   /// The losses alone.
-  word_tensor forward(const index_tensor& ids, const index_tensor& targets) {
-    pass_outputs out;
+  words forward(const indices& ids, const indices& targets) {
+    pass_outputs<Ops> out;
     run(ids, targets, fp32_one, false, out);
     return std::move(out.losses);
   }
 
   /// Losses and gradients; `factor` multiplies the gradient of each loss.
-  pass_outputs operator()(const index_tensor& ids, const index_tensor& targets,
-                          std::uint32_t factor) {
-    pass_outputs out;
+  pass_outputs<Ops> operator()(const indices& ids, const indices& targets,
+                               std::uint32_t factor) {
+    pass_outputs<Ops> out;
     for (const parameter& p : in_.parameters.all()) {
       out.gradients.emplace_back(p.rows, p.cols);
     }
@@ -85,21 +92,22 @@ class step_pass {
     linear_rule down;
   };
   struct layer_cache {
-    half_tensor x;
+    halves x;
     normalized norm1;
     operand first_x;
     normalized latent;
-    half_tensor latent_in;
+    halves latent_in;
     operand second_x;
     attention_operands heads;
-    word_tensor largest, inverse;
+    words largest, inverse;
     operand attention;
-    half_tensor middle;
+    halves middle;
     normalized norm2;
     // Of a layer with experts:
-    word_tensor scores, weights;
-    index_tensor experts, slots, ends;
-    half_tensor rows;  ///< the experts' outputs, then the shared one's
+    words scores, weights;
+    indices experts, slots;
+    std::vector<std::int32_t> ends;  ///< of each expert's rows, on the host
+    halves rows;  ///< the experts' outputs, then the shared one's
     std::vector<feed_cache> feeds;  ///< dense or shared, then the routed
   };
 
@@ -114,21 +122,22 @@ class step_pass {
     return *kept;
   }
 
-  template <class T>
-  void note(const std::string& name, const tensor<T>& x) const {
-    if (trace_) {
-      trace_(prefix_ + name, x.data.data(), x.data.size() * sizeof(T));
-    }
+  template <class Tensor>
+  void note(const std::string& name, const Tensor& x) const {
+    if (!trace_) return;
+    const auto& host = Ops::on_host(x);
+    trace_(prefix_ + name, host.data.data(),
+           host.data.size() * sizeof(host.data[0]));
   }
   void note(const std::string& name, const operand& x) const {
     note(name + ".codes", x.codes);
     if (x.how.scaled) note(name + ".scales", x.scales);
   }
 
-  void run(const index_tensor& ids, const index_tensor& targets,
-           std::uint32_t factor, bool backward, pass_outputs& out) {
+  void run(const indices& ids, const indices& targets, std::uint32_t factor,
+           bool backward, pass_outputs<Ops>& out) {
     out_ = &out;
-    half_tensor x = Ops::embed(w(parameter_list::embedding), ids);
+    halves x = Ops::embed(w(parameter_list::embedding), ids);
     note("x", x);
     std::vector<layer_cache> caches;
     out.experts.resize(static_cast<std::size_t>(shape_.layers));
@@ -143,18 +152,18 @@ class step_pass {
     const linear_rule& rule = in_.how.head;
     const normalized norm = Ops::rms_norm(x.view(), w(last));
     const operand head_x = Ops::store(rule.x, norm.y.view());
-    word_tensor logits(x.rows, shape_.vocabulary);
+    words logits(x.rows, shape_.vocabulary);
     Ops::product(rule.fprop, head_x, weights(rule.w, head), logits.view());
     note("logits", logits);
-    out.losses = word_tensor(x.rows, 1);
-    half_tensor dlogits;
-    if (backward) dlogits = half_tensor(x.rows, shape_.vocabulary);
+    out.losses = words(x.rows, 1);
+    halves dlogits;
+    if (backward) dlogits = halves(x.rows, shape_.vocabulary);
     Ops::cross_entropy(logits, targets, factor, out.losses, dlogits);
     note("losses", out.losses);
     if (!backward) return;
     note("dlogits", dlogits);
-    half_tensor dx = linear_backward(rule, head, dlogits.view(),
-                                     Ops::transpose(rule.x, head_x));
+    halves dx = linear_backward(rule, head, dlogits.view(),
+                                Ops::transpose(rule.x, head_x));
     dx = norm_backward(x, last, norm, dx, nullptr);
     note("dx", dx);
     for (std::ptrdiff_t l = shape_.layers; l-- > 0;) {
@@ -170,26 +179,25 @@ class step_pass {
   }
 
   /// Y of a Linear, and its input as it is kept.
-  half_tensor linear(const linear_rule& rule, std::size_t i, const operand& x) {
-    half_tensor y(x.codes.rows, w(i).rows);
+  halves linear(const linear_rule& rule, std::size_t i, const operand& x) {
+    halves y(x.codes.rows, w(i).rows);
     Ops::product(rule.fprop, x, weights(rule.w, i), false, y.view());
     return y;
   }
 
   /// dX of a Linear; dW from X^T as an operand.
-  half_tensor linear_backward(const linear_rule& rule, std::size_t i,
-                              half_view dy, const operand& xt) {
-    half_tensor dx(dy.rows, w(i).cols);
+  halves linear_backward(const linear_rule& rule, std::size_t i, half_view dy,
+                         const operand& xt) {
+    halves dx(dy.rows, w(i).cols);
     Ops::product(rule.dgrad, Ops::store(rule.dy, dy), weights(rule.w, i), true,
                  dx.view());
     Ops::product(rule.wgrad, Ops::store_transposed(rule.dy, dy), xt, dw(i));
     return dx;
   }
 
-  half_tensor norm_backward(const half_tensor& x, std::size_t i,
-                            const normalized& norm, const half_tensor& dy,
-                            const half_tensor* residual) {
-    half_tensor dx(x.rows, x.cols);
+  halves norm_backward(const halves& x, std::size_t i, const normalized& norm,
+                       const halves& dy, const halves* residual) {
+    halves dx(x.rows, x.cols);
     Ops::rms_norm_backward(
         {dy.view(), x.view(), w(i), norm.rstd.view(),
          residual == nullptr ? half_view{} : half_view(residual->view()),
@@ -202,7 +210,7 @@ class step_pass {
             attention_scale(shape_.depth())};
   }
 
-  layer_cache layer_forward(std::ptrdiff_t l, half_tensor& x) {
+  layer_cache layer_forward(std::ptrdiff_t l, halves& x) {
     const layer_parameters& p = in_.parameters.layer(l);
     const linear_rule& rule = in_.how.linear;
     layer_cache c;
@@ -211,25 +219,25 @@ class step_pass {
     note("norm1", c.norm1.y);
     c.first_x = Ops::store(rule.x, c.norm1.y.view());
     note("norm1", c.first_x);
-    const half_tensor first = linear(rule, p.first, c.first_x);
+    const halves first = linear(rule, p.first, c.first_x);
     note("qkv_a", first);
     c.latent_in =
         Ops::columns(first.view(), shape_.heads * shape_.depth(), shape_.rank);
     c.latent = Ops::rms_norm(c.latent_in.view(), w(p.latent_norm));
     c.second_x = Ops::store(rule.x, c.latent.y.view());
-    const half_tensor second = linear(rule, p.second, c.second_x);
+    const halves second = linear(rule, p.second, c.second_x);
     note("kv_b", second);
     c.heads = Ops::assemble(shape_, first.view(), second.view(),
                             in_.cosines.view(), in_.sines.view());
-    half_tensor o(x.rows, shape_.heads * shape_.value);
-    c.largest = word_tensor(x.rows, shape_.heads);
+    halves o(x.rows, shape_.heads * shape_.value);
+    c.largest = words(x.rows, shape_.heads);
     c.inverse = c.largest;
     Ops::attention_forward(
         attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
         o.view(), c.largest.view(), c.inverse.view());
     note("attention", o);
     c.attention = Ops::store(rule.x, o.view());
-    const half_tensor projected = linear(rule, p.out, c.attention);
+    const halves projected = linear(rule, p.out, c.attention);
     if (in_.how.attention_cache != rule.x) {
       c.attention = Ops::store(in_.how.attention_cache, o.view());
     }
@@ -238,7 +246,7 @@ class step_pass {
     note("middle", c.middle);
     c.norm2 = Ops::rms_norm(c.middle.view(), w(p.norm2));
     note("norm2", c.norm2.y);
-    const half_tensor y =
+    const halves y =
         shape_.is_dense(l) ? dense_forward(p, c) : experts_forward(l, p, c);
     x = Ops::add(c.middle.view(), y.view());
     note("x", x);
@@ -251,21 +259,20 @@ class step_pass {
     feed_cache c;
     if (x.rows == 0) return c;  // an expert that no token chose
     c.x = Ops::store(rules.up.x, x);
-    const half_tensor gates = linear(rules.up, up, c.x);
-    const half_tensor h =
-        Ops::swiglu(in_.how.swiglu_cache, gates.view(), c.gates);
+    const halves gates = linear(rules.up, up, c.x);
+    const halves h = Ops::swiglu(in_.how.swiglu_cache, gates.view(), c.gates);
     Ops::product(rules.down.fprop, Ops::store(rules.down.x, h.view()),
                  weights(rules.down.w, up + 1), false, y);
     return c;
   }
 
-  half_tensor feed_backward(const feed_rules& rules, std::size_t up,
-                            const feed_cache& c, half_view dy) {
+  halves feed_backward(const feed_rules& rules, std::size_t up,
+                       const feed_cache& c, half_view dy) {
     if (dy.rows == 0) return {0, shape_.width};
-    const half_tensor h = Ops::swiglu_again(in_.how.swiglu_cache, c.gates);
-    const half_tensor dh = linear_backward(
+    const halves h = Ops::swiglu_again(in_.how.swiglu_cache, c.gates);
+    const halves dh = linear_backward(
         rules.down, up + 1, dy, Ops::store_transposed(rules.down.x, h.view()));
-    const half_tensor d =
+    const halves d =
         Ops::swiglu_backward(in_.how.swiglu_cache, c.gates, dh.view());
     return linear_backward(rules.up, up, d.view(),
                            Ops::transpose(rules.up.x, c.x));
@@ -279,34 +286,33 @@ class step_pass {
     return rules;
   }
 
-  half_tensor dense_forward(const layer_parameters& p, layer_cache& c) {
-    half_tensor y(c.middle.rows, c.middle.cols);
+  halves dense_forward(const layer_parameters& p, layer_cache& c) {
+    halves y(c.middle.rows, c.middle.cols);
     c.feeds.push_back(feed_forward({in_.how.linear, in_.how.linear}, p.feed,
                                    c.norm2.y.view(), y.view()));
     note("feed", y);
     return y;
   }
 
-  half_tensor experts_forward(std::ptrdiff_t l, const layer_parameters& p,
-                              layer_cache& c) {
+  halves experts_forward(std::ptrdiff_t l, const layer_parameters& p,
+                         layer_cache& c) {
     const half_view y2 = c.norm2.y.view();
     const std::ptrdiff_t tokens = y2.rows;
     const auto layer = static_cast<std::size_t>(l);
-    const word_tensor logits = Ops::router_logits(y2, w(p.router));
+    const words logits = Ops::router_logits(y2, w(p.router));
     note("router", logits);
-    c.scores = word_tensor(tokens, shape_.experts);
-    c.weights = word_tensor(tokens, shape_.top);
-    c.experts = index_tensor(tokens, shape_.top);
+    c.scores = words(tokens, shape_.experts);
+    c.weights = words(tokens, shape_.top);
+    c.experts = indices(tokens, shape_.top);
     Ops::route(shape_, logits, in_.biases[layer], c.scores, c.experts,
                c.weights);
     note("experts", c.experts);
     note("weights", c.weights);
     out_->experts[layer] = c.experts;
-    const index_tensor rows =
-        Ops::make_plan(shape_, c.experts, c.slots, c.ends);
-    const std::ptrdiff_t used = Ops::end_of(c.ends, shape_.experts);
-    c.rows = half_tensor(used + tokens, shape_.width);
-    const half_tensor gathered = Ops::gather(y2, rows);
+    const indices rows = Ops::make_plan(shape_, c.experts, c.slots, c.ends);
+    const std::ptrdiff_t used = c.ends.back();
+    c.rows = halves(used + tokens, shape_.width);
+    const halves gathered = Ops::gather(y2, rows);
     const feed_rules rules = dispatched();
     c.feeds.push_back(feed_forward(
         rules, p.feed, y2, c.rows.view().block(used, 0, tokens, shape_.width)));
@@ -318,7 +324,7 @@ class step_pass {
               c.rows.view().block(from, 0, count, shape_.width)));
         });
     note("expert_rows", c.rows);
-    half_tensor y = Ops::combine(c.rows, c.slots, &c.weights, used);
+    halves y = Ops::combine(c.rows, c.slots, &c.weights, used);
     note("feed", y);
     return y;
   }
@@ -327,26 +333,26 @@ class step_pass {
   template <class Use>
   void for_experts(const layer_cache& c, const Use& use) const {
     for (std::ptrdiff_t e = 0; e < shape_.experts; ++e) {
-      const std::ptrdiff_t from = Ops::end_of(c.ends, e);
-      use(e, from, Ops::end_of(c.ends, e + 1) - from);
+      const auto at = static_cast<std::size_t>(e);
+      use(e, c.ends[at], c.ends[at + 1] - c.ends[at]);
     }
   }
 
   /// The gradient of the second norm's output.
-  half_tensor experts_backward(const layer_parameters& p, const layer_cache& c,
-                               const half_tensor& dy) {
+  halves experts_backward(const layer_parameters& p, const layer_cache& c,
+                          const halves& dy) {
     const std::ptrdiff_t tokens = dy.rows;
     const std::ptrdiff_t used = c.rows.rows - tokens;
-    half_tensor d_rows(used, shape_.width);
-    word_tensor dweights(tokens, shape_.top);
+    halves d_rows(used, shape_.width);
+    words dweights(tokens, shape_.top);
     Ops::slot_backward({dy.view(), c.slots.view(), c.weights.view(),
                         c.rows.view().block(0, 0, used, shape_.width),
                         d_rows.view(), dweights.view()});
     note("d_rows", d_rows);
     note("d_weights", dweights);
     const feed_rules rules = dispatched();
-    half_tensor dx_rows(c.rows.rows, shape_.width);
-    const auto put = [&](const half_tensor& from, std::ptrdiff_t row) {
+    halves dx_rows(c.rows.rows, shape_.width);
+    const auto put = [&](const halves& from, std::ptrdiff_t row) {
       Ops::copy(from.view(),
                 dx_rows.view().block(row, 0, from.rows, from.cols));
     };
@@ -358,9 +364,9 @@ class step_pass {
                   half_view(d_rows.view().block(from, 0, count, shape_.width))),
               from);
         });
-    const half_tensor dx = Ops::combine(dx_rows, c.slots, nullptr, used);
+    const halves dx = Ops::combine(dx_rows, c.slots, nullptr, used);
     note("d_feed", dx);
-    const word_tensor dlogits =
+    const words dlogits =
         Ops::route_backward(shape_, c.scores, c.experts, dweights);
     note("d_router", dlogits);
     Ops::router_dw(dlogits.view(), c.norm2.y.view(), dw(p.router));
@@ -369,21 +375,20 @@ class step_pass {
         word_view(Ops::router_dx(dlogits.view(), w(p.router)).view()));
   }
 
-  half_tensor layer_backward(std::ptrdiff_t l, const layer_cache& c,
-                             const half_tensor& dx) {
+  halves layer_backward(std::ptrdiff_t l, const layer_cache& c,
+                        const halves& dx) {
     const layer_parameters& p = in_.parameters.layer(l);
     const linear_rule& rule = in_.how.linear;
-    half_tensor d = shape_.is_dense(l) ? feed_backward({rule, rule}, p.feed,
-                                                       c.feeds[0], dx.view())
-                                       : experts_backward(p, c, dx);
+    halves d = shape_.is_dense(l)
+                   ? feed_backward({rule, rule}, p.feed, c.feeds[0], dx.view())
+                   : experts_backward(p, c, dx);
     note("d_norm2", d);
-    const half_tensor d_middle =
-        norm_backward(c.middle, p.norm2, c.norm2, d, &dx);
+    const halves d_middle = norm_backward(c.middle, p.norm2, c.norm2, d, &dx);
     note("d_middle", d_middle);
-    const half_tensor d_o = linear_backward(
-        rule, p.out, d_middle.view(), Ops::transpose(rule.x, c.attention));
+    const halves d_o = linear_backward(rule, p.out, d_middle.view(),
+                                       Ops::transpose(rule.x, c.attention));
     note("d_attention", d_o);
-    const word_tensor kept = Ops::load(c.attention);
+    const words kept = Ops::load(c.attention);
     attention_operands grads{{c.heads.q.rows, c.heads.q.cols},
                              {c.heads.k.rows, c.heads.k.cols},
                              {c.heads.v.rows, c.heads.v.cols}};
@@ -394,13 +399,13 @@ class step_pass {
     note("d_q", grads.q);
     note("d_k", grads.k);
     note("d_v", grads.v);
-    half_tensor d_first(d_o.rows, shape_.first_rows());
-    half_tensor d_second(d_o.rows, w(p.second).rows);
+    halves d_first(d_o.rows, shape_.first_rows());
+    halves d_second(d_o.rows, w(p.second).rows);
     Ops::assemble_backward(shape_, grads, in_.cosines.view(), in_.sines.view(),
                            d_first.view(), d_second.view());
-    const half_tensor d_latent = linear_backward(
-        rule, p.second, d_second.view(), Ops::transpose(rule.x, c.second_x));
-    const half_tensor d_latent_in =
+    const halves d_latent = linear_backward(rule, p.second, d_second.view(),
+                                            Ops::transpose(rule.x, c.second_x));
+    const halves d_latent_in =
         norm_backward(c.latent_in, p.latent_norm, c.latent, d_latent, nullptr);
     Ops::copy(d_latent_in.view(),
               d_first.view().block(0, shape_.heads * shape_.depth(), d_o.rows,
@@ -408,15 +413,15 @@ class step_pass {
     note("d_qkv_a", d_first);
     d = linear_backward(rule, p.first, d_first.view(),
                         Ops::transpose(rule.x, c.first_x));
-    half_tensor result = norm_backward(c.x, p.norm1, c.norm1, d, &d_middle);
+    halves result = norm_backward(c.x, p.norm1, c.norm1, d, &d_middle);
     note("dx", result);
     return result;
   }
 
-  const pass_inputs& in_;
+  const pass_inputs<Ops>& in_;
   const model_shape& shape_;
   tracer trace_;
-  pass_outputs* out_ = nullptr;
+  pass_outputs<Ops>* out_ = nullptr;
   std::string prefix_;
   std::vector<std::optional<operand>> operands_;  ///< of weights
 };

@@ -53,13 +53,13 @@ class fixed_batch {
   }
 
   double loss() const {
-    const pass_inputs in = run_.inputs();
+    const pass_inputs<engine_ops> in = run_.inputs();
     const auto losses = step_pass<engine_ops>(in, {}).forward(ids_, targets_);
     return engine::sum_of_losses(losses.view()) /
            static_cast<double>(ids_.rows);
   }
   std::vector<word_tensor> gradients() const {
-    const pass_inputs in = run_.inputs();
+    const pass_inputs<engine_ops> in = run_.inputs();
     const auto factor = 1 / static_cast<float>(ids_.rows);
     return step_pass<engine_ops>(in, {})(ids_, targets_,
                                          bit_cast<std::uint32_t>(factor))
