@@ -28,17 +28,16 @@ digest() {
 }
 
 core='include/zeroulp/core/*.hpp'
-# What no GPU computes yet.
 model='include/zeroulp/core/model/*.hpp include/zeroulp/model.hpp'
-kernels='include/zeroulp/cuda*.hpp cuda/*/*.cu* cuda/*/*.hpp cuda/gemm/*.cpp
-         cuda/common/*.cpp'
+kernels='include/zeroulp/cuda.hpp include/zeroulp/cuda_[!m]*.hpp
+         cuda/[!m]*/*.cu* cuda/[!m]*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp'
 cases='include/zeroulp/random.hpp conformance/cases/*
        conformance/contract/implementation.*
        conformance/contract/output_sums.hpp conformance/contract/registry.hpp
        fuzz/cases/* fuzz/engine/* fuzz/identify/* fuzz/targets/*.?pp
        fuzz/targets/step/*'
 
-# sources_of SET: their patterns. gpu has all of device/ but peers/.
+# sources_of SET: their patterns. gpu has all of device/ but model/ and peers/.
 sources_of() {
   case $1 in
     kernels) echo "$core $kernels" ;;
@@ -47,14 +46,20 @@ sources_of() {
     cpu) echo "$core $model $cases conformance/contract/* conformance/checks/*.hpp
                conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
-               conformance/device/*.* conformance/device/[!p]*/*.*
-               conformance/device/[!p]*/*/* conformance/peers/outputs.*" ;;
+               conformance/device/*.* conformance/device/[!mp]*/*.*
+               conformance/device/[!mp]*/*/* conformance/peers/outputs.*" ;;
+    gpu_model) echo "$core $model include/zeroulp/random.hpp
+                     include/zeroulp/cuda.hpp include/zeroulp/cuda_model.hpp
+                     cuda/model/* cuda/common/* cuda/ptx/* conformance/cases/*
+                     conformance/checks/model/* conformance/oracles/model_*
+                     conformance/device/model/*
+                     conformance/device/support/test.hpp" ;;
     peers) echo "$core cuda/emulator/* conformance/device/peers/*
                  conformance/device/support/* conformance/peers/*.*" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
-sets='cpu gpu kernels library peers'
+sets='cpu gpu gpu_model kernels library peers'
 
 # hashes SET: `digest path` lines, in the order of the paths.
 hashes() (

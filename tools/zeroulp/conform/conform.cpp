@@ -19,6 +19,7 @@
 #endif
 #ifdef ZEROULP_HAVE_DEVICE
 #include "conformance/device/device.hpp"
+#include "conformance/device/model/model.hpp"
 #endif
 
 namespace zeroulp::program {
@@ -53,7 +54,11 @@ conformance::check_list gpu_checks(const conform_request& q) {
     for (const auto& s : read_shapes(q.shapes))
       shapes.push_back({s.m, s.n, s.k});
   }
-  return conformance::device::all_checks(shapes);
+  auto checks = conformance::device::all_checks(shapes);
+  for (auto& check : conformance::device::kernel_model_checks()) {
+    checks.push_back(std::move(check));
+  }
+  return checks;
 }
 
 /// Throws input_error if there is no GPU to run on.

@@ -219,12 +219,20 @@ std::string to_html(const conform_run& r) {
 /// The sets of sources that the run depends on.
 std::string sets_of(const conform_run& r) {
   if (!r.gpu) return "cpu";
-  const auto is_peer = [](const checked& c) {
-    return c.what.name.starts_with("peer.");
+  const auto of = [&r](std::string_view begins) {
+    return std::count_if(
+        r.checks.begin(), r.checks.end(),
+        [begins](const checked& c) { return c.what.name.starts_with(begins); });
   };
-  const auto peers = std::count_if(r.checks.begin(), r.checks.end(), is_peer);
-  if (peers == 0) return "gpu";
-  return peers == std::ssize(r.checks) ? "peers" : "gpu peers";
+  const auto models = of("kernel.model."), peers = of("peer.");
+  std::string sets;
+  const auto add = [&sets](const char* set, auto count) {
+    if (count > 0) sets += (sets.empty() ? "" : " ") + std::string(set);
+  };
+  add("gpu", std::ssize(r.checks) - models - peers);
+  add("gpu_model", models);
+  add("peers", peers);
+  return sets;
 }
 
 std::string to_record(const conform_run& r) {

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <sstream>
 
 #include "tools/zeroulp/json_input.hpp"
+#include "tools/zeroulp/record.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::program {
@@ -47,11 +49,11 @@ std::string why_no_record(const json& j) {
   if (!has("seed", &value::is_number_unsigned)) {
     return "no \"seed\": it was written by an earlier version";
   }
-  const auto set = j["depends_on"].get<std::string>();
-  if (set != "cpu" && set != "gpu" && set != "peers" && set != "gpu peers") {
-    return fmt::format(
-        "\"depends_on\" is none of cpu, gpu, peers and 'gpu peers' but '{}'",
-        set);
+  std::istringstream sets(j["depends_on"].get<std::string>());
+  for (std::string set; sets >> set;) {
+    if (*sources_of(set) == '\0') {
+      return fmt::format("\"depends_on\": there is no set '{}'", set);
+    }
   }
   if (!has("checks", &value::is_array) || j["checks"].empty()) {
     return "no \"checks\"";

@@ -1,0 +1,260 @@
+// Products of a training step on the GPU against the engine: BF16 operands in
+// every layout and span, in batches, and the router's sequential ones; what
+// moves or assembles rows.
+
+#include "conformance/checks/model/model_parts.hpp"
+#include "conformance/device/model/mirror.hpp"
+#include "conformance/device/model/model.hpp"
+#include "zeroulp/cuda_model.hpp"
+#include "zeroulp/engine.hpp"
+
+namespace zeroulp::conformance::device {
+namespace {
+
+using half_view = matrix_view<const std::uint16_t>;
+
+struct halves {
+  std::ptrdiff_t rows, cols;
+  std::vector<std::uint16_t> codes;
+
+  halves(std::ptrdiff_t m, std::ptrdiff_t n)
+      : rows(m), cols(n), codes(static_cast<std::size_t>(m * n)) {
+    codes.reserve(1);  // data() is no null pointer
+  }
+  matrix_view<std::uint16_t> view() { return {codes.data(), rows, cols}; }
+  half_view view() const { return {codes.data(), rows, cols}; }
+};
+
+halves drawn(std::ptrdiff_t m, std::ptrdiff_t n, counter_rng& rng) {
+  halves x(m, n);
+  const grid g = any_numbers(bf16, m, n, rng);
+  for (std::size_t i = 0; i < x.codes.size(); ++i) {
+    x.codes[i] = static_cast<std::uint16_t>(g.words[i]);
+  }
+  return x;
+}
+
+std::uint32_t by_factor(std::uint32_t sum, std::uint32_t factor) {
+  return factor == fp32_one
+             ? sum
+             : static_cast<std::uint32_t>(multiply(fp32, sum, factor));
+}
+
+std::string text_of(std::initializer_list<std::ptrdiff_t> numbers) {
+  std::string all;
+  for (const auto n : numbers) all += " " + std::to_string(n);
+  return all;
+}
+
+/// A case of cuda::gemm_bf16: two matrices a batch.
+struct product_case {
+  std::ptrdiff_t m, n, k, splits;
+  bool a_along_k, b_along_k;
+  cuda::gemm_span span;
+  format output;
+  std::uint32_t factor;
+
+  std::string text() const {
+    return text_of({m, n, k, splits, static_cast<std::ptrdiff_t>(span),
+                    a_along_k, b_along_k, output == bf16}) +
+           " (m, n, k, splits, span, A and B along K, BF16)";
+  }
+};
+
+product_case any_product(const effort& e, counter_rng& rng) {
+  const int most = e.level > 0 ? 400 : 200;
+  product_case c{};
+  c.m = rng.between(1, most), c.n = rng.between(1, most);
+  c.k = rng.one_in(8) ? 0 : rng.between(1, rng.one_in(4) ? 1500 : most);
+  c.span = static_cast<cuda::gemm_span>(rng.below(4));
+  if (c.span != cuda::gemm_span::all) c.m = rng.between(1, most);
+  if (c.span == cuda::gemm_span::to_diagonal ||
+      c.span == cuda::gemm_span::from_diagonal) {
+    c.k = c.m;
+  }
+  c.splits = c.span == cuda::gemm_span::all ? rng.between(1, 4) : 1;
+  c.a_along_k = rng.one_in(2), c.b_along_k = rng.one_in(2);
+  c.output = rng.one_in(2) ? bf16 : fp32;
+  c.factor = rng.one_in(2) ? fp32_one : any_factor(rng);
+  return c;
+}
+
+/// Elements [begin, end) of K that row i sums.
+std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const product_case& c,
+                                                   std::ptrdiff_t i) {
+  const std::ptrdiff_t at = i / 64 * 64;
+  if (c.span == cuda::gemm_span::to_diagonal) {
+    return {0, std::min(c.k, at + 64)};
+  }
+  if (c.span == cuda::gemm_span::from_diagonal) return {std::min(at, c.k), c.k};
+  return {0, c.k};
+}
+
+/// The product of one matrix of the batch by the engine: rows of 64, each over
+/// its elements of K. `b` may be ones.
+template <class Use>
+void for_sums(const product_case& c, half_view a, half_view b, Use use) {
+  const recipe r{hopper_half_f32, 0,
+                 promotion::add,  per_tensor,
+                 per_tensor,      static_cast<std::int32_t>(c.splits),
+                 epilogue::store, fp32};
+  for (std::ptrdiff_t i = 0; i < c.m; i += 64) {
+    const std::ptrdiff_t rows = std::min<std::ptrdiff_t>(64, c.m - i);
+    const auto [begin, end] = range_of(c, i);
+    grid sums(rows, b.rows);
+    if (end > begin) {
+      engine::gemm(r, {bf16, a.block(i, begin, rows, end - begin)}, {},
+                   {bf16, b.block(0, begin, b.rows, end - begin)}, {}, {},
+                   {sums.words.data(), rows, b.rows});
+    }
+    for (std::ptrdiff_t x = 0; x < rows; ++x) {
+      for (std::ptrdiff_t j = 0; j < b.rows; ++j) use(i + x, j, sums(x, j));
+    }
+  }
+}
+
+void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
+  constexpr std::ptrdiff_t batch = 2;
+  const auto drawn_operand = [&](bool along_k, std::ptrdiff_t mn) {
+    return along_k ? drawn(batch * mn, c.k, rng) : drawn(batch * c.k, mn, rng);
+  };
+  const halves a = drawn_operand(c.a_along_k, c.m);
+  const halves b = drawn_operand(c.b_along_k, c.n);
+  // Matrix s of a batch, m x k whatever its layout.
+  const auto one_of = [&](half_view x, std::ptrdiff_t s, bool along_k) {
+    const std::ptrdiff_t rows = x.rows / batch;
+    const half_view one{x.data + s * rows * x.row_stride, rows, x.cols,
+                        x.row_stride, 1};
+    return along_k ? one : one.transposed();
+  };
+  const bool narrow = c.output == bf16;
+  const bool with_sums = c.span == cuda::gemm_span::to_diagonal;
+  const std::ptrdiff_t sums = with_sums ? c.m : 0;
+  std::vector<std::uint32_t> got(static_cast<std::size_t>(batch * c.m * c.n));
+  std::vector<std::uint16_t> codes(got.size());
+  std::vector<std::uint32_t> got_sums(static_cast<std::size_t>(batch * sums));
+  const mirror on_a(a.view()), on_b(b.view());
+  mirror words(matrix_view<std::uint32_t>(narrow ? nullptr : got.data(),
+                                          batch * c.m, c.n));
+  mirror halves_of(matrix_view<std::uint16_t>(narrow ? codes.data() : nullptr,
+                                              batch * c.m, c.n));
+  mirror row_sums(matrix_view<std::uint32_t>(
+      with_sums ? got_sums.data() : nullptr, batch, sums));
+  const auto stride_of = [](auto x) { return x.rows / batch * x.row_stride; };
+  cuda::bf16_gemm g;
+  g.a = one_of(on_a.view(), 0, c.a_along_k);
+  g.b = one_of(on_b.view(), 0, c.b_along_k);
+  g.a_batch.outer = stride_of(on_a.view());
+  g.b_batch.outer = stride_of(on_b.view());
+  g.outer = batch;
+  g.output = c.output;
+  const auto set_output = [&](auto d) {
+    g.d = {d.data, c.m, c.n, d.row_stride};
+    g.d_batch.outer = stride_of(d);
+  };
+  if (narrow) {
+    set_output(halves_of.view());
+  } else {
+    set_output(words.view());
+  }
+  g.splits = c.splits;
+  g.span = c.span;
+  g.factor = c.factor;
+  g.row_sums = row_sums.view().data;
+  g.row_sums_batch.outer = row_sums.view().row_stride;
+  cuda::gemm_bf16(g);
+  finish_kernel();
+  words.download();
+  halves_of.download();
+  row_sums.download();
+
+  halves ones(1, c.k);
+  for (auto& code : ones.codes) code = 0x3f80;
+  for (std::ptrdiff_t s = 0; s < batch; ++s) {
+    const half_view one_a = one_of(a.view(), s, c.a_along_k);
+    for_sums(c, one_a, one_of(b.view(), s, c.b_along_k),
+             [&](std::ptrdiff_t i, std::ptrdiff_t j, std::uint32_t sum) {
+               // Tiles above the diagonal are left out.
+               const bool out = c.span == cuda::gemm_span::lower;
+               if (out && j / 128 > i / 128) return;
+               const auto at =
+                   static_cast<std::size_t>((s * c.m + i) * c.n + j);
+               sum = by_factor(sum, c.factor);
+               const bool same =
+                   narrow ? codes[at] == recode(fp32, sum, bf16, {}, cuda_nosat)
+                          : got[at] == sum;
+               v.count(same, [&] {
+                 return c.text() + ": row and column" + text_of({i, j});
+               });
+             });
+    if (!with_sums) continue;
+    for_sums(c, one_a, ones.view(),
+             [&](std::ptrdiff_t i, std::ptrdiff_t, std::uint32_t sum) {
+               v.count(
+                   got_sums[static_cast<std::size_t>(s * c.m + i)] == sum,
+                   [&] { return c.text() + ": sum of row" + text_of({i}); });
+             });
+  }
+}
+
+verdict bf16_products(const effort& e) {
+  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
+    hold_product(v, any_product(e, rng), rng);
+  });
+}
+
+/// The router's products, T14: BF16 and FP32 operands of any strides.
+verdict sequential_products(const effort& e) {
+  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
+    const std::ptrdiff_t m = rng.between(1, 150), n = rng.between(1, 40);
+    const std::ptrdiff_t k = rng.between(1, 300);
+    const std::ptrdiff_t interval = rng.one_in(2) ? 0 : 32 << rng.below(4);
+    const bool across_a = rng.one_in(2), across_b = rng.one_in(2);
+    const halves a = across_a ? drawn(k, m, rng) : drawn(m, k, rng);
+    grid b =
+        across_b ? any_numbers(fp32, k, n, rng) : any_numbers(fp32, n, k, rng);
+    const codes_in words(b.words.data(), b.rows, b.cols);
+    const auto turned = [](auto x, bool across) {
+      return across ? x.transposed() : x;
+    };
+    const mirror on_a(a.view());
+    const mirror on_b(words);
+    grid got(m, n), want(m, n);
+    mirror d(codes_out(got.words.data(), m, n));
+    device_buffer<std::uint32_t> work(
+        static_cast<std::size_t>(ceil_div(k, 32) * m * n));
+    cuda::sequential_gemm(
+        turned(on_a.view(), across_a), turned(on_b.view(), across_b), interval,
+        d.view(),
+        {work.data(), static_cast<std::size_t>(ceil_div(k, 32) * m * n)});
+    finish_kernel();
+    d.download();
+    recipe r = sequential_recipe;
+    r.interval = static_cast<std::int32_t>(interval);
+    engine::gemm(r, {bf16, turned(a.view(), across_a)}, {},
+                 {fp32, turned(words, across_b)}, {}, {},
+                 {want.words.data(), m, n});
+    compare(v, got, want, "product", [&] {
+      return text_of({m, n, k, interval}) + " (m, n, k, interval)";
+    });
+  });
+}
+
+}  // namespace
+
+check_list kernel_model_checks() {
+  check_list all;
+  for (const model_check& c : model_check_list()) {
+    all.push_back({"kernel.model." + c.name, c.clauses, c.oracle, c.level,
+                   [run = c.run](const implementation&, const effort& e) {
+                     return run(gpu_model(), e);
+                   }});
+  }
+  all.push_back(device_check("kernel.model.Bf16Products", "G1 G7 T12 N5 N6 N7",
+                             "the engine", bf16_products));
+  all.push_back(device_check("kernel.model.SequentialProducts", "T14 G4",
+                             "the engine", sequential_products));
+  return all;
+}
+
+}  // namespace zeroulp::conformance::device

@@ -1,0 +1,278 @@
+// The rows of experts: the plan, rows of tokens, gradients and sums through the
+// slots.
+//
+//   plan: counts of each chunk of 256 slots -> ends and where each chunk begins
+//   -> places, in the order of the slots
+//
+// Source: SPEC clauses N13, N14, S9.
+
+#include "cuda/common/argument_checks.hpp"
+#include "cuda/model/row_sum.cuh"
+#include "zeroulp/core/model/expert_rows.hpp"
+#include "zeroulp/cuda_model.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+using A = device_fp32;
+using half_view = matrix_view<const std::uint16_t>;
+
+constexpr int threads = 256;
+constexpr int warps = threads / 32;
+/// Experts whose counts of a chunk fit into shared memory.
+constexpr std::ptrdiff_t most_experts = 1024;
+
+/// A thread's slot: its expert (-1: none) and, among the slots of its warp with
+/// the same one, how many come before it.
+struct planned_slot {
+  std::ptrdiff_t token, k;
+  std::int32_t expert;
+  unsigned same;
+
+  __device__ planned_slot(const expert_plan& p, std::ptrdiff_t chunk) {
+    const std::ptrdiff_t at = chunk * threads + threadIdx.x;
+    const bool inside = at < p.experts.rows * p.experts.cols;
+    token = inside ? at / p.experts.cols : -1;
+    k = inside ? at % p.experts.cols : -1;
+    expert = inside ? p.experts(token, k) : -1;
+    if (expert < 0 || expert >= p.ends.rows - 1) expert = -1;
+    same = __match_any_sync(0xffffffff, expert);
+  }
+  __device__ unsigned before() const {
+    return static_cast<unsigned>(__popc(same & ((1u << threadIdx.x % 32) - 1)));
+  }
+  __device__ bool is_first() const { return before() == 0; }
+};
+
+/// counts[warp][expert] of this block's chunk.
+__device__ void count_chunk(const planned_slot& slot, std::ptrdiff_t experts,
+                            std::int32_t* counts) {
+  for (std::ptrdiff_t i = threadIdx.x; i < warps * experts; i += threads) {
+    counts[i] = 0;
+  }
+  __syncthreads();
+  if (slot.expert >= 0 && slot.is_first()) {
+    counts[threadIdx.x / 32 * experts + slot.expert] = __popc(slot.same);
+  }
+  __syncthreads();
+}
+
+__global__ void count_slots(const __grid_constant__ expert_plan p,
+                            std::int32_t* of_chunks) {
+  extern __shared__ std::int32_t counts[];
+  const std::ptrdiff_t experts = p.ends.rows - 1;
+  count_chunk(planned_slot(p, blockIdx.x), experts, counts);
+  for (std::ptrdiff_t e = threadIdx.x; e < experts; e += threads) {
+    std::int32_t sum = 0;
+    for (int w = 0; w < warps; ++w) sum += counts[w * experts + e];
+    of_chunks[std::ptrdiff_t{blockIdx.x} * experts + e] = sum;
+  }
+}
+
+/// One block: a thread has an expert. Chunks' counts become where they begin
+/// among the expert's rows.
+__global__ void find_ends(const __grid_constant__ expert_plan p,
+                          std::ptrdiff_t chunks, std::int32_t* of_chunks) {
+  __shared__ std::int32_t padded[most_experts];
+  const std::ptrdiff_t experts = p.ends.rows - 1;
+  const std::ptrdiff_t e = threadIdx.x;
+  if (e < experts) {
+    std::int32_t sum = 0;
+    for (std::ptrdiff_t c = 0; c < chunks; ++c) {
+      std::int32_t& at = of_chunks[c * experts + e];
+      const std::int32_t count = at;
+      at = sum;
+      sum += count;
+    }
+    padded[e] = static_cast<std::int32_t>(ceil_div(sum, p.align) * p.align);
+  }
+  __syncthreads();
+  if (e != 0) return;
+  std::int32_t end = 0;
+  p.ends(0, 0) = 0;
+  for (std::ptrdiff_t i = 0; i < experts; ++i) {
+    end += padded[i];
+    p.ends(i + 1, 0) = end;
+  }
+}
+
+__global__ void clear_rows(const __grid_constant__ expert_plan p) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at < p.rows.rows) p.rows(at, 0) = -1;
+}
+
+__global__ void place_slots(const __grid_constant__ expert_plan p,
+                            const std::int32_t* of_chunks) {
+  extern __shared__ std::int32_t counts[];
+  const std::ptrdiff_t experts = p.ends.rows - 1;
+  const planned_slot slot(p, blockIdx.x);
+  count_chunk(slot, experts, counts);
+  if (slot.token < 0) return;
+  std::int32_t row = -1;
+  if (slot.expert >= 0) {
+    row = p.ends(slot.expert, 0) +
+          of_chunks[std::ptrdiff_t{blockIdx.x} * experts + slot.expert] +
+          static_cast<std::int32_t>(slot.before());
+    for (unsigned w = 0; w < threadIdx.x / 32; ++w) {
+      row += counts[w * experts + slot.expert];
+    }
+    p.rows(row, 0) = static_cast<std::int32_t>(slot.token);
+  }
+  p.slots(slot.token, slot.k) = row;
+}
+
+/// A block has a row.
+__global__ void gather_rows(half_view x, matrix_view<const std::int32_t> rows,
+                            matrix_view<std::uint16_t> y) {
+  const std::ptrdiff_t r = blockIdx.x;
+  const std::ptrdiff_t from = rows(r, 0);
+  const bool inside = from >= 0 && from < x.rows;
+  for (std::ptrdiff_t j = threadIdx.x; j < y.cols; j += threads) {
+    y(r, j) = inside ? x(from, j) : 0;
+  }
+}
+
+/// A warp or a block has a slot.
+template <int Threads>
+__global__ void slots_backward(const __grid_constant__ slot_gradients t) {
+  const std::ptrdiff_t at = row_of_thread<Threads>();
+  if (at >= t.slots.rows * t.slots.cols) return;
+  const std::ptrdiff_t i = at / t.slots.cols, k = at % t.slots.cols;
+  const std::ptrdiff_t n = t.dy.cols;
+  const std::ptrdiff_t row = t.slots(i, k);
+  const std::uint16_t* const dy = &t.dy(i, 0);
+  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
+  if (t.d_rows.data != nullptr && row >= 0 && row < t.d_rows.rows) {
+    const float weight = __uint_as_float(t.weights(i, k));
+    for (std::ptrdiff_t j = lane; j < n; j += Threads) {
+      t.d_rows(row, j) = bf16_code<A>(__fmul_rn(weight, bf16_number<A>(dy[j])));
+    }
+  }
+  if (t.dweights.data == nullptr) return;
+  const bool inside = row >= 0 && row < t.y.rows;
+  const std::uint16_t* const y = inside ? &t.y(row, 0) : nullptr;
+  const float sum = row_sum_of_threads<Threads, A>(
+      inside ? n : 0, [&](float p, std::ptrdiff_t j) {
+        return __fmaf_rn(bf16_number<A>(dy[j]), bf16_number<A>(y[j]), p);
+      });
+  if (lane == 0) t.dweights(i, k) = __float_as_uint(sum);
+}
+
+__global__ void clear_codes(matrix_view<std::uint16_t> x) {
+  for (std::ptrdiff_t j = threadIdx.x; j < x.cols; j += threads) {
+    x(blockIdx.x, j) = 0;
+  }
+}
+
+__global__ void append(matrix_view<const std::int32_t> slots,
+                       matrix_view<const std::uint32_t> weights,
+                       std::ptrdiff_t first, matrix_view<std::int32_t> all,
+                       matrix_view<std::uint32_t> by) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at >= all.rows * all.cols) return;
+  const std::ptrdiff_t t = at / all.cols, k = at % all.cols;
+  const bool last = k == slots.cols;
+  all(t, k) = last ? static_cast<std::int32_t>(first + t) : slots(t, k);
+  if (by.data != nullptr) by(t, k) = last ? fp32_one : weights(t, k);
+}
+
+}  // namespace
+
+std::ptrdiff_t plan_work(std::ptrdiff_t slots, std::ptrdiff_t experts) {
+  return ceil_div(slots, threads) * experts;
+}
+
+void make_plan(const expert_plan& p, std::span<std::int32_t> work,
+               CUstream_st* stream) {
+  const argument_checks r("cuda::make_plan");
+  const std::ptrdiff_t slots = p.experts.rows * p.experts.cols;
+  const std::ptrdiff_t experts = p.ends.rows - 1;
+  r.need(experts >= 1 && experts <= most_experts && p.ends.cols == 1,
+         "ends are those of 1 to 1024 experts, and one");
+  r.need(p.align > 0, "rows are aligned to 1 and more");
+  r.need(p.slots.rows == p.experts.rows && p.slots.cols == p.experts.cols,
+         "slots have another shape than experts");
+  r.need(
+      p.rows.cols == 1 && p.rows.rows >= plan_capacity(slots, experts, p.align),
+      "rows are fewer than the plan's capacity");
+  r.need(static_cast<std::ptrdiff_t>(work.size()) >= plan_work(slots, experts),
+         "`work` is smaller than plan_work()");
+  r.need_gpu();
+  const std::ptrdiff_t chunks = ceil_div(slots, threads);
+  const auto shared =
+      static_cast<std::size_t>(warps * experts) * sizeof(std::int32_t);
+  if (p.rows.rows > 0) {
+    clear_rows<<<r.blocks(ceil_div(p.rows.rows, threads)), threads, 0,
+                 stream>>>(p);
+    r.launched();
+  }
+  if (chunks > 0) {
+    count_slots<<<r.blocks(chunks), threads, shared, stream>>>(p, work.data());
+    r.launched();
+  }
+  find_ends<<<1, most_experts, 0, stream>>>(p, chunks, work.data());
+  r.launched();
+  if (chunks > 0) {
+    place_slots<<<r.blocks(chunks), threads, shared, stream>>>(p, work.data());
+    r.launched();
+  }
+}
+
+void gather(half_view x, matrix_view<const std::int32_t> rows,
+            matrix_view<std::uint16_t> y, CUstream_st* stream) {
+  const argument_checks r("cuda::gather");
+  r.need(y.rows == rows.rows && rows.cols == 1 && y.cols == x.cols,
+         "y has a row of x for each of rows");
+  if (y.rows == 0 || y.cols == 0) return;
+  r.need_gpu();
+  gather_rows<<<r.blocks(y.rows), threads, 0, stream>>>(x, rows, y);
+  r.launched();
+}
+
+void slot_backward(const slot_gradients& t, CUstream_st* stream) {
+  const argument_checks r("cuda::slot_backward");
+  const std::ptrdiff_t n = t.dy.cols;
+  r.need(t.slots.rows == t.dy.rows, "slots are not those of dy's tokens");
+  if (t.d_rows.data != nullptr) {
+    r.need(t.d_rows.cols == n && t.weights.rows == t.slots.rows &&
+               t.weights.cols == t.slots.cols,
+           "d_rows or weights have another shape");
+  }
+  if (t.dweights.data != nullptr) {
+    r.need(t.y.cols == n && t.dweights.rows == t.slots.rows &&
+               t.dweights.cols == t.slots.cols,
+           "y or dweights have another shape");
+  }
+  r.need_gpu();
+  if (t.d_rows.data != nullptr && t.d_rows.rows > 0 && n > 0) {
+    clear_codes<<<r.blocks(t.d_rows.rows), threads, 0, stream>>>(t.d_rows);
+    r.launched();
+  }
+  const std::ptrdiff_t slots = t.slots.rows * t.slots.cols;
+  if (slots == 0) return;
+  ZEROULP_LAUNCH_ROWS(r, slots_backward, slots, n, stream, t);
+}
+
+void append_slot(matrix_view<const std::int32_t> slots,
+                 matrix_view<const std::uint32_t> weights, std::ptrdiff_t first,
+                 matrix_view<std::int32_t> all, matrix_view<std::uint32_t> by,
+                 CUstream_st* stream) {
+  const argument_checks r("cuda::append_slot");
+  r.need(all.rows == slots.rows && all.cols == slots.cols + 1,
+         "`all` has one column more than slots");
+  r.need(first >= 0 && first + slots.rows < std::ptrdiff_t{1} << 31,
+         "rows are from 0 to below 2^31");
+  r.need(by.data == nullptr ||
+             (by.rows == all.rows && by.cols == all.cols &&
+              weights.rows == slots.rows && weights.cols == slots.cols),
+         "weights have another shape than slots");
+  if (all.rows == 0) return;
+  r.need_gpu();
+  append<<<r.blocks(ceil_div(all.rows * all.cols, threads)), threads, 0,
+           stream>>>(slots, weights, first, all, by);
+  r.launched();
+}
+
+}  // namespace zeroulp::cuda

@@ -1,0 +1,257 @@
+// Cross entropy (a warp or a block has a row of logits), sums in FP64, and what
+// happens to gradients before the optimizer.
+//
+// Source: SPEC clauses N15 to N17, E6.
+
+#include "cuda/common/argument_checks.hpp"
+#include "cuda/model/row_sum.cuh"
+#include "zeroulp/core/model/cross_entropy.hpp"
+#include "zeroulp/core/model/gradient_norm.hpp"
+#include "zeroulp/cuda_model.hpp"
+
+namespace zeroulp::cuda {
+namespace {
+
+using A = device_fp32;
+using D = device_fp64;
+
+constexpr int threads = 256;
+
+template <int Threads>
+__global__ void find_losses(const __grid_constant__ cross_entropy_rows t) {
+  const std::ptrdiff_t i = row_of_thread<Threads>();
+  if (i >= t.logits.rows) return;
+  const std::ptrdiff_t n = t.logits.cols;
+  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
+  const std::ptrdiff_t target = t.targets(i, 0);
+  const bool wants_gradient = t.dlogits.data != nullptr;
+  if (target < 0 || target >= n) {
+    if (lane == 0) t.losses(i, 0) = 0;
+    for (std::ptrdiff_t j = lane; wants_gradient && j < n; j += Threads) {
+      t.dlogits(i, j) = 0;
+    }
+    return;
+  }
+  const std::uint32_t* const logits = &t.logits(i, 0);
+  std::uint32_t* const u = &t.work(i, 0);
+  const auto z = [logits](std::ptrdiff_t j) {
+    return __uint_as_float(logits[j]);
+  };
+  const float largest = row_maximum_of_threads<Threads>(n, z);
+  // Each thread makes those of its partial sum.
+  const float sum =
+      row_sum_of_threads<Threads, A>(n, [&](float p, std::ptrdiff_t j) {
+        const float e = exp<A>(__fsub_rn(z(j), largest));
+        u[j] = __float_as_uint(e);
+        return __fadd_rn(p, e);
+      });
+  if (lane == 0) {
+    t.losses(i, 0) = __float_as_uint(
+        __fsub_rn(__uint_as_float(zeroulp::log<D>(__float_as_uint(sum))),
+                  __fsub_rn(z(target), largest)));
+  }
+  if (!wants_gradient) return;
+  const float inverse = __fdiv_rn(1.0f, sum);
+  const float factor = __uint_as_float(t.factor);
+  for_lane<Threads>(n, [&](std::ptrdiff_t j) {
+    float share = __fmul_rn(__uint_as_float(u[j]), inverse);
+    if (j == target) share = __fsub_rn(share, 1.0f);
+    t.dlogits(i, j) = bf16_code<A>(__fmul_rn(share, factor));
+  });
+}
+
+__global__ void find_logs(matrix_view<const std::uint32_t> x,
+                          matrix_view<std::uint32_t> out) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at >= x.rows * x.cols) return;
+  out(at / x.cols, at % x.cols) = zeroulp::log<D>(x(at / x.cols, at % x.cols));
+}
+
+/// A block has a range: its numbers are read at once, added by one thread.
+__global__ void add_losses(matrix_view<const std::uint32_t> losses,
+                           double* sums) {
+  __shared__ float all[loss_range];
+  const std::ptrdiff_t first = std::ptrdiff_t{blockIdx.x} * loss_range;
+  const std::ptrdiff_t count = min(loss_range, losses.rows - first);
+  for (std::ptrdiff_t i = threadIdx.x; i < count; i += threads) {
+    all[i] = __uint_as_float(losses(first + i, 0));
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double p = 0;
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    p = __dadd_rn(p, static_cast<double>(all[i]));
+  }
+  sums[blockIdx.x] = p;
+}
+
+/// One block: a chain of additions of `count` numbers, from +0.
+__global__ void add_in_order(const double* x, std::ptrdiff_t count,
+                             double* sum) {
+  __shared__ double all[threads];
+  double p = 0;
+  for (std::ptrdiff_t first = 0; first < count; first += threads) {
+    const std::ptrdiff_t n = min(std::ptrdiff_t{threads}, count - first);
+    if (threadIdx.x < n) all[threadIdx.x] = x[first + threadIdx.x];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (std::ptrdiff_t i = 0; i < n; ++i) p = __dadd_rn(p, all[i]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *sum = p;
+}
+
+/// A block has a chunk.
+__global__ void add_squares(const std::uint32_t* g, std::ptrdiff_t count,
+                            double* sums) {
+  const std::ptrdiff_t first = std::ptrdiff_t{blockIdx.x} * norm_chunk;
+  const std::uint32_t* const from = g + first;
+  const double sum = row_sum_of_threads<threads, D>(
+      min(norm_chunk, count - first), [from](double p, std::ptrdiff_t j) {
+        const auto x = static_cast<double>(__uint_as_float(from[j]));
+        return __fma_rn(x, x, p);
+      });
+  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+constexpr int most_shards = 64;
+
+struct shard_list {
+  const std::uint32_t* shards[most_shards];
+  int count;
+};
+
+template <int Count>
+__device__ float tree_of_shards(const shard_list& all, int first,
+                                std::ptrdiff_t at) {
+  if constexpr (Count == 1) {
+    return __uint_as_float(all.shards[first][at]);
+  } else {
+    return __fadd_rn(tree_of_shards<Count / 2>(all, first, at),
+                     tree_of_shards<Count / 2>(all, first + Count / 2, at));
+  }
+}
+
+template <int Count>
+__global__ void add_all(const __grid_constant__ shard_list all,
+                        std::ptrdiff_t count, std::uint32_t* out) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at < count) {
+    out[at] = __float_as_uint(tree_of_shards<Count>(all, 0, at));
+  }
+}
+
+template <int Count>
+void launch_tree(const shard_list& all, std::ptrdiff_t n, unsigned blocks,
+                 std::uint32_t* out, CUstream_st* stream) {
+  if (all.count == Count) {
+    add_all<Count><<<blocks, threads, 0, stream>>>(all, n, out);
+  } else if constexpr (Count < most_shards) {
+    launch_tree<2 * Count>(all, n, blocks, out, stream);
+  }
+}
+
+__global__ void multiply_all(std::uint32_t* x, std::ptrdiff_t count,
+                             float factor) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at >= count) return;
+  x[at] = __float_as_uint(__fmul_rn(__uint_as_float(x[at]), factor));
+}
+
+std::ptrdiff_t size_of(const auto& x) {
+  return static_cast<std::ptrdiff_t>(x.size());
+}
+
+}  // namespace
+
+void log(matrix_view<const std::uint32_t> x, matrix_view<std::uint32_t> out,
+         CUstream_st* stream) {
+  const argument_checks r("cuda::log");
+  r.need(x.rows == out.rows && x.cols == out.cols, "x and out differ in shape");
+  if (x.rows == 0 || x.cols == 0) return;
+  const unsigned blocks = r.blocks(ceil_div(x.rows * x.cols, threads));
+  r.need_gpu();
+  find_logs<<<blocks, threads, 0, stream>>>(x, out);
+  r.launched();
+}
+
+void cross_entropy(const cross_entropy_rows& t, CUstream_st* stream) {
+  const argument_checks r("cuda::cross_entropy");
+  const std::ptrdiff_t m = t.logits.rows, n = t.logits.cols;
+  r.need(n > 0 || m == 0, "a row has no logits");
+  r.need(t.targets.rows == m && t.targets.cols == 1 && t.losses.rows == m &&
+             t.losses.cols == 1,
+         "targets or losses are not m x 1");
+  r.need(t.work.rows == m && t.work.cols == n, "`work` is not m x n");
+  r.need(
+      t.dlogits.data == nullptr || (t.dlogits.rows == m && t.dlogits.cols == n),
+      "dlogits have another shape than logits");
+  if (m == 0) return;
+  r.need_gpu();
+  ZEROULP_LAUNCH_ROWS(r, find_losses, m, n, stream, t);
+}
+
+void sum_of_losses(matrix_view<const std::uint32_t> losses,
+                   std::span<double> work, double* sum, CUstream_st* stream) {
+  const argument_checks r("cuda::sum_of_losses");
+  const std::ptrdiff_t ranges = ceil_div(losses.rows, loss_range);
+  r.need(losses.cols == 1, "losses are not m x 1");
+  r.need(size_of(work) >= ranges, "`work` is smaller than ceil(m / 1024)");
+  r.need_gpu();
+  if (ranges > 0) {
+    add_losses<<<r.blocks(ranges), threads, 0, stream>>>(losses, work.data());
+    r.launched();
+  }
+  add_in_order<<<1, threads, 0, stream>>>(work.data(), ranges, sum);
+  r.launched();
+}
+
+void sum_of_squares(std::span<const std::uint32_t> g, std::span<double> work,
+                    double* sum, CUstream_st* stream) {
+  const argument_checks r("cuda::sum_of_squares");
+  const std::ptrdiff_t chunks = ceil_div(size_of(g), norm_chunk);
+  r.need(size_of(work) >= chunks, "`work` is smaller than ceil(count / 65536)");
+  r.need_gpu();
+  if (chunks > 0) {
+    add_squares<<<r.blocks(chunks), threads, 0, stream>>>(g.data(), size_of(g),
+                                                          work.data());
+    r.launched();
+  }
+  add_in_order<<<1, threads, 0, stream>>>(work.data(), chunks, sum);
+  r.launched();
+}
+
+void add_shards(std::span<const std::uint32_t* const> shards,
+                std::span<std::uint32_t> out, CUstream_st* stream) {
+  const argument_checks r("cuda::add_shards");
+  const auto count = static_cast<int>(shards.size());
+  r.need(count >= 1 && count <= most_shards && (count & (count - 1)) == 0,
+         "shards are 1, 2, 4, .. 64");
+  if (out.empty()) return;
+  shard_list all{};
+  all.count = count;
+  for (int i = 0; i < count; ++i) {
+    all.shards[i] = shards[static_cast<std::size_t>(i)];
+  }
+  const unsigned blocks = r.blocks(ceil_div(size_of(out), threads));
+  r.need_gpu();
+  launch_tree<1>(all, size_of(out), blocks, out.data(), stream);
+  r.launched();
+}
+
+void scale(std::span<std::uint32_t> x, std::uint32_t factor,
+           CUstream_st* stream) {
+  const argument_checks r("cuda::scale");
+  if (x.empty()) return;
+  const unsigned blocks = r.blocks(ceil_div(size_of(x), threads));
+  r.need_gpu();
+  multiply_all<<<blocks, threads, 0, stream>>>(x.data(), size_of(x),
+                                               bit_cast<float>(factor));
+  r.launched();
+}
+
+}  // namespace zeroulp::cuda

@@ -1,0 +1,157 @@
+// Defines sums over a row by the threads of a warp or of a block, in the order
+// of SPEC N1, the exact maximum of a row, and FP64 arithmetic.
+
+#ifndef ZEROULP_CUDA_MODEL_ROW_SUM_CUH_
+#define ZEROULP_CUDA_MODEL_ROW_SUM_CUH_
+
+#include "cuda/common/arithmetic.cuh"
+#include "zeroulp/core/model/cross_entropy.hpp"
+#include "zeroulp/core/model/row_sums.hpp"
+
+namespace zeroulp::cuda {
+
+/// The arithmetic of core/model/elementary_fp64.hpp by the GPU's FP64.
+struct device_fp64 {
+  using number = double;
+
+#ifdef __CUDA_ARCH__
+#define ZEROULP_DEVICE_RETURN(value) return value
+#else
+#define ZEROULP_DEVICE_RETURN(value) \
+  return {}
+#endif
+  static ZEROULP_HD double from_bits(std::uint64_t b) {
+    ZEROULP_DEVICE_RETURN(__longlong_as_double(static_cast<long long>(b)));
+  }
+  static ZEROULP_HD std::uint64_t bits(double a) {
+    ZEROULP_DEVICE_RETURN(
+        a != a ? 0x7fffffffffffffff
+               : static_cast<std::uint64_t>(__double_as_longlong(a)));
+  }
+  static ZEROULP_HD double widen(std::uint32_t b) {
+    ZEROULP_DEVICE_RETURN(static_cast<double>(__uint_as_float(b)));
+  }
+  static ZEROULP_HD std::uint32_t narrow(double a) {
+    ZEROULP_DEVICE_RETURN(a != a ? 0x7fffffffu
+                                 : __float_as_uint(__double2float_rn(a)));
+  }
+  static ZEROULP_HD double add(double a, double b) {
+    ZEROULP_DEVICE_RETURN(__dadd_rn(a, b));
+  }
+  static ZEROULP_HD double subtract(double a, double b) {
+    ZEROULP_DEVICE_RETURN(__dsub_rn(a, b));
+  }
+  static ZEROULP_HD double multiply(double a, double b) {
+    ZEROULP_DEVICE_RETURN(__dmul_rn(a, b));
+  }
+  static ZEROULP_HD double fma(double a, double b, double c) {
+    ZEROULP_DEVICE_RETURN(__fma_rn(a, b, c));
+  }
+  static ZEROULP_HD double divide(double a, double b) {
+    ZEROULP_DEVICE_RETURN(__ddiv_rn(a, b));
+  }
+  static ZEROULP_HD double square_root(double a) {
+    ZEROULP_DEVICE_RETURN(__dsqrt_rn(a));
+  }
+#undef ZEROULP_DEVICE_RETURN
+};
+
+/// A row is summed by a warp if it has at most 256 elements, by a block of 256
+/// threads otherwise: then the other partial sums are +0, which change none.
+inline constexpr int row_threads_of_block = rms_lanes;
+inline constexpr std::ptrdiff_t row_of_warp = 32 * rms_run;
+
+/// Calls use(j) for the elements of this thread's partial sum, in order.
+template <int Threads, class Use>
+__device__ void for_lane(std::ptrdiff_t n, Use use) {
+  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
+  for (std::ptrdiff_t first = rms_run * lane; first < n;
+       first += rms_run * rms_lanes) {
+#pragma unroll
+    for (std::ptrdiff_t k = 0; k < rms_run; ++k) {
+      if (first + k < n) use(first + k);
+    }
+  }
+}
+
+/// The tree of neighbours over the threads' partial sums, for all of them. A
+/// warp's threads, or all of a block's, call it.
+template <int Threads, class A>
+__device__ typename A::number tree_of_threads(typename A::number p) {
+#pragma unroll
+  for (int lanes = 1; lanes < 32; lanes *= 2) {
+    p = A::add(p, __shfl_xor_sync(0xffffffff, p, lanes));
+  }
+  if constexpr (Threads > 32) {
+    constexpr int warps = Threads / 32;
+    __shared__ typename A::number sums[warps];
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = p;
+    __syncthreads();
+    p = sums[threadIdx.x % warps];
+#pragma unroll
+    for (int lanes = 1; lanes < warps; lanes *= 2) {
+      p = A::add(p, __shfl_xor_sync(0xffffffff, p, lanes));
+    }
+    __syncthreads();
+  }
+  return p;
+}
+
+/// The sum of a row: join(p, j) is the partial sum p with term j.
+template <int Threads, class A, class Join>
+__device__ typename A::number row_sum_of_threads(std::ptrdiff_t n, Join join) {
+  typename A::number p = A::from_bits(0);
+  for_lane<Threads>(n, [&](std::ptrdiff_t j) { p = join(p, j); });
+  return tree_of_threads<Threads, A>(p);
+}
+
+/// The largest of x(0) .. x(n - 1), n > 0, as row_maximum of row_sums.hpp.
+template <int Threads, class X>
+__device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
+  const auto key = [](std::uint32_t b) {
+    return (b & 0x80000000u) != 0 ? ~b : b | 0x80000000u;
+  };
+  // NaN has the largest key.
+  std::uint32_t best = 0;
+  for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
+       j += Threads) {
+    const std::uint32_t b = __float_as_uint(x(j));
+    const bool nan = (b & 0x7fffffffu) > 0x7f800000u;
+    best = max(best, nan ? 0xffffffffu : key(b));
+  }
+  best = __reduce_max_sync(0xffffffff, best);
+  if constexpr (Threads > 32) {
+    constexpr int warps = Threads / 32;
+    __shared__ std::uint32_t all[warps];
+    if (threadIdx.x % 32 == 0) all[threadIdx.x / 32] = best;
+    __syncthreads();
+    best = __reduce_max_sync(0xffffffff, all[threadIdx.x % warps]);
+    __syncthreads();
+  }
+  if (best == 0xffffffffu) return __uint_as_float(0x7fffffff);
+  return __uint_as_float((best & 0x80000000u) != 0 ? best & 0x7fffffffu
+                                                   : ~best);
+}
+
+/// The row of this thread, of rows that a warp or a block has each.
+template <int Threads>
+__device__ std::ptrdiff_t row_of_thread() {
+  return static_cast<std::ptrdiff_t>(blockIdx.x) * (blockDim.x / Threads) +
+         threadIdx.x / Threads;
+}
+
+/// kernel<32> or kernel<256> for rows of n elements, `rows` of them.
+#define ZEROULP_LAUNCH_ROWS(checks, kernel, rows, n, stream, ...)             \
+  do {                                                                        \
+    if ((n) <= row_of_warp) {                                                 \
+      kernel<32><<<(checks).blocks(ceil_div((rows), 8)), 256, 0, (stream)>>>( \
+          __VA_ARGS__);                                                       \
+    } else {                                                                  \
+      kernel<256><<<(checks).blocks(rows), 256, 0, (stream)>>>(__VA_ARGS__);  \
+    }                                                                         \
+    (checks).launched();                                                      \
+  } while (false)
+
+}  // namespace zeroulp::cuda
+
+#endif  // ZEROULP_CUDA_MODEL_ROW_SUM_CUH_
