@@ -1,5 +1,5 @@
-// zeroulp train: a model of DeepSeek's kind on the CPU, every operator by its
-// clause; losses and the digest of the state at each step.
+// zeroulp train: a model of DeepSeek's kind on the CPU or a GPU, every operator
+// by its clause; losses and the digest of the state at each step.
 
 #include <fmt/format.h>
 
@@ -26,6 +26,7 @@ struct train_options {
   std::string digests;
   std::string compare;
   std::int64_t every = 10;
+  std::int64_t digest_every = 1;
   std::int64_t steps = 50;
   std::int64_t shards = 1;
   std::int64_t warmup = 10;
@@ -131,19 +132,33 @@ std::string line_of(std::int64_t t, const train::step_report& r,
                      r.rate, digest);
 }
 
-void run_training(const train_options& o, outcome& out) {
-  if (o.on != "cpu") {
-    throw input_error(fmt::format("--on {}: only cpu is there", o.on));
-  }
-  if (o.steps < 1) throw input_error("--steps: at least one");
-  if (o.every < 1) throw input_error("--every: at least one");
+/// The digest of the state where a step has one.
+std::string digest_after(const train_options& o, std::int64_t t,
+                         const train::any_run& run) {
+  const bool wanted = t % o.digest_every == 0 || t == o.steps;
+  return wanted ? train::digest_of(run.host_state()) : "";
+}
+
+std::unique_ptr<train::any_run> make_run(const train_options& o) {
   const train::run_settings settings = settings_of(o);
   train::check(settings);
+  auto data = o.data.empty()
+                  ? train::training_data(settings.shape)
+                  : train::training_data(o.data, settings.shape, o.seed);
+  if (o.on == "gpu") return train::run_on_gpu(settings, std::move(data));
+  if (o.on != "cpu") {
+    throw input_error(fmt::format("--on {}: use one of cpu, gpu", o.on));
+  }
   require_memory(memory_of(settings.shape));
-  train::training_run run(
-      settings, o.data.empty()
-                    ? train::training_data(settings.shape)
-                    : train::training_data(o.data, settings.shape, o.seed));
+  return std::make_unique<train::training_run>(settings, std::move(data));
+}
+
+void run_training(const train_options& o, outcome& out) {
+  if (o.steps < 1) throw input_error("--steps: at least one");
+  if (o.every < 1) throw input_error("--every: at least one");
+  if (o.digest_every < 1) throw input_error("--digest-every: at least one");
+  const auto owner = make_run(o);
+  train::any_run& run = *owner;
   tensor_digests digests(o);
   const std::filesystem::path file =
       o.out.empty() ? "" : std::filesystem::path(o.out) / "run.zeroulp";
@@ -157,10 +172,10 @@ void run_training(const train_options& o, outcome& out) {
                     "SHA-256 of the state after it"));
   for (const std::string& line : lines) print(line + "\n");
   const progress tell = make_progress();
-  while (run.state().steps < o.steps) {
-    const std::int64_t t = run.state().steps + 1;
+  while (run.steps() < o.steps) {
+    const std::int64_t t = run.steps() + 1;
     const train::step_report r = run.advance(digests.of(t));
-    lines.push_back(line_of(t, r, train::digest_of(run.state())));
+    lines.push_back(line_of(t, r, digest_after(o, t, run)));
     print(lines.back() + "\n");
     if (!o.out.empty() && (t % o.every == 0 || t == o.steps)) {
       train::save(file, run, lines);
@@ -190,7 +205,8 @@ void add_train(CLI::App& app, outcome& out) {
       "zeroulp train --size T --arm full --steps 5");
   command->add_option("--size", o->size, names_of(train::named_shapes));
   command->add_option("--arm", o->arm, arm_names() + ": see zeroulp tensors");
-  command->add_option("--on", o->on, "cpu");
+  command->add_option("--on", o->on, "cpu or gpu: the same bits")
+      ->capture_default_str();
   command->add_option(
       "--data", o->data,
       "A file of bytes; without one, a source of known entropy");
@@ -217,6 +233,10 @@ void add_train(CLI::App& app, outcome& out) {
   command->add_option("--out", o->out,
                       "A folder for the run: it goes on from there");
   command->add_option("--every", o->every, "Steps between checkpoints in --out")
+      ->capture_default_str();
+  command
+      ->add_option("--digest-every", o->digest_every,
+                   "Steps between SHA-256s of the state")
       ->capture_default_str();
   command->add_option("--digests", o->digests,
                       "CSV of the SHA-256 of every tensor of every step");
