@@ -7,7 +7,7 @@
 //   cuda::make_plan   gather   slot_backward   append_slot
 //   cuda::embed   one_hot   swiglu_backward   cross_entropy
 //   cuda::sum_of_losses   sum_of_squares   add_shards   scale   add   log
-//   cuda::widen   narrow   expand_rows
+//   cuda::widen   narrow   expand_rows   sha256
 //
 // Views and tables are in memory of the current device and remain the caller's.
 // Elements of a row are adjacent (column stride 1) unless it is said otherwise.
@@ -237,6 +237,16 @@ void add(std::span<const std::uint16_t> a, std::span<const std::uint16_t> b,
          std::span<std::uint16_t> sum, CUstream_st* stream = nullptr);
 void add(std::span<const std::uint16_t> a, std::span<const std::uint32_t> b,
          std::span<std::uint16_t> sum, CUstream_st* stream = nullptr);
+
+/// Bytes on the device, from a multiple of 16 on.
+struct byte_range {
+  const void* data;
+  std::size_t count;
+};
+/// The SHA-256 of each range, eight words: the table and the digests are on the
+/// device, too.
+void sha256(const byte_range* ranges, std::ptrdiff_t count,
+            std::uint32_t* digests, CUstream_st* stream = nullptr);
 
 }  // namespace zeroulp::cuda
 

@@ -1,6 +1,7 @@
 #include "tools/train/cuda_ops.hpp"
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -276,6 +277,22 @@ half_view cuda_ops::code_matrix::halves_view() const {
 
 cuda::matrix cuda_ops::code_matrix::matrix() const {
   return {memory.data(), rows, cols};
+}
+
+std::string cuda_ops::sha256_of(const std::vector<byte_part>& parts) {
+  std::vector<cuda::byte_range> ranges;
+  for (const byte_part& part : parts) ranges.push_back({part.data, part.count});
+  const auto count = static_cast<std::ptrdiff_t>(parts.size());
+  const device_memory table(ranges.size() * sizeof ranges[0]);
+  copy_bytes(table.data(), ranges.data(), table.bytes());
+  auto digests = words::unwritten(count, 8);
+  cuda::sha256(static_cast<const cuda::byte_range*>(table.data()), count,
+               digests.span().data());
+  std::string all;
+  for (const std::uint32_t word : on_host(digests).data) {
+    all += fmt::format("{:08x}", word);
+  }
+  return all;
 }
 
 half_tensor cuda_ops::on_host(const code_matrix& x) {

@@ -104,6 +104,12 @@ struct cuda_ops {
     return to;
   }
 
+  template <class T>
+  static byte_part bytes(const device_tensor<T>& x) {
+    return {x.span().data(), x.span().size_bytes()};
+  }
+  static std::string sha256_of(const std::vector<byte_part>& parts);
+
   /// Codes of 1 or 2 bytes, rows x cols. `across`: they lie as the transpose,
   /// where a kernel reads both (BF16).
   struct code_matrix {

@@ -1,8 +1,11 @@
 #include "tools/train/engine_ops.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
+#include "src/base/sha256.hpp"
+#include "src/base/threads.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/training.hpp"
 
@@ -110,6 +113,26 @@ router router_of(const model_shape& s) {
 }
 
 }  // namespace
+
+std::string engine_ops::sha256_of(const std::vector<byte_part>& parts) {
+  std::vector<std::string> digests(parts.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < parts.size();) {
+      digests[i] =
+          sha256_hex({static_cast<const char*>(parts[i].data), parts[i].count});
+    }
+  };
+  // A MiB takes milliseconds.
+  const auto most = static_cast<std::size_t>(
+      threads_for(worth_a_thread * static_cast<double>(parts.size())));
+  on_threads(
+      std::clamp<std::size_t>(most, 1, std::max<std::size_t>(parts.size(), 1)),
+      work);
+  std::string all;
+  for (const std::string& digest : digests) all += digest;
+  return all;
+}
 
 engine_ops::operand engine_ops::store(const storage& how, half_view x) {
   return store_codes(how, bf16, x);

@@ -5,6 +5,8 @@
 #ifndef ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
 #define ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
 
+#include <string>
+
 #include "tools/train/arm.hpp"
 #include "tools/train/shape.hpp"
 #include "tools/train/tensors.hpp"
@@ -27,6 +29,13 @@ struct engine_ops {
   static const tensor<T>& on_host(const tensor<T>& x) {
     return x;
   }
+
+  template <class T>
+  static byte_part bytes(const tensor<T>& x) {
+    return {x.data.data(), x.data.size() * sizeof(T)};
+  }
+  /// The SHA-256 of each part, 64 digits, one after the other.
+  static std::string sha256_of(const std::vector<byte_part>& parts);
 
   /// An operand of a GEMM, or a cache: codes, and scales where it has some.
   struct operand {

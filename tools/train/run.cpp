@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "src/base/sha256.hpp"
 #include "tools/train/run_on.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/random.hpp"
@@ -84,18 +83,6 @@ std::vector<std::pair<const void*, std::size_t>> bytes_of(const run_state& s) {
   add(s.biases);
   all.emplace_back(&s.steps, sizeof s.steps);
   return all;
-}
-
-std::string digest_of(const run_state& s) {
-  constexpr std::size_t chunk = 1 << 20;
-  std::string digests;
-  for (const auto& [data, count] : bytes_of(s)) {
-    const std::string_view bytes(static_cast<const char*>(data), count);
-    for (std::size_t at = 0; at < count; at += chunk) {
-      digests += sha256_hex(bytes.substr(at, chunk));
-    }
-  }
-  return sha256_hex(digests);
 }
 
 any_run::any_run(run_settings settings, training_data data)

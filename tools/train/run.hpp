@@ -50,9 +50,6 @@ using run_state = state_on<engine_ops>;
 
 /// The bytes of each tensor of a state, in order, little end first.
 std::vector<std::pair<const void*, std::size_t>> bytes_of(const run_state& s);
-/// SHA-256 of the SHA-256s of its chunks of 1 MiB, tensor by tensor, then of
-/// the count of steps.
-std::string digest_of(const run_state& s);
 
 /// What a step is reported by.
 struct step_report {
@@ -74,6 +71,9 @@ class any_run {
   /// The state on the host, until the next step.
   virtual const run_state& host_state() const = 0;
   virtual void set_state(run_state state) = 0;
+  /// SHA-256 of the SHA-256s of the state's chunks of 1 MiB, tensor by tensor,
+  /// then of the count of steps.
+  virtual std::string digest() const = 0;
   virtual std::int64_t steps() const = 0;
 
   const run_settings& settings() const { return settings_; }
@@ -98,6 +98,7 @@ class run_on : public any_run {
   double held_out_loss(std::int64_t batches) const override;
   const run_state& host_state() const override;
   void set_state(run_state state) override;
+  std::string digest() const override;
   std::int64_t steps() const override { return state_.steps; }
 
   const state_on<Ops>& state() const { return state_; }

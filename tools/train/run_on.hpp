@@ -8,6 +8,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "src/base/sha256.hpp"
 #include "tools/train/run.hpp"
 
 namespace zeroulp::train {
@@ -82,6 +83,29 @@ void run_on<Ops>::set_state(run_state state) {
   state_.v = detail::all_from_host<Ops>(std::move(state.v));
   state_.biases = detail::all_from_host<Ops>(std::move(state.biases));
   state_.steps = state.steps;
+}
+
+template <class Ops>
+std::string run_on<Ops>::digest() const {
+  constexpr std::size_t chunk = 1 << 20;
+  std::vector<byte_part> chunks;
+  const auto add = [&](const auto& tensors) {
+    for (const auto& t : tensors) {
+      const auto [data, count] = Ops::bytes(t);
+      for (std::size_t at = 0; at < count; at += chunk) {
+        chunks.push_back(
+            {static_cast<const char*>(data) + at, std::min(chunk, count - at)});
+      }
+    }
+  };
+  add(state_.weights);
+  add(state_.m);
+  add(state_.v);
+  add(state_.biases);
+  std::string digests = Ops::sha256_of(chunks);
+  digests += sha256_hex(
+      {reinterpret_cast<const char*>(&state_.steps), sizeof state_.steps});
+  return sha256_hex(digests);
 }
 
 template <class Ops>

@@ -28,6 +28,12 @@ using half_tensor = tensor<std::uint16_t>;  ///< BF16
 using word_tensor = tensor<std::uint32_t>;  ///< FP32
 using index_tensor = tensor<std::int32_t>;
 
+/// Some bytes of a tensor, wherever it is.
+struct byte_part {
+  const void* data;
+  std::size_t count;
+};
+
 using half_view = matrix_view<const std::uint16_t>;
 using word_view = matrix_view<const std::uint32_t>;
 

@@ -11,9 +11,11 @@ namespace zeroulp::conformance::device {
 /// The kernels; what runs on the host alone is the engine's.
 model_functions gpu_model();
 
-/// Each check of the model's operators on them, and products of the tensor core
-/// with every span and layout against the engine.
+/// Each check of the model's operators on them, products of the tensor core
+/// with every span and layout against the engine, and the checks below.
 check_list kernel_model_checks();
+/// What moves, adds or assembles rows, and digests of bytes.
+check_list kernel_model_row_checks();
 
 }  // namespace zeroulp::conformance::device
 

@@ -198,7 +198,7 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
 }
 
 verdict bf16_products(const effort& e) {
-  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
+  return for_model_cases(e, 20, [&](counter_rng& rng, auto, verdict& v) {
     hold_product(v, any_product(e, rng), rng);
   });
 }
@@ -254,6 +254,7 @@ check_list kernel_model_checks() {
                              "the engine", bf16_products));
   all.push_back(device_check("kernel.model.SequentialProducts", "T14 G4",
                              "the engine", sequential_products));
+  for (auto& check : kernel_model_row_checks()) all.push_back(std::move(check));
   return all;
 }
 

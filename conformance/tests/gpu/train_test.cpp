@@ -36,7 +36,7 @@ traced_step traced(any_run& run) {
     s.tensors.push_back(name + " " +
                         sha256_hex({static_cast<const char*>(bytes), count}));
   });
-  s.state = digest_of(run.host_state());
+  s.state = run.digest();
   return s;
 }
 

@@ -38,7 +38,7 @@ training_run make_run(std::string_view size, std::string_view arm,
 
 std::string state_after(training_run run, std::int64_t steps) {
   for (std::int64_t t = 0; t < steps; ++t) run.advance();
-  return digest_of(run.state());
+  return run.digest();
 }
 
 /// A pass over one batch, again and again.
@@ -170,7 +170,7 @@ TEST(Train, ShardsAreAddedAndAreARunOfTheirOwn) {
   training_run two = make_run("tiny", "full", 4, 2);
   const double loss = one.advance().loss;
   EXPECT_NEAR(two.advance().loss, loss, 1e-6);
-  EXPECT_NE(digest_of(one.state()), digest_of(two.state()));
+  EXPECT_NE(one.digest(), two.digest());
 }
 
 class TrainCheckpoint : public testing::Test {
@@ -195,12 +195,12 @@ TEST_F(TrainCheckpoint, ARunGoesOnByteForByte) {
   EXPECT_EQ(second.state().steps, 2);
   whole.advance();
   second.advance();
-  EXPECT_EQ(digest_of(second.state()), digest_of(whole.state()));
+  EXPECT_EQ(second.digest(), whole.digest());
 }
 
 TEST_F(TrainCheckpoint, AnyChangedBitIsRefused) {
   training_run run = make_run("tiny", "full", 4);
-  const std::string before = digest_of(run.state());
+  const std::string before = run.digest();
   run.advance();
   save(file_, run, {"a step"});
   const auto good = read_file(file_);
@@ -216,7 +216,7 @@ TEST_F(TrainCheckpoint, AnyChangedBitIsRefused) {
                static_cast<std::streamsize>(bytes.size()));
     training_run other = make_run("tiny", "full", 4);
     EXPECT_THROW(restore(file_, other), input_error) << at;
-    EXPECT_EQ(digest_of(other.state()), before);
+    EXPECT_EQ(other.digest(), before);
   }
 }
 

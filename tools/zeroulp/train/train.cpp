@@ -136,7 +136,7 @@ std::string line_of(std::int64_t t, const train::step_report& r,
 std::string digest_after(const train_options& o, std::int64_t t,
                          const train::any_run& run) {
   const bool wanted = t % o.digest_every == 0 || t == o.steps;
-  return wanted ? train::digest_of(run.host_state()) : "";
+  return wanted ? run.digest() : "";
 }
 
 std::unique_ptr<train::any_run> make_run(const train_options& o) {
