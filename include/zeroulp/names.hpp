@@ -5,6 +5,7 @@
 #ifndef ZEROULP_NAMES_HPP_
 #define ZEROULP_NAMES_HPP_
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,25 +43,35 @@ retile_rule parse_retile_rule(std::string_view text);
 /// vllm+scale_floor:1e-7+amax:keep_nan.
 named_convention parse_convention(std::string_view text);
 named_recipe parse_recipe(std::string_view text);
+/// The accumulator of a path to f32 of which an instruction is one step.
+accumulator parse_accumulator(std::string_view path);
 /// A name of all_paths(), or whatif.fN.A.B.f32 with 8 <= N <= 34.
 named_path parse_path(std::string_view text);
 /// RxC, each at most 2^20 and 0 for the whole dimension, or `tensor`: 0x0.
 group_shape parse_group(std::string_view text);
 
-/// A field of a convention as text: a number, true or false, or a word.
-struct convention_field {
-  enum class kind : std::uint8_t { number, flag, word };
-  const char* name;
-  kind of;
-  std::string (*text)(const convention&);
+/// What the text of a field is: a number, a whole number, true or false, or a
+/// word.
+enum class field_kind : std::uint8_t { number, count, flag, word };
+
+/// A field of a T as text.
+template <class T>
+struct value_field {
+  std::string name;
+  field_kind of;
+  std::function<std::string(const T&)> text;
   /// Throws input_error that says what is taken.
-  void (*set)(convention&, std::string_view);
+  std::function<void(T&, std::string_view)> set;
 };
+
+using convention_field = value_field<convention>;
 /// All of them.
 const std::vector<convention_field>& convention_fields();
 
 /// The name of a convention, or a name with the fewest fields that differ.
 std::string name_of(const convention& c);
+/// The first path that has this accumulator, or the name of a what-if.
+std::string name_of(const accumulator& a);
 /// The name of a format, or its eXmY[:bB][:SPECIALS] form.
 std::string name_of(format f);
 std::string name_of(group_shape g);

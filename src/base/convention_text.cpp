@@ -5,17 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <mutex>
-#include <set>
 
-#include "src/base/near_names.hpp"
-#include "zeroulp/io.hpp"
-#include "zeroulp/names.hpp"
+#include "src/base/fields.hpp"
 
 namespace zeroulp {
 namespace {
 
-using kind = convention_field::kind;
+using kind = field_kind;
 
 /// A member of a convention, or a member of that member.
 template <auto... Member>
@@ -97,15 +93,6 @@ convention_field conversion_field() {
           }};
 }
 
-/// Names that live as long as the process: those of conventions that were
-/// parsed.
-const char* kept(std::string name) {
-  static std::mutex one_at_a_time;
-  static std::set<std::string> all;
-  const std::lock_guard<std::mutex> lock(one_at_a_time);
-  return all.insert(std::move(name)).first->c_str();
-}
-
 /// The fields of `c` that `base` has otherwise, as +FIELD:VALUE each.
 std::vector<std::string> changes(const convention& c, const convention& base) {
   std::vector<std::string> all;
@@ -117,24 +104,6 @@ std::vector<std::string> changes(const convention& c, const convention& base) {
     all.push_back(fmt::format("+{}:{}", f.name, text));
   }
   return all;
-}
-
-void alter(convention& c, std::string_view change, std::string_view whole) {
-  const auto colon = std::min(change.find(':'), change.size());
-  const auto name = change.substr(0, colon);
-  const auto& fields = convention_fields();
-  for (const auto& f : fields) {
-    if (f.name != name) continue;
-    const auto value = change.substr(std::min(colon + 1, change.size()));
-    try {
-      return f.set(c, value);
-    } catch (const input_error& e) {
-      throw input_error(fmt::format("convention '{}': {} is '{}': {}", whole,
-                                    name, value, e.what()));
-    }
-  }
-  throw input_error(fmt::format("convention '{}': unknown field '{}': {}",
-                                whole, name, use_one_of(name, fields)));
 }
 
 }  // namespace
@@ -183,12 +152,12 @@ named_convention parse_convention(std::string_view text) {
     if (row.name != base) continue;
     if (plus == text.size()) return row;
     convention c = row.value;
-    for (auto rest = text.substr(plus); !rest.empty();) {
-      const auto end = std::min(rest.find('+', 1), rest.size());
-      alter(c, rest.substr(1, end - 1), text);
-      rest = rest.substr(end);
+    try {
+      set_fields(c, convention_fields(), text.substr(plus));
+    } catch (const input_error& e) {
+      throw input_error(fmt::format("convention '{}': {}", text, e.what()));
     }
-    return {kept(name_of(c)), c, "somebody's own"};
+    return {kept_name(name_of(c)), c, "somebody's own"};
   }
   throw input_error(fmt::format(
       "unknown convention '{}': {}, or NAME+FIELD:VALUE for one with another "

@@ -7,23 +7,10 @@
 #include <array>
 #include <optional>
 
-#include "src/base/near_names.hpp"
-#include "src/base/whole_number.hpp"
-#include "zeroulp/io.hpp"
+#include "src/base/fields.hpp"
 
 namespace zeroulp {
 namespace {
-
-/// Returns the row of `table` called `text`; `what` is the kind of thing.
-template <class Table>
-const auto& find_row(const Table& table, std::string_view text,
-                     std::string_view what) {
-  for (const auto& row : table) {
-    if (row.name == text) return row;
-  }
-  throw input_error(
-      fmt::format("unknown {} '{}': {}", what, text, use_one_of(text, table)));
-}
 
 template <class Table, class Value>
 std::string_view find_name(const Table& table, Value value) {
@@ -260,30 +247,30 @@ format parse_format(std::string_view text) {
 }
 
 rounding parse_rounding(std::string_view text) {
-  return find_row(named_roundings, text, "rounding").value;
+  return row_named(named_roundings, "rounding", text).value;
 }
 
 policy parse_policy(std::string_view text) {
-  return find_row(named_policies, text, "overflow policy").value;
+  return row_named(named_policies, "overflow policy", text).value;
 }
 
 scale_kind parse_scale_kind(std::string_view text) {
-  return find_row(named_scale_kinds, text, "kind of scale").value;
+  return row_named(named_scale_kinds, "kind of scale", text).value;
 }
 
 scale_layout parse_scale_layout(std::string_view text) {
-  return find_row(named_scale_layouts, text, "scale layout").value;
+  return row_named(named_scale_layouts, "scale layout", text).value;
 }
 
 retile_rule parse_retile_rule(std::string_view text) {
-  return find_row(named_retile_rules, text, "re-tiling rule").value;
+  return row_named(named_retile_rules, "re-tiling rule", text).value;
 }
 
 named_recipe parse_recipe(std::string_view text) {
   for (const auto& row : more_recipes) {
     if (row.name == text) return row;
   }
-  return find_row(named_recipes, text, "recipe");
+  return row_named(named_recipes, "recipe", text);
 }
 
 named_path parse_path(std::string_view text) {
@@ -296,6 +283,14 @@ named_path parse_path(std::string_view text) {
                   "whatif.fN.A.B.f32 takes N "
                   "from 8 to 34",
                   text, did_you_mean(text, names_in(all_paths()))));
+}
+
+accumulator parse_accumulator(std::string_view name) {
+  const path p = parse_path(name).value;
+  if (p.lowering != lowering::direct || p.acc.stored != fp32) {
+    throw input_error("use a path to f32 of which an instruction is one step");
+  }
+  return p.acc;
 }
 
 group_shape parse_group(std::string_view text) {
@@ -321,6 +316,18 @@ std::string name_of(format f) {
     if (row.value == f) return row.name;
   }
   return custom_name(f);
+}
+
+std::string name_of(const accumulator& a) {
+  for (const auto& p : all_paths()) {
+    if (p.value.acc == a && p.value.lowering == lowering::direct) return p.name;
+  }
+  for (int bits = 8; bits <= 34; ++bits) {
+    if (what_if_fraction(bits) == a) {
+      return fmt::format("whatif.f{}.e4m3.e4m3.f32", bits);
+    }
+  }
+  throw std::logic_error("an accumulator that no path has");
 }
 
 std::string name_of(group_shape g) {

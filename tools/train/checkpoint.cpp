@@ -26,6 +26,12 @@ std::string_view take_line(std::string_view& text,
   return line;
 }
 
+/// A name, and a digest of the fields that it stands for.
+template <class T>
+std::string named_fields(const T& value) {
+  return fmt::format("{} {:.16}", value.name, sha256_hex(fields_json(value)));
+}
+
 }  // namespace
 
 std::string settings_line(const any_run& run) {
@@ -34,9 +40,9 @@ std::string settings_line(const any_run& run) {
       "size {} arm {} seed {} shards {} rate {} warmup {} hold {} steps {} "
       "last "
       "{} clip {} beta1 {} beta2 {} eps {} decay {} bias {:08x} data {}",
-      s.shape.name, s.how.name, s.seed, s.shards, s.rate.rate, s.rate.warmup,
-      s.rate.hold, s.rate.steps, s.rate.last, s.clip, s.beta1, s.beta2, s.eps,
-      s.weight_decay, s.bias_speed, run.data().name());
+      named_fields(s.shape), named_fields(s.how), s.seed, s.shards, s.rate.rate,
+      s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last, s.clip, s.beta1,
+      s.beta2, s.eps, s.weight_decay, s.bias_speed, run.data().name());
 }
 
 void save(const std::filesystem::path& file, const any_run& run,

@@ -34,32 +34,17 @@ rate_schedule usual_rate(const model_shape& s, std::int64_t steps) {
 }
 
 void check(const run_settings& s) {
-  const model_shape& m = s.shape;
   const auto refuse = [](const std::string& what) {
     throw input_error("training: " + what);
   };
-  const std::pair<const char*, std::ptrdiff_t> widths[] = {
-      {"width", m.width},
-      {"rank", m.rank},
-      {"dense hidden width", m.dense_hidden},
-      {"expert hidden width", m.hidden}};
-  for (const auto& [name, n] : widths) {
-    if (n < 128 || n % 128 != 0) {
-      refuse(fmt::format("{} {} is no multiple of 128", name, n));
-    }
-  }
-  if (m.layers < 1 || m.dense < 0 || m.dense > m.layers || m.heads < 1 ||
-      m.length < 1 || m.sequences < 1 || m.shared < 1) {
-    refuse("a model has layers, heads, a shared expert and tokens");
-  }
-  if (m.top < 1 || m.experts < m.top) {
-    refuse(fmt::format("{} experts are fewer than top {}", m.experts, m.top));
-  }
+  check_shape(s.shape);
+  check_arm(s.how);
+  const std::ptrdiff_t sequences = s.shape.sequences;
   if (s.shards < 1 || (s.shards & (s.shards - 1)) != 0 ||
-      m.sequences % s.shards != 0) {
+      sequences % s.shards != 0) {
     refuse(fmt::format(
-        "{} shards: a power of two that divides {} sequences is needed",
-        s.shards, m.sequences));
+        "shards is {}: use a power of two that divides {} sequences", s.shards,
+        sequences));
   }
   if (!(s.rate.rate > 0) || s.rate.warmup < 0 || s.rate.hold < s.rate.warmup ||
       s.rate.steps < s.rate.hold || !(s.rate.last >= 0 && s.rate.last <= 1)) {

@@ -1,5 +1,5 @@
 // Defines `model_shape`: the sizes of a DeepSeek-V2-Lite-like model, as data,
-// and its parameters in the order of the state.
+// its fields as text, and its parameters in the order of the state.
 //
 // A layer is RMSNorm, multi-head latent attention (MLA), RMSNorm, and a dense
 // SwiGLU or routed SwiGLU experts with shared ones. SPEC N19 to N24. Internal.
@@ -9,7 +9,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::train {
 
@@ -111,6 +114,19 @@ inline constexpr model_shape named_shapes[] = {
      .length = 1024,
      .sequences = 64},
 };
+
+/// The sizes of a model and of a step but for its name and for those that
+/// SPEC N19 fixes: heads and vocabulary.
+const std::vector<value_field<model_shape>>& shape_fields();
+/// A named shape, or NAME+FIELD:VALUE. Throws input_error, also as check_shape
+/// does.
+model_shape parse_shape(std::string_view text);
+/// The named shape that has the fields of `s`, or `s` under this name.
+model_shape shape_called(std::string_view name, const model_shape& s);
+/// Throws input_error that names the field unless a step can have these sizes.
+void check_shape(const model_shape& s);
+/// The fields as a JSON object without blanks: equal for equal shapes alone.
+std::string fields_json(const model_shape& s);
 
 /// A parameter: FP32 master weights, rows x cols.
 struct parameter {

@@ -9,6 +9,7 @@
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
 #include "tools/zeroulp/tensor/recipe_json.hpp"
+#include "tools/zeroulp/train/settings_json.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -152,6 +153,38 @@ entry show(const named_path& row) {
   return {row.name, fields};
 }
 
+std::string text_of(const storage& s) {
+  return s.scaled ? fmt::format("{} {} {}", name_of(s.to), name_of(s.group),
+                                name_of(s.scale))
+                  : name_of(s.to);
+}
+
+std::string text_of(const sum_rule& s) {
+  auto text = name_of(s.acc);
+  if (s.interval > 0) text += fmt::format(", every {}", s.interval);
+  if (s.splits > 1) text += fmt::format(", {} ranges", s.splits);
+  return text;
+}
+
+entry show(const arm& a) {
+  return {a.name,
+          {{"x", text_of(a.linear.x)},
+           {"w", text_of(a.linear.w)},
+           {"dy", text_of(a.linear.dy)},
+           {"fprop", text_of(a.linear.fprop)},
+           {"dgrad", text_of(a.linear.dgrad)},
+           {"wgrad", text_of(a.linear.wgrad)},
+           {"dispatched", name_of(a.dispatched)},
+           {"attention_cache", text_of(a.attention_cache)},
+           {"swiglu_cache", text_of(a.swiglu_cache)},
+           {"what", a.what}},
+          arm_json().fields_of(a)};
+}
+
+entry show(const train::model_shape& s) {
+  return {s.name, size_json().fields_of(s)};
+}
+
 /// What a catalog lists, and the thing that a name stands for, listed or not.
 struct catalog {
   std::function<std::vector<entry>()> all;
@@ -269,6 +302,11 @@ void add_catalog(CLI::App& app, outcome&) {
           "zeroulp paths hopper.wgmma.e4m3.e4m3.f32 --diff "
           "hopper.wgmma.bf16.bf16.f32",
           catalog_of(all_paths(), parse_path));
+  add_one(app, "arms", "List how training steps store tensors and sum",
+          "zeroulp arms full --diff hybrid", catalog_of(named_arms, find_arm));
+  add_one(app, "sizes", "List the sizes of the models of training steps",
+          "zeroulp sizes T --diff bridge",
+          catalog_of(train::named_shapes, find_size));
 }
 
 }  // namespace zeroulp::program

@@ -7,11 +7,13 @@ shows recipes_example_of_its_help_works fma \
   recipes deepgemm.1d2d --diff cublaslt.1x128_1x128
 shows paths_example_of_its_help_works 'F +13 +25' \
   paths hopper.wgmma.e4m3.e4m3.f32 --diff hopper.wgmma.bf16.bf16.f32
+shows arms_example_of_its_help_works '^dy .*e4m3.*e5m2' arms full --diff hybrid
+shows sizes_example_of_its_help_works '^width +256 +2048' sizes T --diff bridge
 run 0 formats
 is formats_lists_15_formats 17 "$(wc -l <.out)"
 run 0 conventions
 is conventions_lists_23_conventions 25 "$(wc -l <.out)"
-for what in formats conventions recipes paths; do
+for what in formats conventions recipes paths arms sizes; do
   run 0 "$what" --json
   holds "${what}_json_is_an_array_of_named_things" python3 -c \
     'import json; assert all(x["name"] for x in json.load(open(".out")))'

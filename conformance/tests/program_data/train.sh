@@ -14,6 +14,36 @@ then
 fi
 verdict train_names_the_first_tensor_that_differs "$reason"
 
+head -n 70 d.csv >cut.csv
+run 1 train --size tiny --arm bf16 --steps 1 --held-out 0 --compare cut.csv
+if [ -z "$reason" ] && ! grep -q 'before which cut.csv ends' .out; then
+  reason="says something else: $out"
+fi
+verdict train_tells_that_a_file_ends_too_early "$reason"
+(cat d.csv; echo '2,x,4,0') >more.csv
+run 1 train --size tiny --arm bf16 --steps 1 --held-out 0 --compare more.csv
+if [ -z "$reason" ] && ! grep -q 'the run ends before 2,x,' .out; then
+  reason="says something else: $out"
+fi
+verdict train_tells_which_tensors_are_missing "$reason"
+
+# A run that goes on writes and compares the tensors of its own steps.
+few_steps=(train --size tiny --steps 8 --held-out 0)
+run 0 "${few_steps[@]}" --digests whole.csv
+"$program" "${few_steps[@]}" --every 1 --out parts --digests parts.csv \
+  >/dev/null 2>&1 &
+until [ -e parts/run.zeroulp ] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+{ kill -KILL $! && wait $!; } 2>/dev/null
+shows train_compares_the_steps_that_are_left '[0-9]+ tensors, 0 differences' \
+  "${few_steps[@]}" --every 1 --out parts --digests parts.csv \
+  --compare whole.csv
+holds train_keeps_the_digests_of_steps_that_were_done cmp whole.csv parts.csv
+run 1 "${few_steps[@]}" --out parts --compare whole.csv
+if [ -z "$reason" ] && ! grep -q '^VACUOUS' .out; then
+  reason="says something else: $out"
+fi
+verdict train_tells_that_no_step_was_left "$reason"
+
 # A run that is killed goes on, byte for byte.
 run 0 train --size tiny --steps 4 --held-out 0
 cp .out whole.txt
@@ -29,15 +59,51 @@ printf '\1' | dd of=run/run.zeroulp bs=1 seek=100000 conv=notrunc 2>/dev/null
 refuses train_refuses_a_damaged_run 'it is damaged' \
   train --size tiny --steps 4 --out run
 
-refuses train_names_the_sizes "size 'X': there are tiny, T" train --size X
-refuses train_names_the_arms "arm 'fp4': there are bf16, " train --arm fp4
-refuses train_needs_shards_that_divide '3 shards: a power of two' \
+refuses train_names_the_sizes "unknown size 'X': use one of tiny, T" \
+  train --size X
+refuses train_names_the_arms "unknown arm 'ful': did you mean 'full'" \
+  train --arm ful
+refuses train_needs_shards_that_divide 'shards is 3: use a power of two' \
   train --size tiny --shards 3
 refuses train_needs_steps 'steps: at least one' train --steps 0
 printf 'abc' >short.bin
 refuses train_needs_a_corpus 'short.bin: 3 bytes; a step takes' \
   train --size tiny --data short.bin
 refuses train_needs_its_file 'nothing.bin' train --data nothing.bin
+
+# Arms and sizes of one's own.
+
+run 0 arms hybrid --json
+cp .out hybrid.json
+run 0 train --size tiny --arm hybrid --steps 1 --held-out 0
+cp .out named.txt
+run 0 train --size tiny --arm hybrid.json --steps 1 --held-out 0
+holds train_reads_the_arm_that_is_printed cmp .out named.txt
+run 0 train --size tiny --arm full+linear.dy.format:e5m2 --steps 1 --held-out 0
+holds train_changes_fields_of_an_arm cmp .out named.txt
+run 0 sizes tiny --json
+cp .out tiny.json
+run 0 train --size tiny.json --arm hybrid --steps 1 --held-out 0
+holds train_reads_the_size_that_is_printed cmp .out named.txt
+echo '{"name": "mine", "like": "tiny", "fields": {"sequences": 4}}' >mine.json
+shows train_takes_a_size_of_ones_own '^size mine [0-9a-f]{16} arm bf16 ' \
+  train --size mine.json --arm bf16 --steps 1 --held-out 0
+echo '{"like": "tiny", "fields": {"width": 192}}' >bad.json
+refuses train_names_the_field_of_a_size 'bad.json: width is 192: use a mult' \
+  train --size bad.json
+echo '{"name": "full", "fields": {"linear.dy.format": "e5m2", "linear.fprop.splits": 2}}' >bad.json
+refuses train_refuses_the_name_of_another_arm "bad.json: name is 'full'" \
+  train --arm bad.json
+echo '{"fields": {"linear.fprop.interval": 64.5}}' >bad.json
+refuses train_names_the_field_of_an_arm \
+  'bad.json: linear.fprop.interval is 64.5: use a whole number' \
+  train --arm bad.json
+echo '{"fields": {"linear.y.format": "e4m3"}}' >bad.json
+refuses train_names_an_unknown_field "unknown field 'linear.y.format'" \
+  train --arm bad.json
+run 0 train --size tiny --arm full --steps 2 --held-out 0 --out arms
+refuses train_refuses_the_run_of_another_arm 'of a run with other settings' \
+  train --size tiny --arm full+splits:2 --steps 2 --out arms
 
 # tensors: the report's table, of each arm.
 
@@ -52,4 +118,5 @@ shows tensors_of_bf16_have_no_scales '^ *X +bf16 +- +- .*K in 2 ranges' \
 run 0 tensors --json
 holds tensors_json_has_every_row python3 -c \
   'import json; assert len(json.load(open(".out"))["tensors"]) == 23'
-refuses tensors_names_the_arms "arm 'fp4': there are bf16, " tensors --arm fp4
+refuses tensors_names_the_arms "unknown arm 'fp4': use one of bf16, " \
+  tensors --arm fp4

@@ -19,18 +19,9 @@
 namespace zeroulp::train {
 namespace {
 
-const model_shape& shape_named(std::string_view name) {
-  return *std::find_if(std::begin(named_shapes), std::end(named_shapes),
-                       [name](const auto& s) { return name == s.name; });
-}
-const arm& arm_named(std::string_view name) {
-  return *std::find_if(std::begin(named_arms), std::end(named_arms),
-                       [name](const auto& a) { return name == a.name; });
-}
-
 training_run make_run(std::string_view size, std::string_view arm,
                       std::int64_t steps, std::int64_t shards = 1) {
-  run_settings s{shape_named(size), arm_named(arm)};
+  run_settings s{parse_shape(size), parse_arm(arm)};
   s.shards = shards;
   s.rate = usual_rate(s.shape, steps);
   return {s, training_data(s.shape)};
@@ -222,13 +213,22 @@ TEST_F(TrainCheckpoint, AnyChangedBitIsRefused) {
 
 TEST_F(TrainCheckpoint, AnotherRunIsRefused) {
   save(file_, make_run("tiny", "full", 4), {});
-  training_run other = make_run("tiny", "tensor", 4);
+  for (const char* const arm : {"tensor", "full+splits:2"}) {
+    training_run other = make_run("tiny", arm, 4);
+    EXPECT_THROW(restore(file_, other), input_error) << arm;
+  }
+  // The name of an arm says less than its fields.
+  training_run same_name = make_run("tiny", "full", 4);
+  run_settings s = same_name.settings();
+  s.how.linear.wgrad.splits = 2;
+  training_run other(s, training_data(s.shape));
   EXPECT_THROW(restore(file_, other), input_error);
+  EXPECT_NO_THROW(restore(file_, same_name));
 }
 
 TEST(Train, BadSettingsAreNamed) {
   const auto refused = [](auto change) {
-    run_settings s{shape_named("tiny"), arm_named("full")};
+    run_settings s{parse_shape("tiny"), parse_arm("full")};
     s.rate = {3e-3, 1, 2, 4, 0.1};
     EXPECT_NO_THROW(check(s));
     change(s);
@@ -239,6 +239,7 @@ TEST(Train, BadSettingsAreNamed) {
   refused([](auto& s) { s.shape.rank = 64; });
   refused([](auto& s) { s.shape.experts = 1; });
   refused([](auto& s) { s.shape.top = 0; });
+  refused([](auto& s) { s.how.linear.fprop.interval = 64 + 1; });
   refused([](auto& s) { s.shards = 3; });
   refused([](auto& s) { s.shards = 0; });
   refused([](auto& s) { s.clip = 0; });
@@ -251,10 +252,10 @@ TEST(Train, ATooShortCorpusIsRefused) {
   const auto file = std::filesystem::temp_directory_path() /
                     ("zeroulp_corpus_" + std::to_string(::getpid()));
   std::ofstream(file) << std::string(300, 'a');
-  EXPECT_THROW(training_data(file.string(), shape_named("tiny"), 1),
+  EXPECT_THROW(training_data(file.string(), parse_shape("tiny"), 1),
                input_error);
   std::ofstream(file) << std::string(3000, 'a');
-  EXPECT_NO_THROW(training_data(file.string(), shape_named("tiny"), 1));
+  EXPECT_NO_THROW(training_data(file.string(), parse_shape("tiny"), 1));
   std::filesystem::remove(file);
 }
 

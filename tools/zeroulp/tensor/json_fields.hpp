@@ -90,6 +90,53 @@ json_field<T> text_field(const char* name, Member T::*member,
       }};
 }
 
+/// A field that is text, as JSON.
+template <class T>
+json_field<T> as_json(const value_field<T>& f) {
+  return {
+      f.name.c_str(),
+      [f](const T& x) {
+        const std::string text = f.text(x);
+        switch (f.of) {
+          case field_kind::number:
+            return json(std::stod(text));
+          case field_kind::count:
+            return json(std::stoll(text));
+          case field_kind::flag:
+            return json(text == "true");
+          case field_kind::word:
+            break;
+        }
+        return json(text);
+      },
+      [f](T& x, const json& value) {
+        const bool is_flag = f.of == field_kind::flag;
+        const bool is_word = f.of == field_kind::word;
+        const bool fits = is_flag   ? value.is_boolean()
+                          : is_word ? value.is_string()
+                                    : value.is_number();
+        if (!fits) {
+          refuse_value(value, is_flag   ? "true or false"
+                              : is_word ? "a text"
+                                        : "a number");
+        }
+        try {
+          f.set(x, is_flag   ? value.dump()
+                   : is_word ? value.get<std::string>()
+                             : fmt::format("{}", value.get<double>()));
+        } catch (const input_error& e) {
+          throw input_error(fmt::format("is {}: {}", value.dump(), e.what()));
+        }
+      }};
+}
+/// Those of a table that lives as long as the process.
+template <class T>
+std::vector<json_field<T>> as_json(const std::vector<value_field<T>>& fields) {
+  std::vector<json_field<T>> all;
+  for (const auto& f : fields) all.push_back(as_json(f));
+  return all;
+}
+
 /// A value of somebody's own, or a named one.
 template <class T>
 struct own_or_named {

@@ -7,29 +7,6 @@ namespace {
 
 using field = json_field<recipe>;
 
-/// The name of a path with this accumulator.
-std::string text_of(const accumulator& acc) {
-  for (const auto& p : all_paths()) {
-    if (p.value.acc == acc && p.value.lowering == lowering::direct) {
-      return p.name;
-    }
-  }
-  for (int bits = 8; bits <= 34; ++bits) {
-    if (what_if_fraction(bits) == acc) {
-      return fmt::format("whatif.f{}.e4m3.e4m3.f32", bits);
-    }
-  }
-  throw std::logic_error("recipe: an accumulator that no path has");
-}
-
-accumulator accumulator_of(const std::string& name) {
-  const auto p = parse_path(name).value;
-  if (p.lowering != lowering::direct || p.acc.stored != fp32) {
-    throw input_error("use a path to f32 of which an instruction is one step");
-  }
-  return p.acc;
-}
-
 field group_field(const char* name, granularity recipe::*member) {
   return text_field<recipe, granularity>(
       name, member,
@@ -47,8 +24,9 @@ std::vector<field> fields() {
                                             "one_then_other", "other_then_one"};
   static constexpr const char* ends[] = {"store", "accumulate"};
   return {
-      text_field<recipe, accumulator>("accumulator", &recipe::acc, text_of,
-                                      accumulator_of),
+      text_field<recipe, accumulator>(
+          "accumulator", &recipe::acc,
+          [](const accumulator& a) { return name_of(a); }, parse_accumulator),
       count_field("interval", &recipe::interval, 0),
       choice_field("update", &recipe::update, updates),
       group_field("a", &recipe::a),

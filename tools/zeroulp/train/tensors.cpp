@@ -4,9 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/train/tensor_table.hpp"
 #include "tools/zeroulp/program.hpp"
-#include "tools/zeroulp/train/names.hpp"
+#include "tools/zeroulp/train/settings_json.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -16,16 +15,23 @@ struct tensors_options {
   bool json = false;
 };
 
+std::string group_text(const storage& s) {
+  return s.scaled ? name_of(s.group) : "-";
+}
+std::string scale_text(const storage& s) {
+  return s.scaled ? std::string(name_of(s.scale)) : "-";
+}
+
 void list_tensors(const tensors_options& o) {
-  const train::arm& a = row_named(train::named_arms, o.arm, "arm");
-  const auto rows = train::tensor_table(a);
+  const arm a = find_arm(o.arm);
+  const auto rows = tensor_table(a);
   if (o.json) {
     json all = json::array();
     for (const auto& r : rows) {
       all.push_back({{"tensor", r.tensor},
-                     {"format", r.format},
-                     {"group", r.group},
-                     {"scale", r.scale},
+                     {"format", name_of(r.how.to)},
+                     {"group", group_text(r.how)},
+                     {"scale", scale_text(r.how)},
                      {"made_from", r.made_from},
                      {"used_by", r.used_by}});
     }
@@ -33,8 +39,8 @@ void list_tensors(const tensors_options& o) {
   }
   table t{{"tensor", "format", "group", "scale", "made from", "used by"}, {}};
   for (const auto& r : rows) {
-    t.rows.push_back(
-        {r.tensor, r.format, r.group, r.scale, r.made_from, r.used_by});
+    t.rows.push_back({r.tensor, name_of(r.how.to), group_text(r.how),
+                      scale_text(r.how), r.made_from, r.used_by});
   }
   print(fmt::format("{}: {}\n\n{}", a.name, a.what, to_text(t)));
 }
@@ -46,7 +52,7 @@ void add_tensors(CLI::App& app, outcome&) {
   CLI::App* const command = add_command(
       app, "tensors", "List how a recipe stores each tensor of a training step",
       "zeroulp tensors --arm full");
-  command->add_option("--arm", o->arm, arm_names())->capture_default_str();
+  command->add_option("--arm", o->arm, arm_help())->capture_default_str();
   command->add_flag("--json", o->json, "JSON");
   command->callback([o] { list_tensors(*o); });
 }

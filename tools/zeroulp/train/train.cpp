@@ -9,10 +9,11 @@
 #include <sstream>
 
 #include "src/base/sha256.hpp"
+#include "src/base/whole_number.hpp"
 #include "tools/train/checkpoint.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
-#include "tools/zeroulp/train/names.hpp"
+#include "tools/zeroulp/train/settings_json.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -53,8 +54,7 @@ double memory_of(const train::model_shape& s) {
 }
 
 train::run_settings settings_of(const train_options& o) {
-  train::run_settings s{row_named(train::named_shapes, o.size, "size"),
-                        row_named(train::named_arms, o.arm, "arm")};
+  train::run_settings s{find_size(o.size), find_arm(o.arm)};
   s.seed = o.seed;
   s.shards = o.shards;
   s.clip = o.clip;
@@ -68,20 +68,45 @@ train::run_settings settings_of(const train_options& o) {
 
 constexpr const char* digest_header = "step,tensor,bytes,sha256";
 
+/// The lines of a CSV that --digests wrote, without its header.
+std::vector<std::string> digests_in(const std::string& file) {
+  const auto bytes = read_file(file);
+  std::istringstream text{std::string(as_text(bytes))};
+  std::string line;
+  if (!std::getline(text, line) || line != digest_header) {
+    throw input_error(fmt::format(
+        "{}: no digests of tensors, as --digests writes them", file));
+  }
+  std::vector<std::string> lines;
+  while (std::getline(text, line)) lines.push_back(line);
+  return lines;
+}
+
+/// Whether a line is of one of the first `steps` steps.
+bool is_of_first(const std::string& line, std::int64_t steps) {
+  const auto step = whole_number<std::int64_t>(
+      std::string_view(line).substr(0, line.find(',')));
+  return step && *step <= steps;
+}
+
 /// A line a tensor that a step makes: written to a file, or held against one.
+/// A run that goes on keeps the lines of the steps that were done, and compares
+/// those that follow.
 class tensor_digests {
  public:
-  explicit tensor_digests(const train_options& o)
+  tensor_digests(const train_options& o, std::int64_t done)
       : file_(o.digests), compared_(o.compare) {
-    if (compared_.empty()) return;
-    const auto bytes = read_file(compared_);
-    std::istringstream lines{std::string(as_text(bytes))};
-    for (std::string line; std::getline(lines, line);) {
-      expected_.push_back(line);
+    const auto is_done = [done](const std::string& line) {
+      return is_of_first(line, done);
+    };
+    if (!compared_.empty()) {
+      expected_ = digests_in(compared_);
+      std::erase_if(expected_, is_done);
     }
-    if (expected_.empty() || expected_[0] != digest_header) {
-      throw input_error(fmt::format(
-          "{}: no digests of tensors, as --digests writes them", compared_));
+    if (!file_.empty() && done > 0 && std::filesystem::exists(file_)) {
+      for (const std::string& line : digests_in(file_)) {
+        if (is_done(line)) lines_ += line + "\n";
+      }
     }
   }
 
@@ -89,26 +114,15 @@ class tensor_digests {
     if (file_.empty() && compared_.empty()) return {};
     return [this, step](const std::string& name, const void* bytes,
                         std::size_t count) {
-      std::string line =
+      const std::string line =
           fmt::format("{},{},{},{}", step, name, count,
                       sha256_hex({static_cast<const char*>(bytes), count}));
-      ++count_;
-      if (!compared_.empty() && difference_.empty()) {
-        if (count_ >= expected_.size()) {
-          difference_ =
-              fmt::format("{} ends before step {}, {}", compared_, step, name);
-        } else if (expected_[count_] != line) {
-          difference_ = fmt::format("the first difference: {}, not {}", line,
-                                    expected_[count_]);
-        }
-      }
+      if (!compared_.empty() && difference_.empty()) compare(line);
       if (!file_.empty()) lines_ += line + "\n";
+      ++count_;
     };
   }
 
-  /// What differs first; empty if nothing does.
-  const std::string& difference() const { return difference_; }
-  std::size_t count() const { return count_; }
   void write() const {
     if (file_.empty()) return;
     output_set files;
@@ -116,7 +130,32 @@ class tensor_digests {
     files.commit();
   }
 
+  /// Says what was compared; returns the exit status.
+  int report() const {
+    if (compared_.empty()) return 0;
+    if (!difference_.empty()) {
+      print(fmt::format("the first difference: {}\n", difference_));
+    } else if (count_ < expected_.size()) {
+      print(fmt::format("the first difference: the run ends before {} of {}\n",
+                        expected_[count_], compared_));
+    } else if (count_ == 0) {
+      print("VACUOUS: no step was left to run: 0 tensors were compared\n");
+    } else {
+      print(fmt::format("{} tensors, 0 differences\n", count_));
+      return 0;
+    }
+    return 1;
+  }
+
  private:
+  void compare(const std::string& line) {
+    if (count_ >= expected_.size()) {
+      difference_ = fmt::format("{}, before which {} ends", line, compared_);
+    } else if (expected_[count_] != line) {
+      difference_ = fmt::format("{}, not {}", line, expected_[count_]);
+    }
+  }
+
   std::string file_;
   std::string compared_;
   std::vector<std::string> expected_;
@@ -159,7 +198,6 @@ void run_training(const train_options& o, outcome& out) {
   if (o.digest_every < 1) throw input_error("--digest-every: at least one");
   const auto owner = make_run(o);
   train::any_run& run = *owner;
-  tensor_digests digests(o);
   const std::filesystem::path file =
       o.out.empty() ? "" : std::filesystem::path(o.out) / "run.zeroulp";
   std::vector<std::string> lines;
@@ -167,6 +205,7 @@ void run_training(const train_options& o, outcome& out) {
     std::filesystem::create_directories(o.out);
     lines = train::restore(file, run);
   }
+  tensor_digests digests(o, run.steps());
   print(fmt::format("{}\n\n{:>6} {:>10} {:>10} {:>10}  {}\n",
                     train::settings_line(run), "step", "loss", "norm", "rate",
                     "SHA-256 of the state after it"));
@@ -178,6 +217,8 @@ void run_training(const train_options& o, outcome& out) {
     lines.push_back(line_of(t, r, digest_after(o, t, run)));
     print(lines.back() + "\n");
     if (!o.out.empty() && (t % o.every == 0 || t == o.steps)) {
+      // First, so that a run that goes on has the tensors of all its steps.
+      digests.write();
       train::save(file, run, lines);
     }
     tell(static_cast<double>(t), static_cast<double>(o.steps), "");
@@ -186,13 +227,7 @@ void run_training(const train_options& o, outcome& out) {
     print(fmt::format("\nheld out: {:.6f}\n", run.held_out_loss(o.held_out)));
   }
   digests.write();
-  if (o.compare.empty()) return;
-  if (digests.difference().empty()) {
-    print(fmt::format("{} tensors, 0 differences\n", digests.count()));
-  } else {
-    print(digests.difference() + "\n");
-    out.status = 1;
-  }
+  out.status = digests.report();
 }
 
 }  // namespace
@@ -203,8 +238,8 @@ void add_train(CLI::App& app, outcome& out) {
       app, "train",
       "Train a small model of DeepSeek's kind, every operator to the bit",
       "zeroulp train --size T --arm full --steps 5");
-  command->add_option("--size", o->size, names_of(train::named_shapes));
-  command->add_option("--arm", o->arm, arm_names() + ": see zeroulp tensors");
+  command->add_option("--size", o->size, size_help())->capture_default_str();
+  command->add_option("--arm", o->arm, arm_help())->capture_default_str();
   command->add_option("--on", o->on, "cpu or gpu: the same bits")
       ->capture_default_str();
   command->add_option(

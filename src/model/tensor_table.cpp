@@ -1,19 +1,11 @@
-#include "tools/train/tensor_table.hpp"
+// The table of a step's tensors, read off its arm.
 
 #include <fmt/format.h>
 
-#include "zeroulp/names.hpp"
+#include "zeroulp/model_arm.hpp"
 
-namespace zeroulp::train {
+namespace zeroulp {
 namespace {
-
-using detail::plain;
-
-std::string group_of(const storage& s) {
-  if (!s.scaled) return "-";
-  if (s.group == detail::tensor) return "tensor";
-  return fmt::format("{}x{}", s.group.rows, s.group.cols);
-}
 
 storage with_scale(storage s, scale_kind kind) {
   s.scale = kind;
@@ -22,16 +14,18 @@ storage with_scale(storage s, scale_kind kind) {
 
 /// X^T of a Linear for Wgrad, from what is kept.
 storage transposed(const storage& kept, const storage& x) {
-  const bool tiles = kept.scaled && kept.group == detail::tile;
-  return tiles ? with_scale(x, kept.scale) : x;
+  const bool is_tiled = kept.scaled && kept.group == group_shape{1, 128};
+  return is_tiled ? with_scale(x, kept.scale) : x;
 }
 
-std::string sum_of(const sum_rule& s, const storage& x) {
-  const bool fp8 = x.to != bf16;
-  std::string text = fp8 ? "FP8 sums" : "BF16 sums";
-  if (fp8) {
-    text += s.interval > 0 ? fmt::format(", promoted every {}", s.interval)
-                           : ", unpromoted";
+std::string text_of(const sum_rule& s) {
+  std::string text = s.acc == hopper_fp8_f32    ? "FP8 sums"
+                     : s.acc == hopper_half_f32 ? "BF16 sums"
+                                                : name_of(s.acc);
+  if (s.interval > 0) {
+    text += fmt::format(", promoted every {}", s.interval);
+  } else if (!(s.acc == hopper_half_f32)) {
+    text += ", unpromoted";
   }
   if (s.splits > 1) text += fmt::format(", K in {} ranges", s.splits);
   return text;
@@ -41,18 +35,15 @@ std::string sum_of(const sum_rule& s, const storage& x) {
 
 std::vector<tensor_row> tensor_table(const arm& a) {
   std::vector<tensor_row> rows;
-  const auto add = [&rows](const char* tensor, const storage& s,
+  const auto add = [&rows](const char* tensor, const storage& how,
                            const std::string& from, const std::string& by) {
-    rows.push_back({tensor, name_of(s.to), group_of(s),
-                    !s.scaled                        ? "-"
-                    : s.scale == scale_kind::float32 ? "fp32"
-                                                     : "pow2",
-                    from, by});
+    rows.push_back({tensor, how, from, by});
   };
+  const auto plain = detail::unscaled;
   const linear_rule& l = a.linear;
-  const std::string fprop = "Fprop: " + sum_of(l.fprop, l.x);
-  const std::string dgrad = "Dgrad: " + sum_of(l.dgrad, l.x);
-  const std::string wgrad = "Wgrad: " + sum_of(l.wgrad, l.x);
+  const std::string fprop = "Fprop: " + text_of(l.fprop);
+  const std::string dgrad = "Dgrad: " + text_of(l.dgrad);
+  const std::string wgrad = "Wgrad: " + text_of(l.wgrad);
   const storage dispatched = with_scale(l.x, a.dispatched);
   const storage combined = with_scale(l.dy, a.dispatched);
   add("weights", plain(fp32), "AdamW", "operands, norms, router");
@@ -80,10 +71,10 @@ std::vector<tensor_row> tensor_table(const arm& a) {
   add("dY^T of experts' down", combined, "the same, transposed", wgrad);
   add("router's weights", plain(fp32), "weights", "sequential FP32 sums");
   add("head's operands", a.head.x, "last norm, weights",
-      "Fprop, Dgrad, Wgrad: " + sum_of(a.head.fprop, a.head.x));
+      "Fprop, Dgrad, Wgrad: " + text_of(a.head.fprop));
   add("logits", plain(fp32), "head", "cross entropy");
   add("gradients of weights", plain(fp32), "Wgrad", "norm, AdamW");
   return rows;
 }
 
-}  // namespace zeroulp::train
+}  // namespace zeroulp
