@@ -8,14 +8,14 @@ export logs=$2
 # shellcheck source=conformance/tests/scripts/tap.sh
 . "$(dirname "$0")/tap.sh"
 
-# same ARM SHARDS STEPS: every tensor of every step, and the states.
+# same SIZE ARM SHARDS STEPS DATA: every tensor of every step, and the states.
 same() {
-  local data=$root/conformance/SPEC.md by=$folder/second.$1.$2
-  "$program" train --size tiny --arm "$1" --shards "$2" --steps "$3" \
-    --data "$data" --held-out 0 --digests "$by.csv" >"$by.program" &&
-    "$python" "$root/conformance/second/training_step.py" --size tiny \
-      --arm "$1" --shards "$2" --steps "$3" --data "$data" \
-      --digests "$by.csv" >"$by.numpy" &&
+  local by=$folder/second.$1.$2.$3.$4
+  local run=(--size "$1" --arm "$2" --shards "$3" --steps "$4" --data "$5"
+    --digests "$by.csv")
+  "$program" train "${run[@]}" --held-out 0 >"$by.program" &&
+    "$python" "$root/conformance/second/training_step.py" "${run[@]}" \
+      >"$by.numpy" &&
     diff <(grep '^ *[0-9]' "$by.program") <(grep '^ *[0-9]' "$by.numpy")
 }
 
@@ -28,8 +28,29 @@ if [ -z "$python" ]; then
 fi
 check "second implementation: arithmetic" \
   "$python" "$root/conformance/second/test_arithmetic.py" || true
+spec=$root/conformance/SPEC.md
 for run in "full 2 2" "tensor_unpromoted 1 1" "bf16_split_k 1 1"; do
   # shellcheck disable=SC2086
-  check "second implementation: ${run%% *}, of every tensor" same $run || true
+  check "second implementation: ${run%% *}, of every tensor" \
+    same tiny $run "$spec" || true
 done
+
+# Tokens that are all alike go to the same experts: others have no rows, and no
+# gradient.
+empty_experts() {
+  same tiny full 1 2 "$folder/alike.bin" || return
+  local gradients zero=0 sha
+  gradients=$(grep 'gradient.layer1.expert[0-9].up' \
+    "$folder/second.tiny.full.1.2.csv")
+  sha=$(head -c 131072 /dev/zero | sha256sum | cut -d ' ' -f 1)
+  zero=$(grep -c "$sha" <<<"$gradients")
+  echo "$zero gradients of experts are zero"
+  [[ $zero -gt 0 ]]
+}
+head -c 200000 /dev/zero | tr '\0' a >"$folder/alike.bin"
+check "second implementation: experts without rows" empty_experts || true
+# Step 11 of 12 is the first of a falling rate.
+check "second implementation: a rate that falls" \
+  same tiny bf16 1 12 "$spec" || true
+check "second implementation: four shards" same T full 4 1 "$spec" || true
 finish
