@@ -93,6 +93,9 @@ prepared_operand::prepared_operand(format f, engine::const_code_view codes)
   with_reader(codes, [&](auto read) {
     if (f == fp32) {
       pack(read);
+    } else if (f == bf16) {
+      pack(
+          [&](std::ptrdiff_t i, std::ptrdiff_t k) { return read(i, k) << 16; });
     } else if (f.bits() <= 16 && (rows_ * cols_) >> f.bits() != 0) {
       const auto table = value_table(f);
       const auto mask = static_cast<std::uint32_t>(table.size() - 1);
