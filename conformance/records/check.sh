@@ -56,10 +56,16 @@ sources_of() {
                      conformance/device/support/test.hpp" ;;
     peers) echo "$core cuda/emulator/* conformance/device/peers/*
                  conformance/device/support/* conformance/peers/*.*" ;;
+    routers) echo "include/zeroulp/core/model/router.hpp
+                   include/zeroulp/core/model/row_sums.hpp
+                   include/zeroulp/core/elementary.hpp
+                   include/zeroulp/core/training.hpp
+                   conformance/peers/python/routers.py
+                   conformance/peers/python/peer_modules.py" ;;
     *) echo "check.sh: there is no set '$1': use one of: $sets" >&2 && exit 2 ;;
   esac
 }
-sets='cpu gpu gpu_model kernels library peers'
+sets='cpu gpu gpu_model kernels library peers routers'
 
 # hashes SET: `digest path` lines, in the order of the paths.
 hashes() (
