@@ -248,4 +248,14 @@ double rate(const rate_schedule& s, std::int64_t t) {
   return s.rate * (1 - fall / (number(s.steps) - number(s.hold)));
 }
 
+grid averaged(const grid& average, const grid& weights, std::uint32_t rate) {
+  grid out = average;
+  for (std::size_t i = 0; i < out.words.size(); ++i) {
+    const float a = to_float(average.words[i]);
+    out.words[i] =
+        to_bits(std::fma(to_float(rate), to_float(weights.words[i]) - a, a));
+  }
+  return out;
+}
+
 }  // namespace zeroulp::oracle

@@ -3,9 +3,9 @@
 // are in integers. It shares no code with what it is held against: structs are
 // read for their fields only.
 //
-//   model_oracle.cpp             E6, E8, N1 to N4, N15 to N18
+//   model_oracle.cpp             E6, E8, N1 to N4, N15 to N18, N26
 //   model_oracle_attention.cpp   N5 to N7, and the products
-//   model_oracle_router.cpp      N8 to N14
+//   model_oracle_router.cpp      N8 to N14, N25
 //   training_mpfr.cpp            E6 (f), E7
 //
 // A grid has BF16 codes or FP32 bits in its words, as its SPEC clause says;
@@ -130,6 +130,21 @@ struct entropy {
 entropy cross_entropy(const grid& logits, const grid& targets,
                       std::uint32_t factor);
 double loss_sum(const grid& losses);
+
+// N25
+struct balance_inputs {
+  router_score score;
+  std::ptrdiff_t length;
+  std::uint32_t alpha;
+  grid scores, experts;
+};
+struct balance_outputs {
+  grid losses, dlogits;
+};
+balance_outputs balance(const balance_inputs& t);
+
+// N26
+grid averaged(const grid& average, const grid& weights, std::uint32_t rate);
 
 // N16
 grid shard_sum(const std::vector<grid>& shards);

@@ -238,4 +238,53 @@ slot_outputs slot_backward(const grid& dy, const grid& slots,
   return out;
 }
 
+balance_outputs balance(const balance_inputs& t) {
+  const std::ptrdiff_t m = t.scores.rows;
+  const auto n = static_cast<std::size_t>(t.scores.cols);
+  const auto tokens = static_cast<float>(t.length);
+  balance_outputs out{grid(m / t.length, 1), grid(m, t.scores.cols)};
+  for (std::ptrdiff_t first = 0; first < m; first += t.length) {
+    std::vector<numbers> shares;  // by expert, over the tokens
+    numbers f, p;
+    for (std::size_t e = 0; e < n; ++e) {
+      std::ptrdiff_t count = 0;
+      for (std::ptrdiff_t i = first; i < first + t.length; ++i) {
+        for (std::ptrdiff_t k = 0; k < t.experts.cols; ++k) {
+          count += t.experts(i, k) == e ? 1 : 0;
+        }
+      }
+      f.push_back(static_cast<float>(count * t.scores.cols) /
+                  static_cast<float>(t.experts.cols * t.length));
+      numbers of_expert;
+      for (std::ptrdiff_t i = first; i < first + t.length; ++i) {
+        const numbers s = row_of(t.scores, i);
+        of_expert.push_back(s[e] / row_sum(s));
+      }
+      p.push_back(token_sum(of_expert, numbers(of_expert.size(), 1)) / tokens);
+      shares.push_back(of_expert);
+    }
+    const float alpha = to_float(t.alpha);
+    out.losses(first / t.length, 0) = to_bits(alpha * dot(f, p));
+    numbers c;
+    for (const float x : f) c.push_back(alpha * x / tokens);
+    for (std::ptrdiff_t i = first; i < first + t.length; ++i) {
+      const numbers s = row_of(t.scores, i);
+      const float sum = row_sum(s);
+      numbers share, d;
+      for (const auto& of_expert : shares) {
+        share.push_back(of_expert[static_cast<std::size_t>(i - first)]);
+      }
+      const float a = dot(c, share);
+      for (const float x : c) d.push_back((x - a) / sum);
+      const float g = dot(d, s);
+      for (std::size_t e = 0; e < n; ++e) {
+        const bool softmax = t.score == router_score::softmax;
+        out.dlogits(i, static_cast<std::ptrdiff_t>(e)) =
+            to_bits(softmax ? s[e] * (d[e] - g) : d[e] * s[e] * (1 - s[e]));
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace zeroulp::oracle

@@ -4,7 +4,8 @@
 //   engine::attention_forward   attention_backward   rope   rope_table
 //   engine::rms_norm_backward   route   route_backward   update_bias
 //   engine::make_plan   slot_backward   cross_entropy   sum_of_losses
-//   engine::add_shards   sum_of_squares   log
+//   engine::add_shards   sum_of_squares   log   balance_loss
+//   engine::update_average
 //
 // Activations and their gradients are BF16 codes; weights, scores and sums are
 // FP32 bits. Elements of a row are adjacent (column stride 1). Outputs named
@@ -20,12 +21,14 @@
 #include <span>
 
 #include "zeroulp/core/model/attention.hpp"
+#include "zeroulp/core/model/balance_loss.hpp"
 #include "zeroulp/core/model/cross_entropy.hpp"
 #include "zeroulp/core/model/expert_rows.hpp"
 #include "zeroulp/core/model/gradient_norm.hpp"
 #include "zeroulp/core/model/rms_norm_backward.hpp"
 #include "zeroulp/core/model/rope.hpp"
 #include "zeroulp/core/model/router.hpp"
+#include "zeroulp/core/model/weight_average.hpp"
 
 #pragma GCC visibility push(default)
 namespace zeroulp::engine {
@@ -94,6 +97,10 @@ void route_backward(const router& r, const routing_gradients& t);
 void update_bias(matrix_view<const std::int32_t> experts, std::uint32_t speed,
                  matrix_view<std::uint32_t> bias);
 
+/// The losses of sequences that route's experts are not in balance, and their
+/// gradients. t.work is not read. SPEC N25.
+void balance_loss(const balance_rows& t);
+
 /// SPEC N13. p.rows has plan_capacity() rows at least.
 void make_plan(const expert_plan& p);
 
@@ -110,6 +117,11 @@ double sum_of_losses(matrix_view<const std::uint32_t> losses);
 /// SPEC N16.
 void add_shards(std::span<const matrix_view<const std::uint32_t>> shards,
                 matrix_view<std::uint32_t> out);
+
+/// Moves an average of weights (FP32, m x n) toward `weights` by `rate` (FP32
+/// bits), 1 minus its decay. SPEC N26.
+void update_average(matrix_view<const std::uint32_t> weights,
+                    std::uint32_t rate, matrix_view<std::uint32_t> average);
 
 /// The sum of squares of a parameter's gradients (FP32), in FP64. SPEC N17.
 double sum_of_squares(matrix_view<const std::uint32_t> g);

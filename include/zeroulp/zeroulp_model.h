@@ -1,7 +1,7 @@
 // Defines the operators of a training step in the C ABI, forward and backward:
 // RMSNorm, rope, attention, the router of a mixture of experts, cross entropy,
 // sums of gradients. zeroulp.h states what holds for the whole ABI. SPEC: E6 to
-// E8, N1 to N18.
+// E8, N1 to N18, N25 on.
 //
 // Activations and their gradients are BF16 (2-byte elements); weights, scores
 // and sums are FP32 (4-byte elements); indices are signed 4-byte elements.
@@ -128,6 +128,16 @@ ZEROULP_API zeroulp_status
 zeroulp_update_bias(const zeroulp_const_matrix* experts, uint32_t speed,
                     const zeroulp_matrix* bias);
 
+/// The losses (m / length x 1, FP32) of sequences of `length` tokens whose
+/// experts are not in balance, from the scores (m x e, FP32) of zeroulp_route,
+/// by zeroulp_router_score, and the experts chosen (m x top, indices); alpha is
+/// FP32 bits. dlogits (m x e, FP32), the gradients of the losses, may be NULL.
+/// SPEC N25.
+ZEROULP_API zeroulp_status zeroulp_balance_loss(
+    int32_t score, int64_t length, uint32_t alpha,
+    const zeroulp_const_matrix* scores, const zeroulp_const_matrix* experts,
+    const zeroulp_matrix* losses, const zeroulp_matrix* dlogits);
+
 /// The rows that any choice of so many slots fits into.
 ZEROULP_API zeroulp_status zeroulp_plan_capacity(int64_t slots, int64_t experts,
                                                  int64_t align, int64_t* rows);
@@ -165,6 +175,11 @@ zeroulp_sum_of_losses(const zeroulp_const_matrix* losses, double* sum);
 ZEROULP_API zeroulp_status
 zeroulp_add_shards(const zeroulp_const_matrix* shards, int64_t count,
                    const zeroulp_matrix* out);
+/// Moves an average of weights (FP32) toward the weights (FP32, of one shape)
+/// by `rate` (FP32 bits), which is 1 minus its decay. SPEC N26.
+ZEROULP_API zeroulp_status
+zeroulp_update_average(const zeroulp_const_matrix* weights, uint32_t rate,
+                       const zeroulp_matrix* average);
 /// The sum of squares of a parameter's gradients (FP32). The norm of all is the
 /// square root of the sum of those sums. SPEC N17.
 ZEROULP_API zeroulp_status zeroulp_sum_of_squares(const zeroulp_const_matrix* g,

@@ -68,6 +68,30 @@ void run_update_bias(const zeroulp_const_matrix* experts, std::uint32_t speed,
   engine::update_bias(chosen, speed, rows_of<fp32_bits>(bias, "bias", 1, n));
 }
 
+void run_balance_loss(std::int32_t score, std::int64_t length,
+                      std::uint32_t alpha, const zeroulp_const_matrix* scores,
+                      const zeroulp_const_matrix* experts,
+                      const zeroulp_matrix* losses,
+                      const zeroulp_matrix* dlogits) {
+  const auto how = enum_of(score, router_score::softmax, "score");
+  const auto from = rows_of<fp32_bits>(scores, "scores");
+  const auto m = from.rows;
+  const auto n = from.cols;
+  if (length < 1) refuse("length is {}: use 1 and up", length);
+  if (m % length != 0) {
+    refuse("scores: {} rows, no multiple of the length {}", m, length);
+  }
+  const auto top = view_of(experts, "experts").cols;
+  engine::balance_loss({how,
+                        length,
+                        alpha,
+                        from,
+                        rows_of<row_index>(experts, "experts", m, top),
+                        rows_of<fp32_bits>(losses, "losses", m / length, 1),
+                        optional_rows_of<fp32_bits>(dlogits, "dlogits", m, n),
+                        {}});
+}
+
 constexpr std::int64_t most_rows = 0x7fffffff;
 
 /// The capacity of a plan; -1: more rows than an index can name.
@@ -175,6 +199,17 @@ zeroulp_status zeroulp_update_bias(const zeroulp_const_matrix* experts,
                                    std::uint32_t speed,
                                    const zeroulp_matrix* bias) {
   return guarded(__func__, [&] { run_update_bias(experts, speed, bias); });
+}
+
+zeroulp_status zeroulp_balance_loss(std::int32_t score, std::int64_t length,
+                                    std::uint32_t alpha,
+                                    const zeroulp_const_matrix* scores,
+                                    const zeroulp_const_matrix* experts,
+                                    const zeroulp_matrix* losses,
+                                    const zeroulp_matrix* dlogits) {
+  return guarded(__func__, [&] {
+    run_balance_loss(score, length, alpha, scores, experts, losses, dlogits);
+  });
 }
 
 zeroulp_status zeroulp_plan_capacity(std::int64_t slots, std::int64_t experts,

@@ -294,6 +294,17 @@ zeroulp_status zeroulp_add_shards(const zeroulp_const_matrix* shards,
   return guarded(__func__, [&] { run_add_shards(shards, count, out); });
 }
 
+zeroulp_status zeroulp_update_average(const zeroulp_const_matrix* weights,
+                                      std::uint32_t rate,
+                                      const zeroulp_matrix* average) {
+  return guarded(__func__, [&] {
+    const auto from = rows_of<fp32_bits>(weights, "weights");
+    engine::update_average(
+        from, rate,
+        rows_of<fp32_bits>(average, "average", from.rows, from.cols));
+  });
+}
+
 zeroulp_status zeroulp_sum_of_squares(const zeroulp_const_matrix* g,
                                       double* sum) {
   return guarded(__func__, [&] {

@@ -167,6 +167,48 @@ void update_bias(matrix_view<const std::int32_t> experts, std::uint32_t speed,
   }
 }
 
+void balance_loss(const balance_rows& t) {
+  const std::ptrdiff_t m = t.scores.rows;
+  const std::ptrdiff_t n = t.scores.cols;
+  if (t.length < 1 || m % t.length != 0) {
+    throw input_error(
+        fmt::format("balance_loss: {} tokens in sequences of {}: sequences are "
+                    "whole, and have tokens",
+                    m, t.length));
+  }
+  const std::ptrdiff_t sequences = m / t.length;
+  check_rows_of(t.scores, m, n, "balance_loss, scores");
+  check_rows_of(t.experts, m, t.experts.cols, "balance_loss, experts");
+  check_shape(t.losses, sequences, 1, "balance_loss, losses",
+              "the sequences need");
+  check_if_any(t.dlogits, m, n, "balance_loss, dlogits");
+  if (n < 1 || t.experts.cols < 1) {
+    throw input_error("balance_loss: no experts, or none chosen");
+  }
+  check_indices(t.experts, 0, n, "balance_loss, experts");
+  auto work = room(sequences, 4 * n);
+  balance_rows with_work = t;
+  with_work.work = {work.data(), sequences, 4 * n};
+  for_tiles(
+      sequences, 1, 1, 1,
+      [&](std::ptrdiff_t s, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t) {
+        balanced_sequences(with_work, s, s + 1);
+      },
+      training_work * static_cast<double>(t.length * n));
+}
+
+void update_average(matrix_view<const std::uint32_t> weights,
+                    std::uint32_t rate, matrix_view<std::uint32_t> average) {
+  check_rows_of(average, average.rows, average.cols, "update_average, average");
+  check_rows_of(weights, average.rows, average.cols, "update_average, weights");
+  for_lines(
+      average.rows, average.cols, true,
+      [&](std::ptrdiff_t i, std::ptrdiff_t j, std::ptrdiff_t n) {
+        average_words(&weights(i, j), rate, &average(i, j), n);
+      },
+      training_work);
+}
+
 void make_plan(const expert_plan& p) {
   const std::ptrdiff_t m = p.experts.rows;
   const std::ptrdiff_t top = p.experts.cols;

@@ -44,6 +44,18 @@ struct model_rows {
                            std::ptrdiff_t begin, std::ptrdiff_t end) {
     zeroulp::route_backward<A>(r, t, begin, end);
   }
+  static void balanced_sequences(const balance_rows& t, std::ptrdiff_t begin,
+                                 std::ptrdiff_t end) {
+    zeroulp::balance_loss<A>(t, begin, end);
+  }
+  static void average_words(const std::uint32_t* x, std::uint32_t rate,
+                            std::uint32_t* average, std::ptrdiff_t n) {
+    const auto by = A::from_bits(rate);
+    for (std::ptrdiff_t j = 0; j < n; ++j) {
+      average[j] = A::bits(
+          updated_average<A>(A::from_bits(average[j]), A::from_bits(x[j]), by));
+    }
+  }
   static void slot_rows(const slot_gradients& t, std::ptrdiff_t begin,
                         std::ptrdiff_t end) {
     zeroulp::slot_backward<A>(t, begin, end);

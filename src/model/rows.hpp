@@ -70,6 +70,13 @@ struct scaled_rows {
     (const router& r, const routing_gradients& t, std::ptrdiff_t begin,        \
      std::ptrdiff_t end),                                                      \
     (r, t, begin, end))                                                        \
+  X(balanced_sequences,                                                        \
+    (const balance_rows& t, std::ptrdiff_t begin, std::ptrdiff_t end),         \
+    (t, begin, end))                                                           \
+  X(average_words,                                                             \
+    (const std::uint32_t* x, std::uint32_t rate, std::uint32_t* average,       \
+     std::ptrdiff_t n),                                                        \
+    (x, rate, average, n))                                                     \
   X(slot_rows,                                                                 \
     (const slot_gradients& t, std::ptrdiff_t begin, std::ptrdiff_t end),       \
     (t, begin, end))                                                           \

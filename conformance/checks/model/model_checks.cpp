@@ -74,6 +74,8 @@ std::vector<model_check> model_check_list() {
       {"SumsOfLosses", "N15", "host FP64", 0, sums_of_losses},
       {"SumsOfShards", "N16", "host FP32", 0, sums_of_shards},
       {"SumsOfSquares", "N1 N17", "host FP64", 0, sums_of_squares},
+      {"BalanceLosses", "N1 N2 N25", "host FP32", 0, balance_losses},
+      {"AveragesOfWeights", "N26", "host FP32", 0, averages_of_weights},
       {"RatesAndClipping", "N17 N18", "host FP64", 0, rates_and_clipping},
   };
 }

@@ -48,7 +48,9 @@ model_functions engine_model() {
           engine::cross_entropy,
           engine::sum_of_losses,
           engine::add_shards,
-          engine::sum_of_squares};
+          engine::sum_of_squares,
+          engine::balance_loss,
+          engine::update_average};
 }
 
 model_functions core_model() {
@@ -69,7 +71,9 @@ model_functions core_model() {
           core_of(f.cross_entropy),
           f.sum_of_losses,
           core_of(f.add_shards),
-          core_of(f.sum_of_squares)};
+          core_of(f.sum_of_squares),
+          core_of(f.balance_loss),
+          core_of(f.update_average)};
 }
 
 }  // namespace zeroulp::conformance

@@ -43,6 +43,9 @@ struct model_functions {
   std::function<void(std::span<const codes_in> shards, codes_out out)>
       add_shards;
   std::function<double(codes_in g)> sum_of_squares;
+  std::function<void(const balance_rows&)> balance_loss;
+  std::function<void(codes_in weights, std::uint32_t rate, codes_out average)>
+      update_average;
 };
 
 /// The compiled library with the vector instructions in use.

@@ -99,6 +99,7 @@ verdict cross_entropy_of_rows(const model_functions&, const effort&);
 verdict sums_of_losses(const model_functions&, const effort&);
 verdict sums_of_shards(const model_functions&, const effort&);
 verdict sums_of_squares(const model_functions&, const effort&);
+verdict averages_of_weights(const model_functions&, const effort&);
 
 // attention_checks.cpp
 verdict products_of_the_oracle(const model_functions&, const effort&);
@@ -113,6 +114,7 @@ verdict router_gradients(const model_functions&, const effort&);
 verdict bias_updates(const model_functions&, const effort&);
 verdict expert_plans(const model_functions&, const effort&);
 verdict slot_gradients_of(const model_functions&, const effort&);
+verdict balance_losses(const model_functions&, const effort&);
 
 }  // namespace zeroulp::conformance
 

@@ -276,4 +276,26 @@ verdict sums_of_squares(const model_functions& t, const effort& given) {
   });
 }
 
+verdict averages_of_weights(const model_functions& t, const effort& given) {
+  const effort e = within_reason(t, given);
+  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
+    const int m = rng.between(0, 3);
+    const int n = rng.between(0, 300);
+    const grid average = any_numbers(fp32, m, n, rng);
+    // At times a weight is its average.
+    grid weights = any_numbers(fp32, m, n, rng);
+    for (std::size_t i = 0; i < weights.words.size(); ++i) {
+      if (rng.one_in(8)) weights.words[i] = average.words[i];
+    }
+    const std::uint32_t rate = rng.one_in(3) ? 0x3a83126f : any_factor(rng);
+    const word_rows in(weights, rng);
+    word_rows out(average, rng);
+    t.update_average(in.input(), rate, out.view());
+    count_output(
+        v, out, oracle::averaged(average, weights, rate), "average ", [&] {
+          return fmt::format("{}: update_average of {} x {}", t.name, m, n);
+        });
+  });
+}
+
 }  // namespace zeroulp::conformance

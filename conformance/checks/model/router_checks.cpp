@@ -242,4 +242,41 @@ verdict slot_gradients_of(const model_functions& t, const effort& given) {
   });
 }
 
+verdict balance_losses(const model_functions& t, const effort& given) {
+  const effort e = within_reason(t, given);
+  return for_model_cases(e, 60, [&](counter_rng& rng, auto n, verdict& v) {
+    static constexpr int lengths[] = {1, 2, 7, 64, 255, 256, 257, 513};
+    const int length = lengths[n % std::size(lengths)];
+    const int experts = length > 64 ? rng.between(1, 9) : rng.between(1, 40);
+    const int sequences = length > 64 ? 1 : rng.between(0, 3);
+    const int m = length * sequences;
+    const int top = rng.between(1, std::min(4, experts));
+    router r;
+    r.score = rng.one_in(2) ? router_score::sigmoid : router_score::softmax;
+    // Logits as they come; at times any scores at all.
+    const grid logits = any_router_logits(m, experts, rng);
+    const grid scores = rng.one_in(6) ? any_numbers(fp32, m, experts, rng)
+                                      : oracle::route(r, logits, {}).scores;
+    const grid chosen = any_choice(m, top, experts, rng);
+    const std::uint32_t alpha = rng.one_in(4) ? 0x38d1b717 : any_factor(rng);
+    const auto want = oracle::balance({r.score, length, alpha, scores, chosen});
+    const word_rows in(scores, rng);
+    const index_rows in_chosen(chosen, rng);
+    word_rows losses(sequences, 1, rng), dz(m, experts, rng);
+    const bool both = !rng.one_in(4);
+    balance_rows rows{r.score,           length,        alpha, in.input(),
+                      in_chosen.input(), losses.view(), {},    {}};
+    if (both) rows.dlogits = dz.view();
+    t.balance_loss(rows);
+    const auto describe = [&] {
+      return fmt::format(
+          "{}: balance_loss of {} sequences of {}, {} experts, "
+          "top {}",
+          t.name, sequences, length, experts, top);
+    };
+    count_output(v, losses, want.losses, "loss ", describe);
+    if (both) count_output(v, dz, want.dlogits, "dlogit ", describe);
+  });
+}
+
 }  // namespace zeroulp::conformance

@@ -119,21 +119,22 @@ struct model_arguments {
   // What is read by one call and written by another.
   gapped<std::uint32_t> largest{any_data(m, s.heads, 19, false), s.gap},
       inverse{any_data(m, s.heads, 20, false), s.gap},
-      scores{any_scales(m, s.experts, 21), s.gap};
+      scores{any_scales(m, s.experts, 21), s.gap},
+      average{any_data(m, s.experts, 22), s.gap};
 
   gapped<std::uint16_t> o{m, values, s.gap}, dq{m, n, s.gap}, dk{dq},
       dv{m, values, s.gap}, dx{dq}, turned{dq}, d_rows{m * s.top, n, s.gap},
       dz{m, s.experts, s.gap};
   gapped<std::uint32_t> logs{m, s.experts, s.gap}, dw{1, n, s.gap},
       dlogits{logs}, sum{logs}, weights{m, s.top, s.gap}, dweights{weights},
-      losses{m, 1, s.gap}, cosines{s.length, s.depth / 2, s.gap},
-      sines{cosines}, new_bias{bias};
+      losses{m, 1, s.gap}, balances{s.sequences, 1, s.gap},
+      cosines{s.length, s.depth / 2, s.gap}, sines{cosines}, new_bias{bias};
   gapped<std::int32_t> chosen{m, s.top, s.gap}, places{chosen},
       rows{plan_capacity(m * s.top, s.experts, align) + 2, 1, s.gap},
       ends{s.experts + 1, 1, s.gap};
 
   std::int32_t pairs = ZEROULP_ROPE_HALVES, backward = 1;
-  std::int64_t heads = s.heads, first = 7, shard_count = 4;
+  std::int64_t heads = s.heads, first = 7, shard_count = 4, length = s.length;
   zeroulp_attention shape{s.length, static_cast<std::int32_t>(s.heads),
                           0x3eb504f3};
   zeroulp_router router{ZEROULP_ROUTER_SIGMOID,
@@ -157,7 +158,7 @@ struct model_arguments {
       to_dlogits{dlogits}, to_sum{sum}, to_weights{weights},
       to_dweights{dweights}, to_losses{losses}, to_cosines{cosines},
       to_sines{sines}, to_bias{new_bias}, to_chosen{chosen}, to_places{places},
-      to_rows{rows}, to_ends{ends};
+      to_rows{rows}, to_ends{ends}, to_balances{balances}, to_average{average};
   zeroulp_const_matrix shards[4] = {in_logits.m, model_input(shard).m,
                                     in_scores.m, in_logits.m};
 
@@ -182,7 +183,8 @@ struct model_arguments {
   auto everything() const {
     return std::tie(largest, inverse, scores, o, dq, dk, dv, dx, turned, d_rows,
                     dz, logs, dw, dlogits, sum, weights, dweights, losses,
-                    cosines, sines, new_bias, chosen, places, rows, ends);
+                    cosines, sines, new_bias, chosen, places, rows, ends,
+                    balances, average);
   }
 };
 
@@ -297,6 +299,33 @@ inline const model_call bias_calls{
       engine::update_bias(a.experts.view(), a.speed, a.new_bias.view());
     }};
 
+inline const model_call balance_calls{
+    "balance_loss",
+    [](auto& a) {
+      return zeroulp_balance_loss(a.router.score, a.length, a.factor,
+                                  a.in_scores, a.in_experts, a.to_balances,
+                                  a.to_dlogits);
+    },
+    [](auto& a) {
+      engine::balance_loss({a.cpp_router().score,
+                            a.length,
+                            a.factor,
+                            a.scores.view(),
+                            a.experts.view(),
+                            a.balances.view(),
+                            a.dlogits.view(),
+                            {}});
+    }};
+
+inline const model_call average_calls{
+    "update_average",
+    [](auto& a) {
+      return zeroulp_update_average(a.in_logits, a.speed, a.to_average);
+    },
+    [](auto& a) {
+      engine::update_average(a.logits.view(), a.speed, a.average.view());
+    }};
+
 inline const model_call plan_calls{
     "make_plan",
     [](auto& a) {
@@ -347,10 +376,10 @@ inline const model_call shards_calls{
     }};
 
 inline const model_call* const every_function[] = {
-    &log_calls,     &norm_calls,     &rope_calls,  &table_calls,
-    &forward_calls, &backward_calls, &route_calls, &route_backward_calls,
-    &bias_calls,    &plan_calls,     &slot_calls,  &loss_calls,
-    &shards_calls};
+    &log_calls,     &norm_calls,     &rope_calls,   &table_calls,
+    &forward_calls, &backward_calls, &route_calls,  &route_backward_calls,
+    &bias_calls,    &plan_calls,     &slot_calls,   &loss_calls,
+    &shards_calls,  &balance_calls,  &average_calls};
 
 }  // namespace zeroulp
 

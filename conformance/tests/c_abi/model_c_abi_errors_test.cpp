@@ -175,6 +175,34 @@ TEST(CAbiModelRefuses, MatricesOfLosses) {
   }
 }
 
+TEST(CAbiModelRefuses, MatricesOfBalanceAndAverages) {
+  using a = model_arguments;
+  const model_call& f = balance_calls;
+  expect_bad_matrices_refused(f, inputs{{"scores", &a::in_scores, in_leads}});
+  expect_bad_matrices_refused(
+      f, outputs{{"losses", &a::to_balances},
+                 {"dlogits", &a::to_dlogits, out_optional}});
+  expect_refused(
+      f, [](auto& x) { x.in_experts.null = true; }, "experts is NULL");
+  expect_refused(
+      f, [](auto& x) { x.in_experts.m.rows = 9; }, "experts: 9 x 3");
+  expect_refused(
+      f, [](auto& x) { x.in_experts.m.cols = 0; }, "no experts");
+  expect_refused(
+      f, [](auto& x) { x.experts(9, 2) = 8; }, "experts (9, 2): 8");
+  expect_refused(
+      f, [](auto& x) { x.router.score = 2; }, "score is 2");
+  expect_refused(
+      f, [](auto& x) { x.length = 0; }, "length is 0");
+  expect_refused(
+      f, [](auto& x) { x.length = 4; },
+      "scores: 10 rows, no multiple of the length 4");
+  expect_bad_matrices_refused(average_calls,
+                              inputs{{"weights", &a::in_logits, in_leads}});
+  expect_bad_matrices_refused(average_calls,
+                              outputs{{"average", &a::to_average}});
+}
+
 TEST(CAbiModelRefuses, ValuesOfAttentionAndRope) {
   for (const model_call* f : {&forward_calls, &backward_calls}) {
     for (const std::uint32_t scale :

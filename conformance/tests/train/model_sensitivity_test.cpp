@@ -63,6 +63,25 @@ auto route_with(Change change) {
   };
 }
 
+/// The balance loss by arithmetic `B`, after `change` of what it is given.
+template <class B, class Change>
+void balance_by(balance_rows x, Change change) {
+  change(x);
+  std::vector<std::uint32_t> work(
+      static_cast<std::size_t>(x.losses.rows * 4 * x.scores.cols));
+  x.work = {work.data(), x.losses.rows, 4 * x.scores.cols};
+  balance_loss<B>(x, 0, x.losses.rows);
+}
+
+template <class Next>
+void average_by(codes_in weights, codes_out average, Next next) {
+  for (std::ptrdiff_t i = 0; i < average.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < average.cols; ++j) {
+      average(i, j) = next(A::number{average(i, j)}, {weights(i, j)}).value;
+    }
+  }
+}
+
 /// Attention with one field of its shape changed.
 template <class Change>
 auto attention_with(Change change) {
@@ -262,6 +281,54 @@ const std::vector<fault>& faults() {
          t.update_bias = [](slots_in experts, std::uint32_t speed,
                             codes_out bias) {
            engine::update_bias(experts, speed ^ 0x80000000, bias);
+         };
+       }},
+      {"balance: no gradients beyond a range of tokens", "BalanceLosses",
+       [](auto& t) {
+         t.balance_loss = [](const balance_rows& x) {
+           balance_by<A>(x, [](balance_rows& y) {
+             if (y.length > token_range) y.dlogits = {};
+           });
+         };
+       }},
+      {"balance: products and sums are rounded apart", "BalanceLosses",
+       [](auto& t) {
+         t.balance_loss = [](const balance_rows& x) {
+           balance_by<two_roundings>(x, [](balance_rows&) {});
+         };
+       }},
+      {"balance: sigmoid's slope for softmax", "BalanceLosses",
+       [](auto& t) {
+         t.balance_loss = [](const balance_rows& x) {
+           balance_by<A>(
+               x, [](balance_rows& y) { y.score = router_score::sigmoid; });
+         };
+       }},
+      {"balance: the first token's experts for all tokens", "BalanceLosses",
+       [](auto& t) {
+         t.balance_loss = [](const balance_rows& x) {
+           balance_by<A>(x, [](balance_rows& y) {
+             y.experts.row_stride =
+                 y.scores.rows > y.length ? 0 : y.experts.row_stride;
+           });
+         };
+       }},
+      {"averages: a product and its sum are rounded apart", "AveragesOfWeights",
+       [](auto& t) {
+         t.update_average = [](codes_in w, std::uint32_t rate, codes_out a) {
+           average_by(w, a, [rate](A::number x, A::number y) {
+             return updated_average<two_roundings>(x, y, {rate});
+           });
+         };
+       }},
+      {"averages: decay times the average and the rest times the weight",
+       "AveragesOfWeights",
+       [](auto& t) {
+         t.update_average = [](codes_in w, std::uint32_t rate, codes_out a) {
+           average_by(w, a, [rate](A::number x, A::number y) {
+             const auto decay = A::subtract({fp32_one}, {rate});
+             return A::fma(decay, x, A::multiply({rate}, y));
+           });
          };
        }},
       {"plan: an expert's rows are not padded", "ExpertPlans",

@@ -325,6 +325,30 @@ def test_update_bias():
         zeroulp.update_bias(bias, [[4]])
 
 
+def test_balance_loss():
+    logits = np.float32(normal(8, 6))
+    made = zeroulp.route(logits, 2)
+    losses, dlogits = zeroulp.balance_loss(made.scores, made.experts, 0.5, length=4)
+    assert losses.shape == (2,) and dlogits.shape == (8, 6)
+    s = made.scores.astype(np.float64)
+    share = (s / s.sum(1, keepdims=True)).reshape(2, 4, 6).mean(1)
+    count = [np.bincount(e.ravel(), minlength=6) for e in made.experts.reshape(2, 4, 2)]
+    want = 0.5 * (np.array(count) * 6 / 8 * share).sum(1)
+    np.testing.assert_allclose(losses, want, rtol=1e-6)
+    with pytest.raises(Error, match="no multiple of the length 3"):
+        zeroulp.balance_loss(made.scores, made.experts, 0.5, length=3)
+    with pytest.raises(Error, match="score: 'relu': use one of"):
+        zeroulp.balance_loss(made.scores, made.experts, 0.5, score="relu")
+
+
+def test_update_average():
+    old, new = np.float32([[1, 2]]), np.float32([[3, 2]])
+    assert zeroulp.update_average(old, new, 0.75).tolist() == [[1.5, 2]]
+    assert old.tolist() == [[1, 2]]
+    with pytest.raises(Error, match="weights"):
+        zeroulp.update_average(old, new[0, :1])
+
+
 @pytest.mark.parametrize("align", [1, 4, 128])
 def test_plan(align):
     logits = np.float32(normal(70, 6))

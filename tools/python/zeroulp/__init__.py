@@ -12,10 +12,10 @@ from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import Error, InternalError
 from ._library import version as __version__
 from ._model import (Attention, AttentionGradients, Plan, Routing, add_shards,
-                     attention, attention_backward, clip_factor, cross_entropy,
-                     gradient_norm, log, plan, rate_of, rms_norm_backward, rope,
-                     rope_table, route, route_backward, slot_backward,
-                     sum_of_losses, update_bias)
+                     attention, attention_backward, balance_loss, clip_factor,
+                     cross_entropy, gradient_norm, log, plan, rate_of,
+                     rms_norm_backward, rope, rope_table, route, route_backward,
+                     slot_backward, sum_of_losses, update_average, update_bias)
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
                           quantize, recode, retile, step)
 from ._suite import Cause, Explanation, explain
@@ -28,12 +28,12 @@ __all__ = [
     "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
     "Error", "Errors", "Explanation", "Format", "InternalError", "Path",
     "Plan", "Quantized", "Recipe", "Routing", "__version__", "adamw",
-    "add_shards", "attention", "attention_backward", "clip_factor", "combine",
-    "compare", "convention", "conventions", "cross_entropy", "decode",
+    "add_shards", "attention", "attention_backward", "balance_loss",
+    "clip_factor", "combine", "compare", "convention", "conventions", "cross_entropy", "decode",
     "dequantize", "dispatch", "encode", "explain", "format", "formats",
     "gemm", "gradient_norm", "identify", "log", "measure_errors", "multiply",
     "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
     "recode", "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table",
     "route", "route_backward", "slot_backward", "step", "sum_of_losses",
-    "swiglu", "testing", "threads", "update_bias", "use_threads",
+    "swiglu", "testing", "threads", "update_average", "update_bias", "use_threads",
 ]

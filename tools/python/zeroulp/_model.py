@@ -383,6 +383,34 @@ def update_bias(bias, experts, speed=1e-3):
     return _floats_back(out, given.shape, given.like)
 
 
+def balance_loss(scores, experts, alpha, score="sigmoid", length=None):
+    """A penalty for experts that are not in balance over sequences of `length`
+    tokens (None: all are one), from route's scores [m, e] and experts [m, top].
+    Returns (losses [m / length], dlogits [m, e]), float32. SPEC N25."""
+    given, chosen = _words(scores, "scores"), _indices(experts, "experts")
+    m, e = given.words.shape
+    _need_shape(chosen, "experts", (m, chosen.words.shape[1]))
+    length = _whole(m if length is None else length, "length", 1, 2**63 - 1)
+    if m % length:
+        raise Error(f"scores: {m} rows, no multiple of the length {length}")
+    losses, dlogits = _new(m // length, 1, np.uint32), _new(m, e, np.uint32)
+    _call("zeroulp_balance_loss", _one_of(_SCORES, score, "score"), length,
+          _word(alpha, "alpha"), given, chosen, losses, dlogits)
+    return (_floats_back(losses, (m // length,), given.like),
+            _floats_back(dlogits, given.shape, given.like))
+
+
+def update_average(average, weights, beta=0.999):
+    """The moving average of weights (float32, of one shape) after a step: it
+    moves by 1 - beta. SPEC N26."""
+    given, old = _words(weights, "weights"), _words(average, "average")
+    _need_shape(given, "weights", old.words.shape)
+    out = np.array(old.words, order="C")
+    _call("zeroulp_update_average", given,
+          _word(1 - _number(beta, "beta"), "beta"), out)
+    return _floats_back(out, old.shape, old.like)
+
+
 def plan(experts, count, align=128):
     """Which row of which expert each slot becomes. `experts` are route's, [...,
     top] of `count`; the rows of an expert are its slots by token, padded to a
