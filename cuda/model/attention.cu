@@ -115,9 +115,7 @@ __global__ void make_gradients(const __grid_constant__ attention_part p,
           return __fmaf_rn(bf16_number<A>(g[j]), __uint_as_float(o[j]), sum);
         });
   } else {
-    d = row_dot<A>(
-        p.value_depth, [g](std::ptrdiff_t j) { return bf16_number<A>(g[j]); },
-        [o](std::ptrdiff_t j) { return __uint_as_float(o[j]); });
+    d = __uint_as_float(attention_dot<A>(g, o, p.value_depth));
   }
   const float inverse = __uint_as_float(p.inverse(q.token, q.head));
   const std::ptrdiff_t seen = q.i + 1;

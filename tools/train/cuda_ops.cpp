@@ -85,25 +85,37 @@ std::span<T> span_of(matrix_view<T> x) {
   return {x.data, static_cast<std::size_t>(x.rows * x.cols)};
 }
 
-/// x quantized, or its transpose: groups are the result's.
+operand empty_operand(const storage& how, std::ptrdiff_t m, std::ptrdiff_t n) {
+  return {how, codes_for(how.to, m, n), scales_for(how, m, n)};
+}
+
+/// x quantized into y, its transpose into yt: those that are asked for, whose
+/// groups are their own.
 template <class T>
-operand quantized(const storage& how, format from, matrix_view<const T> x,
-                  bool transposed) {
-  const std::ptrdiff_t m = transposed ? x.cols : x.rows;
-  const std::ptrdiff_t n = transposed ? x.rows : x.cols;
-  operand out{how, codes_for(how.to, m, n), scales_for(how, m, n)};
-  if (m == 0 || n == 0) return out;
+void quantize_into(const storage& how, format from, matrix_view<const T> x,
+                   operand* y, operand* yt) {
+  if (x.rows == 0 || x.cols == 0) return;
   const quantizer q = quantizer_of(how, from);
-  const cuda::quantized to = written(out);
-  const cuda::quantized y = transposed ? cuda::quantized{} : to;
-  const cuda::quantized yt = transposed ? to : cuda::quantized{};
+  const auto to = [](operand* out) {
+    return out == nullptr ? cuda::quantized{} : written(*out);
+  };
   if (how.group == whole) {
     auto amax = cuda_ops::words::unwritten(1, 1);
     cuda::group_amaxes(q, matrix_of(x), amax.view());
-    cuda::quantize(q, matrix_of(x), amax.view(), y, yt);
+    cuda::quantize(q, matrix_of(x), amax.view(), to(y), to(yt));
   } else {
-    cuda::quantize(q, matrix_of(x), y, yt);
+    cuda::quantize(q, matrix_of(x), to(y), to(yt));
   }
+}
+
+/// x quantized, or its transpose.
+template <class T>
+operand quantized(const storage& how, format from, matrix_view<const T> x,
+                  bool transposed) {
+  operand out = transposed ? empty_operand(how, x.cols, x.rows)
+                           : empty_operand(how, x.rows, x.cols);
+  quantize_into(how, from, x, transposed ? nullptr : &out,
+                transposed ? &out : nullptr);
   return out;
 }
 
@@ -335,12 +347,25 @@ operand cuda_ops::store_transposed(const storage& how, half_view x) {
   return transpose(how, store(how, x));
 }
 
+std::pair<operand, operand> cuda_ops::store_both(const storage& how,
+                                                 half_view x) {
+  if (!how.scaled) {
+    operand rows = store(how, x);
+    operand columns = transpose(how, rows);
+    return {std::move(rows), std::move(columns)};
+  }
+  std::pair<operand, operand> both{empty_operand(how, x.rows, x.cols),
+                                   empty_operand(how, x.cols, x.rows)};
+  quantize_into(how, bf16, x, &both.first, &both.second);
+  return both;
+}
+
 operand cuda_ops::transpose(const storage& how, const operand& cached) {
   const storage& from = cached.how;
   const std::ptrdiff_t m = cached.codes.rows, n = cached.codes.cols;
   if (how.group == tile && from.scaled && from.group == how.group &&
       from.to != bf16) {
-    operand out{how, codes_for(how.to, n, m), scales_for(how, n, m)};
+    operand out = empty_operand(how, n, m);
     cuda::retile({from.to, how.to, from.scale, 128, retile_rule::amax},
                  cached.codes.matrix(), scales_of(cached), written(out));
     return out;
@@ -415,11 +440,8 @@ cuda_ops::halves cuda_ops::swiglu(const storage& how, half_view up,
   const half_view g = up.block(0, 0, up.rows, hidden);
   const half_view u = up.block(0, hidden, up.rows, hidden);
   if (how.to != bf16 && how.group == tile) {
-    const auto empty = [&] {
-      return operand{how, codes_for(how.to, up.rows, hidden),
-                     scales_for(how, up.rows, hidden)};
-    };
-    cache = {empty(), empty()};
+    cache = {empty_operand(how, up.rows, hidden),
+             empty_operand(how, up.rows, hidden)};
     cuda::swiglu_forward(swiglu_of(how), matrix_of(g), matrix_of(u), h.matrix(),
                          {}, written(cache.g), written(cache.u));
     return h;

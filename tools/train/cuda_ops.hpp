@@ -133,6 +133,9 @@ struct cuda_ops {
   static operand store(const storage& how, half_view x);
   static operand store(const storage& how, word_view x);
   static operand store_transposed(const storage& how, half_view x);
+  /// Both in one pass, where a kernel does that.
+  static std::pair<operand, operand> store_both(const storage& how,
+                                                half_view x);
   static operand transpose(const storage& how, const operand& cached);
   static words load(const operand& x);
 

@@ -49,6 +49,10 @@ struct engine_ops {
   static operand store(const storage& how, word_view x);
   /// x^T, stored in groups along what were its rows.
   static operand store_transposed(const storage& how, half_view x);
+  static std::pair<operand, operand> store_both(const storage& how,
+                                                half_view x) {
+    return {store(how, x), store_transposed(how, x)};
+  }
   /// The transpose of what is cached, stored as `how`: codes that need no
   /// rounding stay, tiles are tiled again (W), else the values are stored.
   static operand transpose(const storage& how, const operand& cached);

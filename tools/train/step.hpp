@@ -152,12 +152,12 @@ class step_pass {
     const linear_rule& rule = in_.how.head;
     const normalized norm = Ops::rms_norm(x.view(), w(last));
     const operand head_x = Ops::store(rule.x, norm.y.view());
-    words logits(x.rows, shape_.vocabulary);
+    auto logits = words::unwritten(x.rows, shape_.vocabulary);
     Ops::product(rule.fprop, head_x, weights(rule.w, head), logits.view());
     note("logits", logits);
-    out.losses = words(x.rows, 1);
+    out.losses = words::unwritten(x.rows, 1);
     halves dlogits;
-    if (backward) dlogits = halves(x.rows, shape_.vocabulary);
+    if (backward) dlogits = halves::unwritten(x.rows, shape_.vocabulary);
     Ops::cross_entropy(logits, targets, factor, out.losses, dlogits);
     note("losses", out.losses);
     if (!backward) return;
@@ -180,7 +180,7 @@ class step_pass {
 
   /// Y of a Linear, and its input as it is kept.
   halves linear(const linear_rule& rule, std::size_t i, const operand& x) {
-    halves y(x.codes.rows, w(i).rows);
+    auto y = halves::unwritten(x.codes.rows, w(i).rows);
     Ops::product(rule.fprop, x, weights(rule.w, i), false, y.view());
     return y;
   }
@@ -188,16 +188,16 @@ class step_pass {
   /// dX of a Linear; dW from X^T as an operand.
   halves linear_backward(const linear_rule& rule, std::size_t i, half_view dy,
                          const operand& xt) {
-    halves dx(dy.rows, w(i).cols);
-    Ops::product(rule.dgrad, Ops::store(rule.dy, dy), weights(rule.w, i), true,
-                 dx.view());
-    Ops::product(rule.wgrad, Ops::store_transposed(rule.dy, dy), xt, dw(i));
+    auto dx = halves::unwritten(dy.rows, w(i).cols);
+    const auto [rows, columns] = Ops::store_both(rule.dy, dy);
+    Ops::product(rule.dgrad, rows, weights(rule.w, i), true, dx.view());
+    Ops::product(rule.wgrad, columns, xt, dw(i));
     return dx;
   }
 
   halves norm_backward(const halves& x, std::size_t i, const normalized& norm,
                        const halves& dy, const halves* residual) {
-    halves dx(x.rows, x.cols);
+    auto dx = halves::unwritten(x.rows, x.cols);
     Ops::rms_norm_backward(
         {dy.view(), x.view(), w(i), norm.rstd.view(),
          residual == nullptr ? half_view{} : half_view(residual->view()),
@@ -214,8 +214,8 @@ class step_pass {
     const layer_parameters& p = in_.parameters.layer(l);
     const linear_rule& rule = in_.how.linear;
     layer_cache c;
-    c.x = x;
-    c.norm1 = Ops::rms_norm(x.view(), w(p.norm1));
+    c.x = std::move(x);
+    c.norm1 = Ops::rms_norm(c.x.view(), w(p.norm1));
     note("norm1", c.norm1.y);
     c.first_x = Ops::store(rule.x, c.norm1.y.view());
     note("norm1", c.first_x);
@@ -229,9 +229,10 @@ class step_pass {
     note("kv_b", second);
     c.heads = Ops::assemble(shape_, first.view(), second.view(),
                             in_.cosines.view(), in_.sines.view());
-    halves o(x.rows, shape_.heads * shape_.value);
-    c.largest = words(x.rows, shape_.heads);
-    c.inverse = c.largest;
+    const std::ptrdiff_t tokens = c.x.rows;
+    auto o = halves::unwritten(tokens, shape_.heads * shape_.value);
+    c.largest = words::unwritten(tokens, shape_.heads);
+    c.inverse = words::unwritten(tokens, shape_.heads);
     Ops::attention_forward(
         attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
         o.view(), c.largest.view(), c.inverse.view());
@@ -242,7 +243,7 @@ class step_pass {
       c.attention = Ops::store(in_.how.attention_cache, o.view());
     }
     note("attention", c.attention);
-    c.middle = Ops::add(x.view(), projected.view());
+    c.middle = Ops::add(c.x.view(), projected.view());
     note("middle", c.middle);
     c.norm2 = Ops::rms_norm(c.middle.view(), w(p.norm2));
     note("norm2", c.norm2.y);
@@ -287,7 +288,7 @@ class step_pass {
   }
 
   halves dense_forward(const layer_parameters& p, layer_cache& c) {
-    halves y(c.middle.rows, c.middle.cols);
+    auto y = halves::unwritten(c.middle.rows, c.middle.cols);
     c.feeds.push_back(feed_forward({in_.how.linear, in_.how.linear}, p.feed,
                                    c.norm2.y.view(), y.view()));
     note("feed", y);
@@ -301,9 +302,9 @@ class step_pass {
     const auto layer = static_cast<std::size_t>(l);
     const words logits = Ops::router_logits(y2, w(p.router));
     note("router", logits);
-    c.scores = words(tokens, shape_.experts);
-    c.weights = words(tokens, shape_.top);
-    c.experts = indices(tokens, shape_.top);
+    c.scores = words::unwritten(tokens, shape_.experts);
+    c.weights = words::unwritten(tokens, shape_.top);
+    c.experts = indices::unwritten(tokens, shape_.top);
     Ops::route(shape_, logits, in_.biases[layer], c.scores, c.experts,
                c.weights);
     note("experts", c.experts);
@@ -311,7 +312,7 @@ class step_pass {
     out_->experts[layer] = c.experts;
     const indices rows = Ops::make_plan(shape_, c.experts, c.slots, c.ends);
     const std::ptrdiff_t used = c.ends.back();
-    c.rows = halves(used + tokens, shape_.width);
+    c.rows = halves::unwritten(used + tokens, shape_.width);
     const halves gathered = Ops::gather(y2, rows);
     const feed_rules rules = dispatched();
     c.feeds.push_back(feed_forward(
@@ -343,15 +344,15 @@ class step_pass {
                           const halves& dy) {
     const std::ptrdiff_t tokens = dy.rows;
     const std::ptrdiff_t used = c.rows.rows - tokens;
-    halves d_rows(used, shape_.width);
-    words dweights(tokens, shape_.top);
+    auto d_rows = halves::unwritten(used, shape_.width);
+    auto dweights = words::unwritten(tokens, shape_.top);
     Ops::slot_backward({dy.view(), c.slots.view(), c.weights.view(),
                         c.rows.view().block(0, 0, used, shape_.width),
                         d_rows.view(), dweights.view()});
     note("d_rows", d_rows);
     note("d_weights", dweights);
     const feed_rules rules = dispatched();
-    halves dx_rows(c.rows.rows, shape_.width);
+    auto dx_rows = halves::unwritten(c.rows.rows, shape_.width);
     const auto put = [&](const halves& from, std::ptrdiff_t row) {
       Ops::copy(from.view(),
                 dx_rows.view().block(row, 0, from.rows, from.cols));
@@ -389,9 +390,10 @@ class step_pass {
                                        Ops::transpose(rule.x, c.attention));
     note("d_attention", d_o);
     const words kept = Ops::load(c.attention);
-    attention_operands grads{{c.heads.q.rows, c.heads.q.cols},
-                             {c.heads.k.rows, c.heads.k.cols},
-                             {c.heads.v.rows, c.heads.v.cols}};
+    const auto like = [](const halves& of) {
+      return halves::unwritten(of.rows, of.cols);
+    };
+    attention_operands grads{like(c.heads.q), like(c.heads.k), like(c.heads.v)};
     Ops::attention_backward(
         attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
         {kept.view(), c.largest.view(), c.inverse.view()}, d_o.view(),
@@ -400,7 +402,7 @@ class step_pass {
     note("d_k", grads.k);
     note("d_v", grads.v);
     halves d_first(d_o.rows, shape_.first_rows());
-    halves d_second(d_o.rows, w(p.second).rows);
+    auto d_second = halves::unwritten(d_o.rows, w(p.second).rows);
     Ops::assemble_backward(shape_, grads, in_.cosines.view(), in_.sines.view(),
                            d_first.view(), d_second.view());
     const halves d_latent = linear_backward(rule, p.second, d_second.view(),

@@ -20,6 +20,9 @@ struct tensor {
   tensor(std::ptrdiff_t m, std::ptrdiff_t n)
       : rows(m), cols(n), data(static_cast<std::size_t>(m * n)) {}
 
+  /// For an operator that writes all of it; zeros here.
+  static tensor unwritten(std::ptrdiff_t m, std::ptrdiff_t n) { return {m, n}; }
+
   matrix_view<T> view() { return {data.data(), rows, cols}; }
   matrix_view<const T> view() const { return {data.data(), rows, cols}; }
 };
