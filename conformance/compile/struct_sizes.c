@@ -4,7 +4,7 @@
 
 #include "zeroulp/plugin.h"
 #include "zeroulp/zeroulp.h"
-#include "zeroulp/zeroulp_cuda.h"
+#include "zeroulp/zeroulp_cuda_model.h"
 #include "zeroulp/zeroulp_suite.h"
 
 #define HAS_SIZE(type, bytes) \
@@ -46,6 +46,9 @@ HAS_SIZE(zeroulp_cuda_quantized, 56);
 HAS_SIZE(zeroulp_cuda_const_quantized, 56);
 HAS_SIZE(zeroulp_cuda_operand, 96);
 HAS_SIZE(zeroulp_cuda_gemm_groups, 24);
+HAS_SIZE(zeroulp_cuda_batch_strides, 16);
+HAS_SIZE(zeroulp_cuda_bf16_gemm, 248);
+HAS_SIZE(zeroulp_cuda_mla, 40);
 HAS_SIZE(zeroulp_plugin_matrix, 48);
 HAS_SIZE(zeroulp_plugin_quantize, 200);
 HAS_SIZE(zeroulp_plugin_dequantize, 176);

@@ -1,53 +1,15 @@
 // The C ABI: the operators of a training step but those of experts.
 
-#include "zeroulp/model.hpp"
-
 #include <vector>
 
-#include "src/c_abi/model_rows.hpp"
+#include "src/c_abi/model_requests.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
 
-static_assert(ZEROULP_ROPE_ADJACENT == static_cast<int>(rope_pairs::adjacent) &&
-              ZEROULP_ROPE_HALVES == static_cast<int>(rope_pairs::halves));
-void run_rms_norm_backward(const zeroulp_const_matrix* dy,
-                           const zeroulp_const_matrix* x,
-                           const zeroulp_const_matrix* w,
-                           const zeroulp_const_matrix* rstd,
-                           const zeroulp_const_matrix* residual,
-                           const zeroulp_matrix* dx, const zeroulp_matrix* dw) {
-  const auto from = rows_of<bf16_bits>(dy, "dy");
-  const auto m = from.rows;
-  const auto n = from.cols;
-  const rms_norm_gradients t{
-      from,
-      rows_of<bf16_bits>(x, "x", m, n),
-      rows_of<fp32_bits>(w, "w", 1, n),
-      rows_of<fp32_bits>(rstd, "rstd", m, 1),
-      optional_rows_of<bf16_bits>(residual, "residual", m, n),
-      optional_rows_of<bf16_bits>(dx, "dx", m, n),
-      optional_rows_of<fp32_bits>(dw, "dw", 1, n)};
-  // Rows without elements are not counted.
-  if (n > 0) engine::rms_norm_backward(t);
-}
-
-void run_rope(std::int32_t pairs, std::int32_t backward, std::int64_t heads,
-              const zeroulp_const_matrix* x,
-              const zeroulp_const_matrix* cosines,
-              const zeroulp_const_matrix* sines, const zeroulp_matrix* y) {
-  const auto how = enum_of(pairs, rope_pairs::halves, "pairs");
-  const bool back = checked(backward, 0, 1, "backward") == 1;
-  const auto c = rows_of<fp32_bits>(cosines, "cosines");
-  const auto s = rows_of<fp32_bits>(sines, "sines", c.rows, c.cols);
-  const auto from = rows_of<bf16_bits>(x, "x");
-  const auto to = rows_of<bf16_bits>(y, "y", from.rows, from.cols);
-  std::int64_t width = 0;
-  if (heads < 1 || __builtin_mul_overflow(2 * c.cols, heads, &width) ||
-      width != from.cols) {
-    refuse("x: {} columns, but {} heads of {} pairs", from.cols, heads, c.cols);
-  }
-  if (width > 0) engine::rope({how, back, heads, from, c, s, to});
+void run_rope(const rope_rows& t) {
+  // Heads without pairs are not counted.
+  if (t.x.cols > 0) engine::rope(t);
 }
 
 void run_rope_table(const zeroulp_const_matrix* frequencies, std::int64_t first,
@@ -63,85 +25,6 @@ void run_rope_table(const zeroulp_const_matrix* frequencies, std::int64_t first,
   engine::rope_table({by.data, static_cast<std::size_t>(by.cols)}, first,
                      rows_of<fp32_bits>(cosines, "cosines", positions, by.cols),
                      rows_of<fp32_bits>(sines, "sines", positions, by.cols));
-}
-
-attention_shape shape_of(const zeroulp_attention* given,
-                         const engine::attention_inputs& t) {
-  const auto& s = needed(given, "shape");
-  if (s.length < 1) refuse("shape.length is {}: use 1 and up", s.length);
-  if (s.heads < 1) refuse("shape.heads is {}: use 1 and up", s.heads);
-  const auto depth = [&s](std::ptrdiff_t cols, const char* what) {
-    if (cols > 0 && cols % s.heads == 0) return cols / s.heads;
-    refuse("{}: {} columns, but {} heads, all as wide", what, cols, s.heads);
-  };
-  if (t.q.rows % s.length != 0) {
-    refuse("q: {} rows, but sequences of {}", t.q.rows, s.length);
-  }
-  if (s.scale == 0 || s.scale >= 0x7f800000) {
-    refuse("shape.scale is {:08x}: use FP32 bits of a number above 0", s.scale);
-  }
-  return {s.length, s.heads, depth(t.q.cols, "q"), depth(t.v.cols, "v"),
-          s.scale};
-}
-
-engine::attention_inputs inputs_of(const zeroulp_const_matrix* q,
-                                   const zeroulp_const_matrix* k,
-                                   const zeroulp_const_matrix* v) {
-  const auto queries = rows_of<bf16_bits>(q, "q");
-  return {queries, rows_of<bf16_bits>(k, "k", queries.rows, queries.cols),
-          rows_of<bf16_bits>(v, "v", queries.rows, view_of(v, "v").cols)};
-}
-
-void run_attention_forward(const zeroulp_attention* given,
-                           const zeroulp_const_matrix* q,
-                           const zeroulp_const_matrix* k,
-                           const zeroulp_const_matrix* v,
-                           const zeroulp_matrix* o,
-                           const zeroulp_matrix* largest,
-                           const zeroulp_matrix* inverse) {
-  const auto t = inputs_of(q, k, v);
-  const auto shape = shape_of(given, t);
-  const auto m = t.q.rows;
-  engine::attention_forward(
-      shape, t, rows_of<bf16_bits>(o, "o", m, t.v.cols),
-      rows_of<fp32_bits>(largest, "largest", m, shape.heads),
-      rows_of<fp32_bits>(inverse, "inverse", m, shape.heads));
-}
-
-void run_attention_backward(
-    const zeroulp_attention* given, const zeroulp_const_matrix* q,
-    const zeroulp_const_matrix* k, const zeroulp_const_matrix* v,
-    const zeroulp_const_matrix* o, const zeroulp_const_matrix* largest,
-    const zeroulp_const_matrix* inverse, const zeroulp_const_matrix* d_o,
-    const zeroulp_matrix* dq, const zeroulp_matrix* dk,
-    const zeroulp_matrix* dv) {
-  const auto t = inputs_of(q, k, v);
-  const auto shape = shape_of(given, t);
-  const auto m = t.q.rows;
-  engine::attention_backward(
-      shape, t,
-      {rows_of<fp32_bits>(o, "o", m, t.v.cols),
-       rows_of<fp32_bits>(largest, "largest", m, shape.heads),
-       rows_of<fp32_bits>(inverse, "inverse", m, shape.heads)},
-      rows_of<bf16_bits>(d_o, "d_o", m, t.v.cols),
-      {rows_of<bf16_bits>(dq, "dq", m, t.q.cols),
-       rows_of<bf16_bits>(dk, "dk", m, t.q.cols),
-       rows_of<bf16_bits>(dv, "dv", m, t.v.cols)});
-}
-
-void run_cross_entropy(const zeroulp_const_matrix* logits,
-                       const zeroulp_const_matrix* targets,
-                       std::uint32_t factor, const zeroulp_matrix* losses,
-                       const zeroulp_matrix* dlogits) {
-  const auto from = rows_of<fp32_bits>(logits, "logits");
-  const auto m = from.rows;
-  engine::cross_entropy(
-      {from,
-       rows_of<row_index>(targets, "targets", m, 1),
-       factor,
-       rows_of<fp32_bits>(losses, "losses", m, 1),
-       optional_rows_of<bf16_bits>(dlogits, "dlogits", m, from.cols),
-       {}});
 }
 
 void run_add_shards(const zeroulp_const_matrix* shards, std::int64_t count,
@@ -208,7 +91,9 @@ zeroulp_status zeroulp_rms_norm_backward(const zeroulp_const_matrix* dy,
                                          const zeroulp_matrix* dx,
                                          const zeroulp_matrix* dw) {
   return guarded(__func__, [&] {
-    run_rms_norm_backward(dy, x, w, rstd, residual, dx, dw);
+    const auto t = rms_norm_gradients_of(dy, x, w, rstd, residual, dx, dw);
+    // Rows without elements are not counted.
+    if (t.x.cols > 0) engine::rms_norm_backward(t);
   });
 }
 
@@ -218,7 +103,7 @@ zeroulp_status zeroulp_rope(std::int32_t pairs, std::int32_t backward,
                             const zeroulp_const_matrix* sines,
                             const zeroulp_matrix* y) {
   return guarded(__func__, [&] {
-    run_rope(pairs, backward, heads, x, cosines, sines, y);
+    run_rope(rope_rows_of(pairs, backward, heads, x, cosines, sines, y));
   });
 }
 
@@ -252,7 +137,10 @@ zeroulp_status zeroulp_attention_forward(const zeroulp_attention* shape,
                                          const zeroulp_matrix* largest,
                                          const zeroulp_matrix* inverse) {
   return guarded(__func__, [&] {
-    run_attention_forward(shape, q, k, v, o, largest, inverse);
+    const auto r = attention_of(shape, q, k, v);
+    const auto out = outputs_of(r, o, largest, inverse);
+    engine::attention_forward(r.shape, r.inputs, out.o, out.largest,
+                              out.inverse);
   });
 }
 
@@ -264,8 +152,12 @@ zeroulp_status zeroulp_attention_backward(
     const zeroulp_matrix* dq, const zeroulp_matrix* dk,
     const zeroulp_matrix* dv) {
   return guarded(__func__, [&] {
-    run_attention_backward(shape, q, k, v, o, largest, inverse, d_o, dq, dk,
-                           dv);
+    const auto r = attention_of(shape, q, k, v);
+    const auto kept = kept_of(r, o, largest, inverse);
+    const auto slope =
+        rows_of<bf16_bits>(d_o, "d_o", r.inputs.q.rows, r.inputs.v.cols);
+    engine::attention_backward(r.shape, r.inputs, kept, slope,
+                               gradients_of(r, dq, dk, dv));
   });
 }
 
@@ -275,7 +167,8 @@ zeroulp_status zeroulp_cross_entropy(const zeroulp_const_matrix* logits,
                                      const zeroulp_matrix* losses,
                                      const zeroulp_matrix* dlogits) {
   return guarded(__func__, [&] {
-    run_cross_entropy(logits, targets, factor, losses, dlogits);
+    engine::cross_entropy(
+        cross_entropy_rows_of(logits, targets, factor, losses, dlogits));
   });
 }
 

@@ -9,14 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zeroulp/zeroulp_cuda.h"
+#include "conformance/tests/c_abi/cuda_c_abi_parts.h"
 
 static int failures = 0;
 
 /// The compute capability of the GPU that CUDA seems to have; 0: of none.
 static int major = 0, minor = 0;
-/// What is said of a call that is right.
-static const char* reason = "cudaError";
+const char* reason = "cudaError";
 
 // The linker binds the library to these (--wrap).
 cudaError_t __wrap_cudaGetDevice(int* device);
@@ -45,9 +44,8 @@ cudaError_t __wrap_cudaDeviceGetAttribute(int* value, enum cudaDeviceAttr what,
   return __real_cudaDeviceGetAttribute(value, what, device);
 }
 
-/// `what` is the text of a call: the error must begin with its function.
-static void hold(const char* what, zeroulp_status status, zeroulp_status right,
-                 const char* words) {
+void hold(const char* what, zeroulp_status status, zeroulp_status right,
+          const char* words) {
   const char* text = zeroulp_last_error();
   const size_t name = strcspn(what, "(");
   if (status == right && strncmp(text, what, name) == 0 &&
@@ -59,14 +57,7 @@ static void hold(const char* what, zeroulp_status status, zeroulp_status right,
   ++failures;
 }
 
-#define FAILS(CALL) hold(#CALL, CALL, ZEROULP_CUDA_ERROR, reason)
-#define REFUSES(CALL, WORDS) hold(#CALL, CALL, ZEROULP_INVALID_ARGUMENT, WORDS)
-
-enum { m = 64, n = 256 };
-/// Stands for device memory: nothing reads it.
-static _Alignas(16) uint32_t memory[m * n];
-#define MATRIX(COLS) \
-  { memory, m, COLS, COLS }
+_Alignas(256) uint32_t memory[m * n];
 #define SCALES(STRIDE) \
   { memory, STRIDE, ZEROULP_LAYOUT_ROW_MAJOR }
 
@@ -362,6 +353,7 @@ static void test_all(void) {
   test_gemm();
   test_grouped_gemm();
   test_emulator();
+  test_model();
 }
 
 int main(void) {
