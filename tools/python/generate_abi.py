@@ -13,6 +13,7 @@ import sys
 HEADERS = ["zeroulp_values.h", "zeroulp.h", "zeroulp_training.h",
            "zeroulp_model.h"]
 SUITE = "zeroulp_suite.h"  # of a library of its own
+CUDA = ["zeroulp_cuda.h", "zeroulp_cuda_model.h"]  # of another
 SCALARS = {
     "int32_t": "c_int32", "uint32_t": "c_uint32", "int64_t": "c_int64",
     "uint64_t": "c_uint64", "double": "c_double", "size_t": "c_size_t",
@@ -87,17 +88,18 @@ def generate(include):
     constants, words = text_of(include, HEADERS)
     text = " ".join(words)
     suite = " ".join(text_of(include, [SUITE])[1])
+    cuda = " ".join(text_of(include, CUDA)[1])
     lines = ['"""The C ABI as ctypes. Made by generate_abi.py: do not edit."""', "",
              "# ruff: noqa", "from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double,",
              "                    c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p)", ""]
     lines += [f"{name} = {value}" for name, value in constants]
-    for body in re.findall(r"enum \w+ \{(.*?)\}", text):
+    for body in re.findall(r"enum \w+ \{(.*?)\}", f"{text} {cuda}"):
         for item in body.split(","):
             if not item.strip():
                 continue
             name, value = item.split("=")
             lines.append(f"{name.strip()} = {int(value)}")
-    lines += struct_lines(text) + struct_lines(suite) + ["", ""]
+    lines += struct_lines(f"{text} {suite} {cuda}") + ["", ""]
     for result, name, arguments in re.findall(
             r"typedef ([\w ]+?\*?) ?\(\*(\w+)\)\((.*?)\);", suite):
         SCALARS[name] = name
@@ -105,6 +107,7 @@ def generate(include):
             f"{name} = CFUNCTYPE({ctype(result)}, {arguments_of(arguments)})")
     lines += function_lines(text, "FUNCTIONS")
     lines += function_lines(suite, "SUITE_FUNCTIONS")
+    lines += function_lines(cuda, "CUDA_FUNCTIONS")
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ the caller's library. A matrix has its leading dimensions folded into rows."""
 
 from . import identify, testing
 from ._compare import Comparison, Errors, compare, measure_errors
-from ._library import Error, InternalError
+from ._library import CudaError, Error, InternalError
 from ._library import version as __version__
 from ._model import (Attention, AttentionGradients, Plan, Routing, add_shards,
                      attention, attention_backward, balance_loss, clip_factor,
@@ -26,7 +26,7 @@ from ._values import (Convention, Format, Path, Recipe, convention, conventions,
 
 __all__ = [
     "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
-    "Error", "Errors", "Explanation", "Format", "InternalError", "Path",
+    "CudaError", "Error", "Errors", "Explanation", "Format", "InternalError", "Path",
     "Plan", "Quantized", "Recipe", "Routing", "__version__", "adamw",
     "add_shards", "attention", "attention_backward", "balance_loss",
     "clip_factor", "combine", "compare", "convention", "conventions", "cross_entropy", "decode",

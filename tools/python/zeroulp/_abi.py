@@ -110,6 +110,14 @@ ZEROULP_ROUTER_SIGMOID = 0
 ZEROULP_ROUTER_SOFTMAX = 1
 ZEROULP_GROUP_TOP2_SUM = 0
 ZEROULP_GROUP_MAX = 1
+ZEROULP_CUDA_GEMM_ONE = 0
+ZEROULP_CUDA_GEMM_ROWS = 1
+ZEROULP_CUDA_GEMM_FIRST_ROWS = 2
+ZEROULP_CUDA_GEMM_K_RANGES = 3
+ZEROULP_CUDA_SPAN_ALL = 0
+ZEROULP_CUDA_SPAN_TO_DIAGONAL = 1
+ZEROULP_CUDA_SPAN_FROM_DIAGONAL = 2
+ZEROULP_CUDA_SPAN_LOWER = 3
 
 
 class zeroulp_format(Structure):
@@ -379,6 +387,106 @@ class zeroulp_named_matrix(Structure):
     ]
 
 
+class zeroulp_cuda_matrix(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("stride", c_int64),
+    ]
+
+
+class zeroulp_cuda_const_matrix(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("rows", c_int64),
+        ("cols", c_int64),
+        ("stride", c_int64),
+    ]
+
+
+class zeroulp_cuda_scales(Structure):
+    _fields_ = [
+        ("data", POINTER(c_uint32)),
+        ("stride", c_int64),
+        ("layout", c_int64),
+    ]
+
+
+class zeroulp_cuda_const_scales(Structure):
+    _fields_ = [
+        ("data", POINTER(c_uint32)),
+        ("stride", c_int64),
+        ("layout", c_int64),
+    ]
+
+
+class zeroulp_cuda_quantized(Structure):
+    _fields_ = [
+        ("codes", zeroulp_cuda_matrix),
+        ("scales", zeroulp_cuda_scales),
+    ]
+
+
+class zeroulp_cuda_const_quantized(Structure):
+    _fields_ = [
+        ("codes", zeroulp_cuda_const_matrix),
+        ("scales", zeroulp_cuda_const_scales),
+    ]
+
+
+class zeroulp_cuda_operand(Structure):
+    _fields_ = [
+        ("format", zeroulp_format),
+        ("codes", zeroulp_cuda_const_matrix),
+        ("scales", zeroulp_const_matrix),
+    ]
+
+
+class zeroulp_cuda_gemm_groups(Structure):
+    _fields_ = [
+        ("kind", c_int64),
+        ("count", c_int64),
+        ("table", POINTER(c_int32)),
+    ]
+
+
+class zeroulp_cuda_batch_strides(Structure):
+    _fields_ = [
+        ("outer", c_int64),
+        ("inner", c_int64),
+    ]
+
+
+class zeroulp_cuda_bf16_gemm(Structure):
+    _fields_ = [
+        ("a", zeroulp_const_matrix),
+        ("b", zeroulp_const_matrix),
+        ("d", zeroulp_cuda_matrix),
+        ("output", zeroulp_format),
+        ("splits", c_int64),
+        ("span", c_int32),
+        ("factor", c_uint32),
+        ("row_sums", POINTER(c_uint32)),
+        ("outer", c_int64),
+        ("inner", c_int64),
+        ("a_batch", zeroulp_cuda_batch_strides),
+        ("b_batch", zeroulp_cuda_batch_strides),
+        ("d_batch", zeroulp_cuda_batch_strides),
+        ("row_sums_batch", zeroulp_cuda_batch_strides),
+    ]
+
+
+class zeroulp_cuda_mla(Structure):
+    _fields_ = [
+        ("heads", c_int64),
+        ("plain", c_int64),
+        ("turned", c_int64),
+        ("value", c_int64),
+        ("rank", c_int64),
+    ]
+
+
 zeroulp_suite_predicate = CFUNCTYPE(c_int32, c_void_p, c_char_p)
 
 
@@ -465,4 +573,53 @@ SUITE_FUNCTIONS = {
     "zeroulp_suite_case": (c_int32, [c_char_p, c_char_p, c_char_p, c_uint64, c_uint64]),
     "zeroulp_suite_replay": (c_int32, [c_char_p]),
     "zeroulp_suite_shrink": (c_int32, [c_char_p, zeroulp_suite_predicate, c_void_p]),
+}
+
+
+CUDA_FUNCTIONS = {
+    "zeroulp_cuda_quantize": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_quantized), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_quantize_by_amax": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_quantized), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_group_amaxes": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_dequantize": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_group), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_scales), POINTER(zeroulp_format), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_retile": (c_int32, [POINTER(zeroulp_retiling), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_scales), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_transpose": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_scales), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_pack": (c_int32, [c_int32, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_unpack": (c_int32, [c_int32, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_swiglu_forward": (c_int32, [POINTER(zeroulp_swiglu), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_quantized), POINTER(zeroulp_cuda_quantized), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_swiglu_backward": (c_int32, [POINTER(zeroulp_swiglu), POINTER(zeroulp_format), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_quantized), POINTER(zeroulp_cuda_const_quantized), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_quantized), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_rms_norm": (c_int32, [POINTER(zeroulp_rms_layer), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_adamw": (c_int32, [POINTER(zeroulp_adamw_step), c_uint64, c_uint64, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_combine": (c_int32, [c_int32, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_dispatch": (c_int32, [POINTER(zeroulp_quantizer), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_quantized), c_void_p]),
+    "zeroulp_cuda_gemm": (c_int32, [POINTER(zeroulp_recipe), POINTER(zeroulp_cuda_gemm_groups), POINTER(zeroulp_cuda_operand), POINTER(zeroulp_cuda_operand), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_emulate_gemm": (c_int32, [POINTER(zeroulp_recipe), POINTER(zeroulp_cuda_operand), POINTER(zeroulp_cuda_operand), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_gemm_bf16": (c_int32, [POINTER(zeroulp_cuda_bf16_gemm), c_void_p]),
+    "zeroulp_cuda_sequential_gemm": (c_int32, [c_int64, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_attention_work": (c_int32, [POINTER(zeroulp_attention), c_int64, c_int64, POINTER(c_int64)]),
+    "zeroulp_cuda_attention_forward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_attention_backward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_rope": (c_int32, [c_int32, c_int32, c_int64, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_mla_assemble": (c_int32, [POINTER(zeroulp_cuda_mla), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_mla_assemble_backward": (c_int32, [POINTER(zeroulp_cuda_mla), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_rms_norm_backward": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_swiglu_backward_bf16": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_route": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_route_backward": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_update_bias": (c_int32, [POINTER(zeroulp_cuda_const_matrix), c_uint32, POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_make_plan": (c_int32, [POINTER(zeroulp_cuda_const_matrix), c_int64, POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_gather": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_slot_backward": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_append_slot": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), c_int64, POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_embed": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_one_hot": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_log": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_cross_entropy": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), c_uint32, POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_sum_of_losses": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(c_double), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_sum_of_squares": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(c_double), c_void_p, c_int64, c_void_p]),
+    "zeroulp_cuda_add_shards": (c_int32, [POINTER(zeroulp_cuda_const_matrix), c_int64, POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_scale": (c_int32, [POINTER(zeroulp_cuda_matrix), c_uint32, c_void_p]),
+    "zeroulp_cuda_add": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_widen": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_narrow": (c_int32, [POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),
+    "zeroulp_cuda_expand_rows": (c_int32, [POINTER(zeroulp_cuda_const_matrix), c_int64, POINTER(zeroulp_cuda_matrix), c_void_p]),
 }

@@ -13,6 +13,10 @@ class Error(ValueError):
     it takes."""
 
 
+class CudaError(RuntimeError):
+    """CUDA failed, or the GPU is missing or of another kind than Hopper."""
+
+
 class InternalError(RuntimeError):
     """A defect of the library."""
 
@@ -66,6 +70,8 @@ def call(name, *arguments, of=library):
         raise Error(text)
     if status == _abi.ZEROULP_OUT_OF_MEMORY:
         raise MemoryError(text)
+    if status == _abi.ZEROULP_CUDA_ERROR:
+        raise CudaError(text)
     raise InternalError(text)
 
 

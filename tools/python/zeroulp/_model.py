@@ -257,6 +257,20 @@ def rope(x, cosines, sines, pairs="adjacent", backward=False, heads=1):
     return given_back(y, "bf16", given.shape, given.like)
 
 
+def _attention_shape(depth, heads, length, scale):
+    """The struct; `scale` is that of `depth` unless given."""
+    if scale is None:
+        found = ctypes.c_uint32()
+        call("zeroulp_attention_scale", max(depth, 1), ctypes.byref(found))
+        word = found.value
+    else:
+        word = _word(scale, "scale")
+        if not 0 < word < 0x7f800000:
+            raise Error(f"scale is {scale}: use a number above 0, within float32")
+    return _abi.zeroulp_attention(_whole(length, "length", 1, 2**63 - 1), heads,
+                                  word)
+
+
 def _attention(q, k, v, heads, length, scale):
     """The shape and the matrices of attention."""
     queries, keys, values = _codes(q, "q"), _codes(k, "k"), _codes(v, "v")
@@ -267,17 +281,7 @@ def _attention(q, k, v, heads, length, scale):
     if length is None:
         length = queries.shape[-2] if len(queries.shape) > 1 else 1
         length = max(length, 1)
-    if scale is None:
-        found = ctypes.c_uint32()
-        call("zeroulp_attention_scale", max(width // heads, 1),
-             ctypes.byref(found))
-        scale = found.value
-    else:
-        given, scale = scale, _word(scale, "scale")
-        if not 0 < scale < 0x7f800000:
-            raise Error(f"scale is {given}: use a number above 0, within float32")
-    shape = _abi.zeroulp_attention(
-        _whole(length, "length", 1, 2**63 - 1), heads, scale)
+    shape = _attention_shape(width // heads, heads, length, scale)
     return shape, queries, keys, values
 
 
@@ -411,20 +415,25 @@ def update_average(average, weights, beta=0.999):
     return _floats_back(out, old.shape, old.like)
 
 
+def _plan_capacity(slots, count, align):
+    """The rows of any choice of so many slots."""
+    count = _whole(count, "count", 0, 2**31 - 1)
+    align = _whole(align, "align", 1, 2**31 - 1)
+    capacity = ctypes.c_int64()
+    call("zeroulp_plan_capacity", slots, count, align, ctypes.byref(capacity))
+    return capacity.value
+
+
 def plan(experts, count, align=128):
     """Which row of which expert each slot becomes. `experts` are route's, [...,
     top] of `count`; the rows of an expert are its slots by token, padded to a
     multiple of `align`. Returns Plan(rows, slots, ends): dispatch takes rows,
     combine slots. SPEC N13."""
     chosen = _indices(experts, "experts")
-    count = _whole(count, "count", 0, 2**31 - 1)
-    align = _whole(align, "align", 1, 2**31 - 1)
-    capacity = ctypes.c_int64()
-    call("zeroulp_plan_capacity", chosen.words.size, count, align,
-         ctypes.byref(capacity))
+    capacity = _plan_capacity(chosen.words.size, count, align)
     if chosen.words.size and chosen.words.max() >= count:
         raise Error(f"experts: there is no expert {chosen.words.max()} of {count}")
-    rows = _new(capacity.value, 1, np.uint32)
+    rows = _new(capacity, 1, np.uint32)
     slots = _new(*chosen.words.shape, np.uint32)
     ends = _new(count + 1, 1, np.uint32)
     _call("zeroulp_make_plan", chosen, align, rows, slots, ends)

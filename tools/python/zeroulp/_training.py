@@ -74,6 +74,15 @@ def swiglu(g, u, format="e4m3", group="1x128", convention="zeroulp", *,
     return given_back(h, kept.name, x.shape, x.like), out.result()
 
 
+def rms_layer(source, weight, eps, format="e4m3", group="1x128",
+              convention="zeroulp", scale=None, values="bf16"):
+    """The struct of a layer, from names."""
+    return _abi.zeroulp_rms_layer(
+        format_of(source).struct, format_of(weight).struct,
+        int(np.float32(eps).view(np.uint32)),
+        quantizer(format_of(values).name, format, group, convention, scale))
+
+
 def rms_norm(x, w, eps=1e-6, format="e4m3", group="1x128", convention="zeroulp",
              *, scale=None, values="bf16", source=None):
     """y = x / sqrt(mean(x^2) + eps) w for each row, rounded to `values`, the
@@ -83,10 +92,8 @@ def rms_norm(x, w, eps=1e-6, format="e4m3", group="1x128", convention="zeroulp",
     weight.words = weight.words.reshape(1, -1)
     _need_shape(weight, "w", (1, rows.words.shape[1]))
     kept = format_of(values)
-    layer = _abi.zeroulp_rms_layer(
-        format_of(rows.format).struct, format_of(weight.format).struct,
-        int(np.float32(eps).view(np.uint32)),
-        quantizer(kept.name, format, group, convention, scale))
+    layer = rms_layer(rows.format, weight.format, eps, format, group, convention,
+                      scale, values)
     y = _empty(*rows.words.shape, kept)
     factors = np.empty((rows.words.shape[0], 1), np.uint32)
     out = _Output(layer.out, rows.words.shape, group, convention, rows.like)

@@ -1,12 +1,17 @@
-"""Linear layers and products for torch, to the bit: forward and backward in FP8
-as a recipe says. By the compiled library; memory of a GPU is copied.
+"""Layers for torch, to the bit. Linear layers and products, forward and backward
+in FP8 as a recipe says, by the compiled library; memory of a GPU is copied.
 
     layer = zeroulp.torch.Linear(1024, 4096)       # instead of torch.nn.Linear
     zeroulp.torch.convert(model)                   # every Linear of a model
     d = zeroulp.torch.scaled_mm(a, b, sa, sb, out_dtype=torch.bfloat16)
 
-The operators are torch.ops.zeroulp.linear and linear_backward, with shapes for
-torch.compile and gradients."""
+These operators are torch.ops.zeroulp.linear and linear_backward, with shapes for
+torch.compile and gradients.
+
+    o = zeroulp.torch.attention(q, k, v)           # [batch, length, heads, depth]
+
+The other operators of a training step run where their tensors are: on a GPU by
+the kernels, on torch's current stream, with the CPU's bits."""
 
 import dataclasses
 
@@ -14,6 +19,20 @@ import torch
 
 from . import _operations
 from ._library import Error
+from ._torch_model import (attention, attention_backward, attention_forward,
+                           cross_entropy, cross_entropy_forward, gather,
+                           gemm_bf16, plan, rms_norm, rms_norm_backward,
+                           rms_norm_forward, rope, route, route_backward,
+                           route_forward, slot_backward, sum_of_losses,
+                           update_bias)
+
+__all__ = [
+    "Linear", "LinearRecipe", "RECIPES", "attention", "attention_backward",
+    "attention_forward", "convert", "cross_entropy", "cross_entropy_forward",
+    "gather", "gemm_bf16", "linear", "plan", "rms_norm", "rms_norm_backward",
+    "rms_norm_forward", "rope", "route", "route_backward", "route_forward",
+    "scaled_mm", "slot_backward", "sum_of_losses", "update_bias",
+]
 
 
 @dataclasses.dataclass(frozen=True)

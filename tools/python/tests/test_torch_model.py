@@ -1,0 +1,281 @@
+"""The operators of a training step on tensors: differentiable, with the bits of
+zeroulp's functions on whichever device; what they refuse."""
+
+import contextlib
+
+import pytest
+import zeroulp
+
+torch = pytest.importorskip("torch")
+import zeroulp.torch  # noqa: E402
+from zeroulp import Error, _cuda, _torch_model  # noqa: E402
+
+T = zeroulp.torch
+
+
+def is_hopper():
+    return torch.cuda.is_available() and \
+        torch.cuda.get_device_capability() == (9, 0)
+
+
+def numbers(*shape, seed=0, dtype=torch.float32):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=g).to(dtype)
+
+
+def codes(*shape, seed=0):
+    return numbers(*shape, seed=seed, dtype=torch.bfloat16)
+
+
+def table(n=16, positions=96):
+    return tuple(map(torch.from_numpy, zeroulp.rope_table(n, positions)))
+
+
+def heads(*shape, seed):
+    return codes(2, 40, 3, *shape, seed=seed)
+
+
+def of_attention():
+    q, k, v = heads(16, seed=0), heads(16, seed=1), heads(24, seed=2)
+    return q, k, v
+
+
+def of_attention_backward():
+    q, k, v = of_attention()
+    return heads(24, seed=3), q, k, v, *T.attention_forward(q, k, v)
+
+
+def of_norm():
+    x, w = codes(300, 264), numbers(264, seed=1)
+    return codes(300, 264, seed=2), x, w, T.rms_norm_forward(x, w)[1], \
+        codes(300, 264, seed=3)
+
+
+def of_route_backward():
+    routing = T.route_forward(numbers(50, 16), 4)
+    return numbers(50, 4, seed=1), routing.experts, routing.scores
+
+
+def of_slots():
+    experts = T.route_forward(numbers(50, 16), 4).experts
+    made = zeroulp.plan(experts, 16, 8)
+    return (codes(50, 64), made.slots, numbers(50, 4, seed=1),
+            codes(len(made.rows), 64, seed=2))
+
+
+def of_losses():
+    targets = torch.arange(-1, 299, dtype=torch.int32).reshape(2, 150)
+    return 3 * numbers(2, 150, 1000), targets % 1000 - (targets < 0).int() * 1000
+
+
+def gather_rows():
+    rows = torch.tensor([3, -1, 0, 19, 20, 7], dtype=torch.int32)
+    return codes(20, 72), rows
+
+
+# Each function, arguments for it, and what more it is given.
+CASES = [
+    ("attention_forward", of_attention, {}),
+    ("attention_forward", of_attention, {"scale": 0.5}),
+    ("attention_backward", of_attention_backward, {}),
+    ("rope", lambda: (heads(16, seed=0), *table()), {}),
+    ("rope", lambda: (heads(16, seed=0), *table()),
+     {"pairs": "halves", "backward": True}),
+    ("rms_norm_forward", lambda: of_norm()[1:3], {}),
+    ("rms_norm_backward", of_norm, {}),
+    ("rms_norm_backward", lambda: of_norm()[:4], {}),
+    ("route_forward", lambda: (numbers(50, 16), 4), {}),
+    ("route_forward", lambda: (numbers(50, 16), 4, numbers(16, seed=1)),
+     {"score": "softmax", "groups": 4, "kept": 2, "scale": 2.5}),
+    ("route_backward", of_route_backward, {}),
+    ("update_bias", lambda: (numbers(16), of_route_backward()[1]), {}),
+    ("plan", lambda: (of_route_backward()[1], 16, 8), {}),
+    ("gather", gather_rows, {}),
+    ("slot_backward", of_slots, {}),
+    ("cross_entropy_forward", of_losses, {}),
+    ("cross_entropy_forward", of_losses, {"factor": 0.125}),
+    ("sum_of_losses", lambda: (numbers(3000),), {}),
+    ("gemm_bf16", lambda: (codes(70, 200), codes(130, 200, seed=1)), {}),
+    ("gemm_bf16", lambda: (codes(70, 203), codes(203, 130, seed=1).t()),
+     {"splits": 3, "output": "bf16"}),
+]
+NAMES = [f"{name}{i}" for i, (name, _, _) in enumerate(CASES)]
+
+
+def on(device, x):
+    return x.to(device) if isinstance(x, torch.Tensor) else x
+
+
+def bits(x):
+    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return x.detach().cpu().contiguous().view(-1).view(kinds[x.element_size()])
+
+
+def results(found):
+    """A list of tensors; of a plan, rows up to the last expert's."""
+    found = [found] if isinstance(found, torch.Tensor) else list(found)
+    if len(found) == 3 and found[0].dim() == 1 and found[2].dim() == 1:
+        found[0] = found[0][:int(found[2][-1])]
+    return [x for x in found if x is not None]
+
+
+@pytest.mark.parametrize("name, arguments, how", CASES, ids=NAMES)
+def test_a_gpu_has_the_bits_of_the_cpu(name, arguments, how):
+    if not is_hopper():
+        pytest.skip("no GPU of compute capability 9.0 here")
+    given, function = arguments(), getattr(T, name)
+    want = results(function(*given, **how))
+    found = results(function(*(on("cuda", x) for x in given), **how))
+    assert len(found) == len(want)
+    for a, b in zip(found, want):
+        assert a.is_cuda and a.dtype == b.dtype and a.shape == b.shape
+        assert torch.equal(bits(a), bits(b))
+
+
+def aligned_room(size, device):
+    """As torch aligns a GPU's memory."""
+    work = torch.empty(size + 256, dtype=torch.uint8)
+    return work, work.data_ptr() + -work.data_ptr() % 256, size
+
+
+@pytest.mark.parametrize("name, arguments, how", CASES, ids=NAMES)
+def test_a_request_reaches_the_gpu(name, arguments, how, monkeypatch):
+    # As if the memory were a GPU's: CUDA is asked, which is to say that the
+    # library found nothing wrong with the request.
+    try:
+        _cuda.library()
+    except Error as e:
+        pytest.skip(f"no library of the kernels here: {e}")
+    if is_hopper():
+        pytest.skip("it would run")
+    given = arguments()
+    monkeypatch.setattr(_torch_model, "_on_gpu", lambda x: True)
+    monkeypatch.setattr(_cuda, "_current_stream",
+                        lambda device: contextlib.nullcontext())
+    monkeypatch.setattr(_cuda, "room", aligned_room)
+    with pytest.raises(zeroulp.CudaError, match="CUDA|compute capability"):
+        getattr(T, name)(*given, **how)
+
+
+def test_attention_is_differentiable():
+    q, k, v = (x.requires_grad_() for x in of_attention())
+    o = T.attention(q, k, v)
+    d_o = heads(24, seed=3)
+    o.backward(d_o)
+    kept = zeroulp.attention(*(x.detach().flatten(-2) for x in (q, k, v)), 3)
+    assert torch.equal(o.flatten(-2), kept.o)
+    want = zeroulp.attention_backward(
+        d_o.flatten(-2), *(x.detach().flatten(-2) for x in (q, k, v)), *kept, 3)
+    for x, g in zip((q, k, v), want):
+        assert torch.equal(x.grad.flatten(-2), g)
+    others = [x.detach().float().transpose(1, 2).requires_grad_()
+              for x in (q, k, v)]
+    y = torch.nn.functional.scaled_dot_product_attention(*others, is_causal=True)
+    y.backward(d_o.float().transpose(1, 2))
+    for x, other in zip((q, k, v), others):
+        near = other.grad.transpose(1, 2)
+        assert (x.grad - near).norm() / near.norm() < 0.02
+
+
+def test_rope_turns_back():
+    x = heads(16, seed=0).requires_grad_()
+    c, s = table()
+    y = T.rope(x, c, s, "halves")
+    y.backward(y.detach())
+    assert (x.grad.float() - x.float()).abs().max() < 0.05
+    want = zeroulp.rope(x.detach().flatten(-2), c, s, "halves", heads=3)
+    assert torch.equal(y.flatten(-2), want)
+
+
+def test_rms_norm_is_differentiable():
+    dy, x, w, rstd, _ = of_norm()
+    x.requires_grad_(), w.requires_grad_()
+    y = T.rms_norm(x, w)
+    y.backward(dy)
+    dx, dw = zeroulp.rms_norm_backward(dy, x.detach(), w.detach(), rstd)
+    assert torch.equal(x.grad, dx) and torch.equal(w.grad, dw)
+    other = x.detach().float().requires_grad_()
+    torch.nn.functional.rms_norm(other, (264,), w.detach(), 1e-6).backward(
+        dy.float())
+    assert (x.grad - other.grad).norm() / other.grad.norm() < 0.01
+
+
+def test_weights_of_experts_are_differentiable():
+    logits = numbers(50, 16).requires_grad_()
+    found = T.route(logits, 4, score="softmax")
+    assert not found.scores.requires_grad and found.weights.requires_grad
+    slopes = numbers(50, 4, seed=1)
+    found.weights.backward(slopes)
+    assert torch.equal(logits.grad, zeroulp.route_backward(
+        slopes, found.experts, found.scores, "softmax"))
+
+
+def test_cross_entropy_is_differentiable():
+    logits, targets = of_losses()
+    logits.requires_grad_()
+    loss = T.cross_entropy(logits, targets)
+    loss.backward()
+    losses, dlogits = zeroulp.cross_entropy(logits.detach(), targets)
+    assert loss.item() == zeroulp.sum_of_losses(losses) / 299
+    assert torch.equal(logits.grad, dlogits.float())
+    other = torch.nn.functional.cross_entropy(
+        logits.detach().flatten(0, 1), targets.flatten().long(), ignore_index=-1)
+    assert abs(loss.item() - other.item()) < 1e-5
+
+
+def test_rows_are_gathered():
+    x, rows = gather_rows()
+    y = T.gather(x, rows)
+    assert torch.equal(y[0], x[3]) and torch.equal(y[3], x[19])
+    assert not y[1].any() and not y[4].any()
+
+
+@pytest.mark.parametrize("call, what", [
+    (lambda q, k, v: T.attention(q.float(), k, v),
+     "q: elements are float32: use bfloat16"),
+    (lambda q, k, v: T.attention(q, k[:1], v),
+     r"k: \(1, 40, 3, 16\), but \(2, 40, 3, 16\) is needed"),
+    (lambda q, k, v: T.attention(q[0, 0], k, v),
+     r"q: \(3, 16\): \[..., length, heads, depth\] is needed"),
+    (lambda q, k, v: T.attention(q, k, v, scale=-1.0), "scale is -1.0"),
+    (lambda q, k, v: T.attention(q.to("meta"), k, v), "on meta: use cpu or cuda"),
+    (lambda q, k, v: T.attention([1], k, v), "q is list: use a tensor of torch"),
+    (lambda q, k, v: T.rope(q, *table(8)), r"cosines: \(96, 4\), but 40 positions"),
+    (lambda q, k, v: T.rope(q, *table(), "odd"), "pairs: 'odd': use one of"),
+    (lambda q, k, v: T.rms_norm(q, torch.ones(8)), r"w: \(8,\), but \(16,\)"),
+    (lambda q, k, v: T.rms_norm_backward(q, q, torch.ones(16), torch.ones(2)),
+     r"rstd: \(2,\), but \(2, 40, 3\) is needed"),
+    (lambda q, k, v: T.route(q, 2), "logits: elements are bfloat16: use float32"),
+    (lambda q, k, v: T.route(torch.ones(4, 8), 9), "top"),
+    (lambda q, k, v: T.plan(torch.ones(4, 2), 8), "experts: elements are float32"),
+    (lambda q, k, v: T.gather(q, torch.ones(2).int()), "two dimensions are needed"),
+    (lambda q, k, v: T.cross_entropy(torch.ones(4, 8), torch.ones(4).long()),
+     "targets: elements are int64: use int32"),
+    (lambda q, k, v: T.cross_entropy_forward(torch.ones(4, 8), torch.ones(3).int()),
+     r"targets: \(3,\), but \(4,\) is needed"),
+    (lambda q, k, v: T.gemm_bf16(codes(4, 8), codes(4, 9)), "the same K"),
+    (lambda q, k, v: T.gemm_bf16(codes(4, 8), codes(4, 8), "fp8"),
+     "output: 'fp8': use one of fp32, bf16"),
+    (lambda q, k, v: T.slot_backward(codes(4, 8), torch.ones(4, 2).int()),
+     "rows: say how many"),
+])
+def test_bad_requests_are_named(call, what):
+    with pytest.raises(Error, match=what):
+        call(*of_attention())
+
+
+def test_a_gpus_own_limits_are_named(monkeypatch):
+    monkeypatch.setattr(_torch_model, "_on_gpu", lambda x: True)
+    q = codes(1, 8, 1, 12)
+    with pytest.raises(Error, match="q: a head is 12 wide: on a GPU use a multiple"):
+        T.attention(q, q, q)
+
+
+def test_a_missing_library_is_named(monkeypatch):
+    monkeypatch.setenv("ZEROULP_CUDA_LIBRARY", "/nowhere/libzeroulp_cuda.so")
+    _cuda.library.cache_clear()
+    try:
+        with pytest.raises(Error, match="the library of the kernels: /nowhere"):
+            _cuda.library()
+    finally:
+        _cuda.library.cache_clear()

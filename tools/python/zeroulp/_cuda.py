@@ -1,0 +1,98 @@
+"""The compiled library of the kernels: found where it is first needed, called
+on torch's current stream. torch has the memory; nothing is copied."""
+
+import contextlib
+import ctypes
+import functools
+import os
+import pathlib
+
+import torch
+
+from . import _abi, _library
+from ._library import Error
+
+
+def _find():
+    given = os.environ.get("ZEROULP_CUDA_LIBRARY")
+    if given:
+        return given
+    beside = pathlib.Path(__file__).parent / "libzeroulp_cuda.so"
+    if not beside.exists():
+        raise Error(
+            "tensors are on a GPU, but libzeroulp_cuda.so is not in the package: "
+            "where there is nvcc, install it with `pip install ./tools/python "
+            "-C cmake.define.ZEROULP_CUDA=ON`, or set ZEROULP_CUDA_LIBRARY")
+    return str(beside)
+
+
+@functools.lru_cache(maxsize=None)
+def library():
+    """The library, with its functions declared."""
+    path = _find()
+    try:
+        loaded = ctypes.CDLL(path)
+    except OSError as e:
+        raise Error(f"the library of the kernels: {e}") from None
+    for name, (result, arguments) in _abi.CUDA_FUNCTIONS.items():
+        try:
+            function = getattr(loaded, name)
+        except AttributeError:
+            raise Error(f"{path} has no {name}: it is older than this package"
+                        ) from None
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def _struct(x, kind):
+    """A tensor of two dimensions with adjacent elements in its rows."""
+    return kind(x.data_ptr() if x.numel() else None, *x.shape, x.stride(0))
+
+
+class Output:
+    """A tensor that a call writes."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+@contextlib.contextmanager
+def _current_stream(device):
+    with torch.cuda.device(device):
+        yield torch.cuda.current_stream(device).cuda_stream
+
+
+def call(name, *arguments, device):
+    """Calls zeroulp_cuda_NAME: tensors are read, an Output is written, other
+    structs are passed by address; the stream comes last."""
+    function = "zeroulp_cuda_" + name
+
+    def passed(x):
+        if isinstance(x, torch.Tensor):
+            x = _struct(x, _abi.zeroulp_cuda_const_matrix)
+        elif isinstance(x, Output):
+            x = _struct(x.tensor, _abi.zeroulp_cuda_matrix)
+        return ctypes.byref(x) if isinstance(x, ctypes.Structure) else x
+
+    with _current_stream(device) as stream:
+        _library.call(function, *[passed(x) for x in arguments], stream,
+                      of=library())
+
+
+def room(size, device):
+    """(tensor, its address, bytes) of room to work."""
+    work = torch.empty(size, dtype=torch.uint8, device=device)
+    return work, work.data_ptr() if size else None, size
+
+
+def doubles(x):
+    """The address of float64 numbers that a call writes."""
+    return ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_double))
+
+
+def bytes_of_attention(shape, value_depth):
+    """The room that attention needs for a sequence."""
+    found = ctypes.c_int64()
+    _library.call("zeroulp_cuda_attention_work", ctypes.byref(shape), value_depth,
+                  1, ctypes.byref(found), of=library())
+    return found.value
