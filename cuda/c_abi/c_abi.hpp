@@ -1,6 +1,6 @@
 // Defines how the structs of zeroulp_cuda.h become those of cuda.hpp. Here
 // pointers and the ranges of enums are checked; cuda.hpp's functions check the
-// contents. Internal.
+// contents. model_rows.hpp has what zeroulp_cuda_model.h takes. Internal.
 
 #ifndef ZEROULP_CUDA_C_ABI_C_ABI_HPP_
 #define ZEROULP_CUDA_C_ABI_C_ABI_HPP_

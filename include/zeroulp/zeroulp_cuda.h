@@ -1,7 +1,7 @@
 // The C ABI of the functions that run on a GPU of compute capability 9.0
 // (Hopper), bit-equal to the functions of zeroulp.h: quantization and the
 // formats around it, the training path, GEMM and the emulator of the tensor
-// core.
+// core. zeroulp_cuda_model.h has the other operators of a training step.
 //
 //   zeroulp_cuda_const_matrix x = {x_on_gpu, 4096, 7168, 7168};
 //   zeroulp_cuda_quantized y = {{codes, 4096, 7168, 7168},

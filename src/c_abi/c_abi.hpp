@@ -7,6 +7,7 @@
 //   enums.cpp   enums         quantize.cpp  gemm.cpp
 //   matrix.cpp  matrices      compare.cpp   training.cpp
 //   model.cpp, experts.cpp    operators of a training step
+//   model_requests.hpp        what these are asked, checked; also on a GPU
 //
 // So do those of zeroulp_cuda.h: cuda/c_abi/c_abi.hpp.
 //

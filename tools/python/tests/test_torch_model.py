@@ -7,129 +7,23 @@ import pytest
 import zeroulp
 
 torch = pytest.importorskip("torch")
+import torch_cases  # noqa: E402
 import zeroulp.torch  # noqa: E402
+from torch_cases import (CASES, codes, gather_rows, heads, numbers,  # noqa: E402
+                         of_attention, of_losses, of_norm, table)
 from zeroulp import Error, _cuda, _torch_model  # noqa: E402
 
 T = zeroulp.torch
+each_case = pytest.mark.parametrize(
+    "name, arguments, how", CASES,
+    ids=[f"{name}{i}" for i, (name, _, _) in enumerate(CASES)])
 
 
-def is_hopper():
-    return torch.cuda.is_available() and \
-        torch.cuda.get_device_capability() == (9, 0)
-
-
-def numbers(*shape, seed=0, dtype=torch.float32):
-    g = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=g).to(dtype)
-
-
-def codes(*shape, seed=0):
-    return numbers(*shape, seed=seed, dtype=torch.bfloat16)
-
-
-def table(n=16, positions=96):
-    return tuple(map(torch.from_numpy, zeroulp.rope_table(n, positions)))
-
-
-def heads(*shape, seed):
-    return codes(2, 40, 3, *shape, seed=seed)
-
-
-def of_attention():
-    q, k, v = heads(16, seed=0), heads(16, seed=1), heads(24, seed=2)
-    return q, k, v
-
-
-def of_attention_backward():
-    q, k, v = of_attention()
-    return heads(24, seed=3), q, k, v, *T.attention_forward(q, k, v)
-
-
-def of_norm():
-    x, w = codes(300, 264), numbers(264, seed=1)
-    return codes(300, 264, seed=2), x, w, T.rms_norm_forward(x, w)[1], \
-        codes(300, 264, seed=3)
-
-
-def of_route_backward():
-    routing = T.route_forward(numbers(50, 16), 4)
-    return numbers(50, 4, seed=1), routing.experts, routing.scores
-
-
-def of_slots():
-    experts = T.route_forward(numbers(50, 16), 4).experts
-    made = zeroulp.plan(experts, 16, 8)
-    return (codes(50, 64), made.slots, numbers(50, 4, seed=1),
-            codes(len(made.rows), 64, seed=2))
-
-
-def of_losses():
-    targets = torch.arange(-1, 299, dtype=torch.int32).reshape(2, 150)
-    return 3 * numbers(2, 150, 1000), targets % 1000 - (targets < 0).int() * 1000
-
-
-def gather_rows():
-    rows = torch.tensor([3, -1, 0, 19, 20, 7], dtype=torch.int32)
-    return codes(20, 72), rows
-
-
-# Each function, arguments for it, and what more it is given.
-CASES = [
-    ("attention_forward", of_attention, {}),
-    ("attention_forward", of_attention, {"scale": 0.5}),
-    ("attention_backward", of_attention_backward, {}),
-    ("rope", lambda: (heads(16, seed=0), *table()), {}),
-    ("rope", lambda: (heads(16, seed=0), *table()),
-     {"pairs": "halves", "backward": True}),
-    ("rms_norm_forward", lambda: of_norm()[1:3], {}),
-    ("rms_norm_backward", of_norm, {}),
-    ("rms_norm_backward", lambda: of_norm()[:4], {}),
-    ("route_forward", lambda: (numbers(50, 16), 4), {}),
-    ("route_forward", lambda: (numbers(50, 16), 4, numbers(16, seed=1)),
-     {"score": "softmax", "groups": 4, "kept": 2, "scale": 2.5}),
-    ("route_backward", of_route_backward, {}),
-    ("update_bias", lambda: (numbers(16), of_route_backward()[1]), {}),
-    ("plan", lambda: (of_route_backward()[1], 16, 8), {}),
-    ("gather", gather_rows, {}),
-    ("slot_backward", of_slots, {}),
-    ("cross_entropy_forward", of_losses, {}),
-    ("cross_entropy_forward", of_losses, {"factor": 0.125}),
-    ("sum_of_losses", lambda: (numbers(3000),), {}),
-    ("gemm_bf16", lambda: (codes(70, 200), codes(130, 200, seed=1)), {}),
-    ("gemm_bf16", lambda: (codes(70, 203), codes(203, 130, seed=1).t()),
-     {"splits": 3, "output": "bf16"}),
-]
-NAMES = [f"{name}{i}" for i, (name, _, _) in enumerate(CASES)]
-
-
-def on(device, x):
-    return x.to(device) if isinstance(x, torch.Tensor) else x
-
-
-def bits(x):
-    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return x.detach().cpu().contiguous().view(-1).view(kinds[x.element_size()])
-
-
-def results(found):
-    """A list of tensors; of a plan, rows up to the last expert's."""
-    found = [found] if isinstance(found, torch.Tensor) else list(found)
-    if len(found) == 3 and found[0].dim() == 1 and found[2].dim() == 1:
-        found[0] = found[0][:int(found[2][-1])]
-    return [x for x in found if x is not None]
-
-
-@pytest.mark.parametrize("name, arguments, how", CASES, ids=NAMES)
+@each_case
 def test_a_gpu_has_the_bits_of_the_cpu(name, arguments, how):
-    if not is_hopper():
+    if not torch_cases.is_hopper():
         pytest.skip("no GPU of compute capability 9.0 here")
-    given, function = arguments(), getattr(T, name)
-    want = results(function(*given, **how))
-    found = results(function(*(on("cuda", x) for x in given), **how))
-    assert len(found) == len(want)
-    for a, b in zip(found, want):
-        assert a.is_cuda and a.dtype == b.dtype and a.shape == b.shape
-        assert torch.equal(bits(a), bits(b))
+    assert torch_cases.difference(name, arguments, how) is None
 
 
 def aligned_room(size, device):
@@ -138,7 +32,7 @@ def aligned_room(size, device):
     return work, work.data_ptr() + -work.data_ptr() % 256, size
 
 
-@pytest.mark.parametrize("name, arguments, how", CASES, ids=NAMES)
+@each_case
 def test_a_request_reaches_the_gpu(name, arguments, how, monkeypatch):
     # As if the memory were a GPU's: CUDA is asked, which is to say that the
     # library found nothing wrong with the request.
@@ -146,7 +40,7 @@ def test_a_request_reaches_the_gpu(name, arguments, how, monkeypatch):
         _cuda.library()
     except Error as e:
         pytest.skip(f"no library of the kernels here: {e}")
-    if is_hopper():
+    if torch_cases.is_hopper():
         pytest.skip("it would run")
     given = arguments()
     monkeypatch.setattr(_torch_model, "_on_gpu", lambda x: True)
