@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import torch_cases  # noqa: E402
 import zeroulp.torch  # noqa: E402
 from torch_cases import (CASES, codes, gather_rows, heads, numbers,  # noqa: E402
-                         of_attention, of_losses, of_norm, table)
+                         of_attention, of_losses, of_norm, of_slots, table)
 from zeroulp import Error, _cuda, _torch_model  # noqa: E402
 
 T = zeroulp.torch
@@ -102,6 +102,14 @@ def test_weights_of_experts_are_differentiable():
     found.weights.backward(slopes)
     assert torch.equal(logits.grad, zeroulp.route_backward(
         slopes, found.experts, found.scores, "softmax"))
+
+
+def test_sums_of_experts_are_differentiable():
+    dy, slots, weights, y = of_slots()
+    y.requires_grad_(), weights.requires_grad_()
+    T.combine(y, slots, weights).backward(dy)
+    want = zeroulp.slot_backward(dy, slots, weights.detach(), y.detach())
+    assert torch.equal(y.grad, want[0]) and torch.equal(weights.grad, want[1])
 
 
 def test_cross_entropy_is_differentiable():

@@ -69,6 +69,11 @@ def of_slots():
             codes(len(made.rows), 64, seed=2))
 
 
+def of_combine():
+    _, slots, weights, y = of_slots()
+    return y, slots, weights
+
+
 def of_losses():
     targets = torch.arange(-1, 299, dtype=torch.int32).reshape(2, 150)
     return 3 * numbers(2, 150, 1000), targets % 1000 - (targets < 0).int() * 1000
@@ -98,6 +103,7 @@ CASES = [
     ("plan", lambda: (of_route_backward()[1], 16, 8), {}),
     ("gather", gather_rows, {}),
     ("slot_backward", of_slots, {}),
+    ("combine_forward", of_combine, {}),
     ("cross_entropy_forward", of_losses, {}),
     ("cross_entropy_forward", of_losses, {"factor": 0.125}),
     ("sum_of_losses", lambda: (numbers(3000),), {}),

@@ -2,8 +2,8 @@
 in torch's memory and on its current stream; on the CPU by the functions of
 zeroulp, which have the same bits. SPEC N1 to N17.
 
-attention, rms_norm, rope, route and cross_entropy are differentiable; what is
-called _forward and _backward is what they are made of. Activations are
+attention, rms_norm, rope, route, combine and cross_entropy are differentiable;
+what is called _forward and _backward is what they are made of. Activations are
 bfloat16; weights, scores and sums float32; indices int32. `[..., n]` is a tensor
 whose leading dimensions are its tokens. On a GPU indices are not checked: what
 names nothing reads nothing."""
@@ -426,6 +426,44 @@ def gather(x, rows):
     y.zero_()
     y[there] = x[rows[there].long()]
     return y
+
+
+def combine_forward(x, slots, weights):
+    """Row t is the sum of the rows of x [rows, n] (bfloat16) that slots [..., top]
+    (int32) name for token t, each times its weight [..., top] (float32), in FP32
+    and rounded once; of -1: nothing. Returns [..., n], bfloat16. SPEC S9."""
+    x = _two_dims(_checked(x, "x", torch.bfloat16), "x")
+    slots = _need_dims(_checked(slots, "slots", torch.int32, x), "slots", 1,
+                       "[..., top]")
+    weights = _need(_checked(weights, "weights", torch.float32, x), "weights",
+                    slots.shape)
+    shape = (*slots.shape[:-1], x.shape[1])
+    given = _rows(x), _rows(slots), _rows(weights)
+    if not _on_gpu(x):
+        return _training.combine(*given).reshape(shape)
+    out = _new(x, shape, torch.bfloat16)
+    _call("combine", x, _abi.ZEROULP_COMBINE_FP32_SLOTS, *given,
+          Output(_rows(out)))
+    return out
+
+
+class _Combine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, slots, weights):
+        ctx.save_for_backward(x, slots, weights)
+        return combine_forward(x, slots, weights)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dy):
+        x, slots, weights = ctx.saved_tensors
+        dx, dweights = slot_backward(dy, slots, weights, x)
+        return dx, None, dweights
+
+
+def combine(x, slots, weights):
+    """combine_forward; differentiable in x and weights."""
+    return _Combine.apply(x, slots, weights)
 
 
 def slot_backward(dy, slots, weights=None, y=None, rows=None):

@@ -20,18 +20,19 @@ import torch
 from . import _operations
 from ._library import Error
 from ._torch_model import (attention, attention_backward, attention_forward,
-                           cross_entropy, cross_entropy_forward, gather,
-                           gemm_bf16, plan, rms_norm, rms_norm_backward,
-                           rms_norm_forward, rope, route, route_backward,
-                           route_forward, slot_backward, sum_of_losses,
-                           update_bias)
+                           combine, combine_forward, cross_entropy,
+                           cross_entropy_forward, gather, gemm_bf16, plan,
+                           rms_norm, rms_norm_backward, rms_norm_forward, rope,
+                           route, route_backward, route_forward, slot_backward,
+                           sum_of_losses, update_bias)
 
 __all__ = [
     "Linear", "LinearRecipe", "RECIPES", "attention", "attention_backward",
-    "attention_forward", "convert", "cross_entropy", "cross_entropy_forward",
-    "gather", "gemm_bf16", "linear", "plan", "rms_norm", "rms_norm_backward",
-    "rms_norm_forward", "rope", "route", "route_backward", "route_forward",
-    "scaled_mm", "slot_backward", "sum_of_losses", "update_bias",
+    "attention_forward", "combine", "combine_forward", "convert",
+    "cross_entropy", "cross_entropy_forward", "gather", "gemm_bf16", "linear",
+    "plan", "rms_norm", "rms_norm_backward", "rms_norm_forward", "rope",
+    "route", "route_backward", "route_forward", "scaled_mm", "slot_backward",
+    "sum_of_losses", "update_bias",
 ]
 
 
