@@ -147,9 +147,11 @@ class File:
                     depth += (self.text(i) == "{") - (self.text(i) == "}")
                 yield name, first, i
 
+    not_seen = NOT_BEHIND_THE_TABLE
+
     def mutate(self):
         for function, first, last in self.functions():
-            if function not in NOT_BEHIND_THE_TABLE:
+            if function not in self.not_seen:
                 for i in range(first + 1, last):
                     if not self.in_table(i):
                         self.mutate_token(function, i)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes mutants of the fast paths: generate_engine.py SRC_DIR OUT_DIR.
+"""Writes mutants of the fast paths: generate_engine.py SOURCE_DIR OUT_DIR.
 
 As generate.py does of the core, for the files of FILES, compiled for one set of
 vector instructions. Besides its changes:
@@ -10,6 +10,11 @@ vector instructions. Besides its changes:
   min and max    std::min, std::max, HWY_MIN
   statement      f(x); or x = y; left out
   real constant  1.0f doubled, 0.0f one
+
+and, in the operators of a model (MODEL_FILES, and core/model):
+
+  arithmetic     A::add(a, b)  -> zm::add<A>(zm::site{17}, a, b), which subtracts
+                 A::fma(a, b, c)  rounded twice; bf16_code<A>(a) cut, not rounded
 
 The other files that they include are copied.
 """
@@ -30,6 +35,16 @@ FILES = [
     "arrays/encode.cpp", "arrays/decode_and_scale.cpp", "arrays/pack.cpp",
     "arrays/quantize.cpp", "arrays/recode.cpp", "arrays/retile.cpp",
 ]
+MODEL_FILES = [
+    "model/attention.cpp", "model/checks.hpp", "model/hardware.hpp",
+    "model/model.cpp", "model/rope_table.cpp", "model/rows-inl.hpp",
+]
+# Of each function of an arithmetic, the change; see engine_schemata.hpp.
+ARITHMETIC = {
+    "add": "subtract", "subtract": "add", "multiply": "divide",
+    "divide": "multiply", "fma": "two roundings", "negate": "as it is",
+    "square_root": "as it is", "bf16_code": "cut",
+}
 # Of each, the change; both have the same parameters.
 CALLS = {
     "Add": "Sub", "Sub": "Add", "Min": "Max", "Max": "Min", "Gt": "Ge",
@@ -53,6 +68,9 @@ generate.ENUMERATORS.update({
     "scaling": ["multiply", "divide", "divide_exactly", "multiply_exactly"],
     "element_rule": ["exact_quotient", "quotient", "scale_reciprocal",
                      "inverse", "approximate_quotient"],
+    "rope_pairs": ["adjacent", "halves"],
+    "router_score": ["sigmoid", "softmax"],
+    "group_score": ["top2_sum", "max"],
     "scale_rule": ["quotient", "times_reciprocal",
                    "reciprocal_inverse", "reciprocal_product"],
 })
@@ -65,7 +83,7 @@ generate.REWRITES = [
 ] + [r for r in generate.REWRITES if "S+" not in r[0]]
 generate.TOKEN = re.compile(r"""
     (?P<space>\s+|//[^\n]*|^\#[^\n]*) | (?P<string>"[^"]*") |
-    (?P<real>0x\d+p-?\d+f?|\d+\.\d+f?) |
+    (?P<real>0x[\da-f]+(?:\.[\da-f]+)?p[-+]?\d+f?|\d+\.\d+f?) |
     (?P<number>0x[0-9a-fA-F]+u?|\d+u?) |
     (?P<name>[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*) |
     (?P<op><<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%&|^<>=!]=|.)""",
@@ -248,17 +266,72 @@ class File(generate.File):
         self.before[n] = self.before[n] + "), true))"
 
 
+class ModelFile(File):
+    """A file of a model's operators: besides, each call of an arithmetic."""
+
+    # Calls of bf16_code become those of zm::bf16_code.
+    not_seen = {"bit_cast", "bf16_code"}
+
+    def mutate_token(self, function, i):
+        group, t = self.tokens[i]
+        n = self.solid(i, 1)
+        if group == "name" and self.is_arithmetic(i):
+            name = t.rpartition("::")[2]
+            s = self.site(function, i, ARITHMETIC[name])
+            if t.startswith(("A::", "D::")):
+                name += f"<{t[0]}>"
+            elif t == "bf16_code":
+                n = self.closing_angle(n)
+            self.replaced[i] = f"zm::{name}"
+            self.after[self.solid(n - 1, 1)] += f"zm::site{{{s}}}, "
+        elif t in ("++", "--") and not self.in_for_header(i):
+            self.mutate_step(function, i, t)
+        else:
+            super().mutate_token(function, i)
+
+    def is_arithmetic(self, i):
+        t = self.text(i)
+        n = self.solid(i, 1)
+        scope, _, name = t.rpartition("::")
+        if name not in ARITHMETIC:
+            return False
+        if t == "bf16_code":
+            return self.text(n) == "<"
+        if self.text(n) != "(" or self.text(self.solid(n, 1)) == ")":
+            return False
+        first = self.text(self.solid(n, 1))
+        return scope in ("A", "D") or t == "std::fma" or \
+            first in ("fp32", "fp64")
+
+    def closing_angle(self, i):
+        while self.text(i) != ">":
+            i += 1
+        return self.solid(i, 1)
+
+    def mutate_step(self, function, i, t):
+        """++x(i).y or --x[i] as a statement."""
+        if self.text(self.solid(i, -1)) not in (";", ")", "{", "}") or \
+                self.tokens[self.solid(i, 1)][0] != "name":
+            return
+        k = self.solid(i, 1)
+        while self.text(k + 1) in (".", "(", "["):
+            k = k + 2 if self.text(k + 1) == "." else self.closing(k + 1)
+        s = self.site(function, i, "--" if t == "++" else "++")
+        self.replaced[i] = ""
+        self.after[k] += f" {t[0]}= zm::on({s}) ? -1 : 1"
+
+
 def main():
-    src, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    root, out = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    src, core = root / "src", root / "include" / "zeroulp" / "core"
     out.mkdir(parents=True, exist_ok=True)
     runner = pathlib.Path(__file__).parent / "runner"
     sites = {}
-    headers = [str(p.relative_to(src)) for p in sorted(src.glob("*/*.hpp"))]
-    others = [name for name in headers if name not in FILES]
-    for name in FILES + others + ["base/simd.cpp"]:
-        text = (src / name).read_text()
-        if name in FILES:
-            f = File(name, text, sites)
+
+    def write(path, name, to, kind):
+        text = path.read_text()
+        if kind:
+            f = kind(name, text, sites)
             f.mutate()
             text = f.result()
             support = f'#include "{runner / "engine_schemata.hpp"}"\n\n'
@@ -267,8 +340,18 @@ def main():
             text = re.sub(r"^(HWY_BEFORE_NAMESPACE|namespace zeroulp)",
                           lambda m: support + m.group(), text, count=1,
                           flags=re.M)
-        (out / "src" / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / "src" / name).write_text(text)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(text)
+
+    kinds = {**dict.fromkeys(FILES, File),
+             **dict.fromkeys(MODEL_FILES, ModelFile)}
+    others = [str(p.relative_to(src)) for p in sorted(src.glob("*/*.hpp"))]
+    others += ["base/simd.cpp", "model/rows.cpp"]
+    for name in [*kinds, *(n for n in others if n not in kinds)]:
+        write(src / name, name, out / "src" / name, kinds.get(name))
+    for path in sorted((core / "model").glob("*.hpp")):
+        name = f"core/model/{path.name}"
+        write(path, name, out / "zeroulp" / name, ModelFile)
     generate.write_sites(out, sites)
 
 

@@ -31,7 +31,6 @@ struct hardware_fp64 {
     return __builtin_fma(a, b, c);
   }
   static double divide(double a, double b) { return a / b; }
-  static double square_root(double a) { return __builtin_sqrt(a); }
 };
 
 }  // namespace zeroulp

@@ -126,9 +126,10 @@ void route(const router& r, const routing& t) {
   check_rows_of(t.scores, m, n, "route, scores");
   check_rows_of(t.experts, m, r.top, "route, experts");
   check_rows_of(t.weights, m, r.top, "route, weights");
-  auto work = room(m, n + r.groups);
+  const std::ptrdiff_t each = n + r.groups;
+  auto work = room(m, each);
   routing with_work = t;
-  with_work.work = {work.data(), m, n + r.groups};
+  with_work.work = {work.data(), m, each};
   for_row_blocks(m, n * (2 + r.top),
                  [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
                    routed_rows(r, with_work, begin, end);

@@ -154,7 +154,7 @@ void rope_table(std::span<const double> frequencies, std::ptrdiff_t first,
                             frequencies[static_cast<std::size_t>(i)]));
           const double_pair x = angle.rest;
           std::uint32_t cosine = rounded(series(x, {1, 0}, 0));
-          std::uint32_t sine = x.high == 0 ? 0 : rounded(series(x, x, 1));
+          std::uint32_t sine = rounded(series(x, x, 1));
           if ((angle.quarters & 1) != 0) {
             std::swap(cosine, sine);
             cosine ^= 0x80000000;

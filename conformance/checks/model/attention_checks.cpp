@@ -207,12 +207,25 @@ bool is_nan(std::uint32_t bf16_code) {
 constexpr std::uint32_t no_numbers[] = {bf16_nan, 0xffff, bf16_infinity,
                                         0xff80};
 
+/// An index below n: most often the first or the last, or the first of the next
+/// 64.
+int index_below(int n, counter_rng& rng) {
+  const int edges[] = {0, 0, n - 1, std::min(64, n - 1)};
+  return rng.one_in(4) ? rng.between(0, n - 1) : edges[rng.below(4)];
+}
+
+/// No zero, no power of two: codes that could be taken for an infinity.
+void make_odd(grid& x) {
+  for (auto& word : x.words) word |= 1;
+}
+
 /// A sequence of tokens with moderate scores, so that every weight is a
 /// number above zero.
 attention_case even_case(int length, counter_rng& rng) {
   attention_case c = make_case({length, length > 65 ? 1 : 2, 16, 16, 0}, 1,
                                scores::normal, rng);
   c.shape.scale = oracle::usual_scale(16);
+  for (grid* const x : {&c.tokens.q, &c.tokens.k, &c.tokens.v}) make_odd(*x);
   return c;
 }
 
@@ -276,8 +289,8 @@ verdict values_that_are_no_numbers(const model_functions& t, const effort& e) {
   return for_attention(t, e, 24, [&](counter_rng& rng, auto n, verdict& v) {
     const int length = lengths[n % std::size(lengths)];
     attention_case c = even_case(length, rng);
-    const int j = rng.between(0, length - 1);
-    const int column = rng.between(0, 15);
+    const int j = index_below(length, rng);
+    const int column = index_below(16, rng);
     const std::uint32_t code = no_numbers[rng.below(4)];
     c.tokens.v(j, column) = code;
     const auto want = oracle::attend(c.shape, c.tokens);
@@ -309,7 +322,8 @@ verdict gradients_that_are_no_numbers(const model_functions& t,
       return kept;
     };
     grid d_o = bell_shaped(bf16, length, c.tokens.v.cols, 0, rng);
-    const int at = rng.between(0, length - 1);
+    make_odd(d_o);
+    const int at = index_below(length, rng);
     const std::uint32_t code = no_numbers[rng.below(4)];
     const auto where = (n + n / std::size(lengths)) % 4;
     auto kept = kept_of();
@@ -317,7 +331,7 @@ verdict gradients_that_are_no_numbers(const model_functions& t,
                     : where == 1 ? c.tokens.q
                     : where == 2 ? c.tokens.k
                                  : c.tokens.v;
-    const int column = rng.between(0, 15);
+    const int column = index_below(16, rng);
     spoiled(at, column) = code;
     // With the scores of before, or of now.
     if (rng.one_in(2)) kept = kept_of();

@@ -50,7 +50,10 @@ model_functions engine_model() {
           engine::add_shards,
           engine::sum_of_squares,
           engine::balance_loss,
-          engine::update_average};
+          engine::update_average,
+          attention_scale,
+          clip_factor,
+          rate_of};
 }
 
 model_functions core_model() {
@@ -73,7 +76,10 @@ model_functions core_model() {
           core_of(f.add_shards),
           core_of(f.sum_of_squares),
           core_of(f.balance_loss),
-          core_of(f.update_average)};
+          core_of(f.update_average),
+          f.attention_scale,
+          f.clip_factor,
+          f.rate_of};
 }
 
 }  // namespace zeroulp::conformance

@@ -12,8 +12,8 @@
 
 namespace zeroulp::conformance {
 
-/// What the checks call, as zeroulp/model.hpp declares it. Every function is
-/// set.
+/// What the checks call, as zeroulp/model.hpp and core/model declare it. Every
+/// function is set.
 struct model_functions {
   std::string name;
   std::function<void(codes_in x, codes_out out)> log;
@@ -46,6 +46,9 @@ struct model_functions {
   std::function<void(const balance_rows&)> balance_loss;
   std::function<void(codes_in weights, std::uint32_t rate, codes_out average)>
       update_average;
+  std::function<std::uint32_t(std::ptrdiff_t n)> attention_scale;
+  std::function<std::uint32_t(double norm, double clip)> clip_factor;
+  std::function<double(const rate_schedule&, std::int64_t step)> rate_of;
 };
 
 /// The compiled library with the vector instructions in use.

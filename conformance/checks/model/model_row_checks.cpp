@@ -163,6 +163,15 @@ verdict rope_of_rows(const model_functions& t, const effort& given) {
         }
       }
     }
+    if (rng.one_in(4)) {
+      // Both products of an element are one: what is left is its rounding.
+      inputs.sines = inputs.cosines;
+      for (std::ptrdiff_t i = 0; i < m; ++i) {
+        for (std::ptrdiff_t j = 0; j < heads * n; ++j) {
+          inputs.x(i, j) = inputs.x(i, 0);
+        }
+      }
+    }
     const bool in_place = rng.one_in(2);
     bf16_rows x(inputs.x, rng), y(inputs.x, rng);
     word_rows cosines(inputs.cosines, rng), sines(inputs.sines, rng);
@@ -219,8 +228,17 @@ verdict sums_of_losses(const model_functions& t, const effort& given) {
       word = (rng.next32() & 0x807fffff) |
              static_cast<std::uint32_t>(rng.between(103, 150)) << 23;
     }
+    // Nothing but zeros, or what is no number.
+    if (c % 4 == 0) {
+      for (auto& word : losses.words) word = rng.below(2) << 31;
+    }
+    if (c % 8 >= 6 && m > 0) {
+      static constexpr std::uint32_t specials[] = {0x7f800000, 0xff800000,
+                                                   0x7fffffff, 0x7f7fffff};
+      losses(rng.between(0, m - 1), 0) = specials[rng.below(4)];
+    }
     word_rows rows(losses, rng);
-    const auto got = bits_of_double(t.sum_of_losses(rows.input()));
+    const auto got = bit_cast<std::uint64_t>(t.sum_of_losses(rows.input()));
     const auto want = bits_of_double(oracle::loss_sum(losses));
     v.compare(got, want, [&] {
       return fmt::format("{}: sum of {} losses is {:016x}, not {:016x}", t.name,
@@ -234,7 +252,8 @@ verdict sums_of_shards(const model_functions& t, const effort& given) {
   return for_model_cases(e, 40, [&](counter_rng& rng, auto, verdict& v) {
     const int count = 1 << rng.between(0, 3);
     const int m = rng.between(1, 5);
-    const int n = rng.between(1, 70);
+    // Lines are of 1024.
+    const int n = rng.one_in(8) ? rng.between(1023, 1030) : rng.between(1, 70);
     std::vector<grid> shards;
     std::vector<std::unique_ptr<word_rows>> buffers;
     std::vector<codes_in> views;
@@ -257,15 +276,15 @@ verdict sums_of_shards(const model_functions& t, const effort& given) {
 
 verdict sums_of_squares(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 14, [&](counter_rng& rng, auto c, verdict& v) {
+  return for_model_cases(e, 18, [&](counter_rng& rng, auto c, verdict& v) {
     // 65535 is 255 x 257, 65537 is prime, 200000 in rows across chunks.
-    static constexpr row_shape shapes[] = {{1, 1},     {255, 257}, {256, 256},
-                                           {1, 65537}, {65537, 1}, {3, 100},
-                                           {100, 2000}};
+    static constexpr row_shape shapes[] = {{1, 1},      {255, 257}, {256, 256},
+                                           {1, 65537},  {65537, 1}, {3, 100},
+                                           {100, 2000}, {2, 100},   {2, 40000}};
     const auto [m, n] = shapes[c % std::size(shapes)];
     const grid g = any_numbers(fp32, m, n, rng);
     word_rows rows(g, rng);
-    const auto got = bits_of_double(t.sum_of_squares(rows.input()));
+    const auto got = bit_cast<std::uint64_t>(t.sum_of_squares(rows.input()));
     const auto want = bits_of_double(oracle::square_sum(g));
     v.compare(got, want, [&, rows = m, cols = n] {
       return fmt::format(

@@ -39,7 +39,10 @@ grid any_router_logits(std::ptrdiff_t m, std::ptrdiff_t n, counter_rng& rng) {
   static constexpr std::uint32_t specials[] = {
       0x7fffffff, 0xffc00000, 0x7f800001, 0x7f800000,
       0xff800000, 0x80000000, 0x00000001, 0x7f7fffff};
-  const auto kind = rng.below(6);
+  // Their sigmoids are 0 and the least numbers above it.
+  static constexpr std::uint32_t least[] = {0xff800000, 0xc2d00000, 0xc2cf0000,
+                                            0xc2ce0000};
+  const auto kind = rng.below(7);
   if (kind < 2) return bell_shaped(fp32, m, n, kind == 0 ? 0 : 5, rng);
   if (kind == 2) return any_numbers(fp32, m, n, rng);
   grid z = bell_shaped(fp32, m, n, 0, rng);
@@ -49,6 +52,7 @@ grid any_router_logits(std::ptrdiff_t m, std::ptrdiff_t n, counter_rng& rng) {
       word = specials[rng.below(std::size(specials))];
     }
     if (kind == 5 && rng.one_in(2)) word = specials[rng.below(6)];
+    if (kind == 6) word = least[rng.below(4)];
   }
   return z;
 }
@@ -56,9 +60,16 @@ grid any_router_logits(std::ptrdiff_t m, std::ptrdiff_t n, counter_rng& rng) {
 /// None, small ones, ones that reverse the order, or special ones.
 grid any_bias(int experts, counter_rng& rng) {
   grid bias(1, experts);
-  switch (rng.below(5)) {
+  switch (rng.below(6)) {
     case 0:
       return {};
+    case 5:
+      for (auto& word : bias.words) {
+        static constexpr std::uint32_t specials[] = {0x7f800000, 0xff800000,
+                                                     0x7fffffff, 0x7f7fffff};
+        if (rng.one_in(3)) word = specials[rng.below(4)];
+      }
+      return bias;
     case 1:
       for (int e = 0; e < experts; ++e) {
         bias(0, e) = code_near(fp32, static_cast<double>(e));
@@ -108,7 +119,8 @@ verdict router_choices(const model_functions& t, const effort& given) {
     const auto want = oracle::route(c.r, logits, bias);
     word_rows z(logits, rng), b(bias, rng), scores(m, c.experts, rng),
         weights(m, c.r.top, rng);
-    index_rows experts(m, c.r.top, rng);
+    // What stands there before may be an expert, too.
+    index_rows experts(any_choice(m, c.r.top, c.experts, rng), rng);
     std::vector<std::uint32_t> work(
         static_cast<std::size_t>(m * 4 * (c.experts + c.r.groups)));
     routing rows{

@@ -1,6 +1,6 @@
 // Mutants of the fast paths, and what holds them: the cases of the tests, and
 // of the case engine, against the core's bits. These are computed once, before
-// the first mutant.
+// the first mutant. Mutants of a model's operators are held by their checks.
 
 #include <fmt/format.h>
 
@@ -8,13 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "conformance/checks/model/model_functions.hpp"
 #include "conformance/mutants/runner/trial.hpp"
 #include "conformance/tests/engine/engine_calls.hpp"
+#include "conformance/tests/engine/model_refusals.hpp"
 #include "fuzz/cases/token.hpp"
 #include "fuzz/engine/finding.hpp"
 
 extern "C" {
 void zeroulp_mutated_engine(zeroulp::conformance::engine_calls* calls);
+void zeroulp_mutated_model(bool by_core,
+                           zeroulp::conformance::model_functions* functions);
 int zeroulp_engine_mutants();
 const char* zeroulp_engine_key(int mutant);
 void zeroulp_mutate_engine(int mutant);
@@ -84,6 +88,20 @@ check cases_of(fuzz::target t, std::uint64_t first, std::uint64_t count) {
       }};
 }
 
+/// `run` on the operators by hardware and by the core.
+void add_model_check(std::vector<timed_check>& all, const model_check& c) {
+  for (const bool by_core : {false, true}) {
+    const auto run = [by_core, run = c.run](const implementation&,
+                                            const effort& e) {
+      model_functions f;
+      zeroulp_mutated_model(by_core, &f);
+      return run(f, e);
+    };
+    const std::string name = c.name + (by_core ? "OfTheCore" : "OfTheEngine");
+    all.push_back({{name, c.clauses, c.oracle, c.level, run}, subject::model});
+  }
+}
+
 std::vector<timed_check> checks() {
   std::vector<timed_check> all;
   for (const auto& list :
@@ -98,6 +116,14 @@ std::vector<timed_check> checks() {
       all.push_back({cases_of(t, first, 32), subject::cases});
     }
   }
+  for (const model_check& c : model_check_list()) add_model_check(all, c);
+  add_model_check(all, {"ModelRefusals", "", "definition", 0,
+                        [](const model_functions& f, const effort&) {
+                          verdict v;
+                          const std::string what = wrong_model_refusal(f);
+                          v.count(what.empty(), [&] { return what; });
+                          return v;
+                        }});
   return all;
 }
 
@@ -106,7 +132,8 @@ candidate_list candidates() {
   for (int i = 0; i < zeroulp_engine_mutants(); ++i) {
     const std::string key = zeroulp_engine_key(i);
     const std::string file = key.substr(0, key.find(':'));
-    all.push_back({file, key, "", subject::cases,
+    const bool model = file.find("model/") != std::string::npos;
+    all.push_back({file, key, "", model ? subject::model : subject::cases,
                    [i] {
                      zeroulp_mutate_engine(i);
                      return baseline();

@@ -1,6 +1,7 @@
-// The mutated fast paths behind tables of functions: as mutated.cpp has the
-// core.
+// The mutated fast paths, and operators of a model, behind tables of functions:
+// as mutated.cpp has the core.
 
+#include "conformance/checks/model/model_functions.hpp"
 #include "conformance/tests/engine/engine_calls.hpp"
 
 #define ZEROULP_SHOWN extern "C" __attribute__((visibility("default")))
@@ -15,6 +16,13 @@ extern bool reached[];
 ZEROULP_SHOWN void zeroulp_mutated_engine(
     zeroulp::conformance::engine_calls* calls) {
   *calls = zeroulp::conformance::compiled_calls();
+}
+
+/// By hardware, or by the core's arithmetic.
+ZEROULP_SHOWN void zeroulp_mutated_model(
+    bool by_core, zeroulp::conformance::model_functions* functions) {
+  *functions = by_core ? zeroulp::conformance::core_model()
+                       : zeroulp::conformance::engine_model();
 }
 
 ZEROULP_SHOWN int zeroulp_engine_mutants() { return zm::count; }

@@ -219,17 +219,22 @@ bool hold(const suite& s, equivalence& equivalent, const request& r,
                                  [](auto& c) { return c.value.level > 0; });
   std::vector<const candidate*> survivors;
   std::vector<const candidate*> late;
-  run_trials(checks, chosen, r.trial, [&](std::size_t i, const outcome& o) {
-    const candidate& c = *chosen[i];
-    const bool listed = equivalent.holds(c.key);
-    if (listed && o.what == fate::timed_out) {
-      late.push_back(&c);
-    } else if (!listed && o.what == fate::survived && deep) {
-      survivors.push_back(&c);
-    } else {
-      add(c, o);
-    }
-  });
+  trial_options all_of_level_0 = r.trial;
+  double total = 0;
+  for (const timed_check& c : checks) total += c.seconds;
+  all_of_level_0.limit = std::max(r.trial.limit, 3 * total);
+  run_trials(checks, chosen, all_of_level_0,
+             [&](std::size_t i, const outcome& o) {
+               const candidate& c = *chosen[i];
+               const bool listed = equivalent.holds(c.key);
+               if (listed && o.what == fate::timed_out) {
+                 late.push_back(&c);
+               } else if (!listed && o.what == fate::survived && deep) {
+                 survivors.push_back(&c);
+               } else {
+                 add(c, o);
+               }
+             });
   // The same bits may take longer, as long as they come.
   trial_options patient = r.trial;
   patient.slack = r.trial.limit;

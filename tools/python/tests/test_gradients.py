@@ -7,7 +7,6 @@ each bound counts the roundings on the way, times the sum of the magnitudes that
 are added. exp and sigmoid count as two (SPEC E5). A product on the tensor core
 loses at most 18 units of 2^-23 of the sum of magnitudes each 16 products."""
 
-import ctypes
 import math
 
 import numpy as np

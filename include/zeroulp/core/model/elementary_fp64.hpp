@@ -7,7 +7,7 @@
 //   from_bits  bits             a number and its FP64 bits
 //   widen(b)                    the number with FP32 bits b, exact
 //   narrow(a)                   FP32 bits of a, rounded
-//   add  subtract  multiply  fma  divide  square_root
+//   add  subtract  multiply  fma  divide
 //
 // each rounded once, nearest-even. `bits` and `narrow` give every NaN as
 // 0x7fffffffffffffff and 0x7fffffff. Source: SPEC clause E6.
@@ -50,9 +50,6 @@ struct core_fp64 {
   }
   static ZEROULP_HD constexpr number divide(number a, number b) {
     return {zeroulp::divide(fp64, a.value, b.value)};
-  }
-  static ZEROULP_HD constexpr number square_root(number a) {
-    return {zeroulp::square_root(fp64, a.value)};
   }
 };
 

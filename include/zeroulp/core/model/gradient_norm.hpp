@@ -43,9 +43,10 @@ struct rate_schedule {
 /// Returns the rate of step t >= 1, FP64 operations of the core.
 ZEROULP_HD constexpr double rate_of(const rate_schedule& s, std::int64_t t) {
   const auto bits = [](double x) { return bit_cast<std::uint64_t>(x); };
+  // n > 0.
   const auto count = [](std::int64_t n) {
-    return encode(fp64, unpacked{static_cast<std::uint64_t>(n), 0,
-                                 n == 0 ? kind::zero : kind::finite, false});
+    return encode(
+        fp64, unpacked{static_cast<std::uint64_t>(n), 0, kind::finite, false});
   };
   constexpr std::uint64_t one = 0x3ff0000000000000;
   std::uint64_t result = bits(s.rate);

@@ -67,14 +67,12 @@ ZEROULP_HD constexpr void rms_norm_dw(const rms_norm_gradients& t,
   constexpr std::ptrdiff_t width = 64;
   for (std::ptrdiff_t first = begin; first < end; first += width) {
     const std::ptrdiff_t n = end - first < width ? end - first : width;
-    typename A::number total[width]{};
-    for (std::ptrdiff_t j = 0; j < n; ++j) total[j] = A::from_bits(0);
+    typename A::number total[width]{};  // +0
     for (std::ptrdiff_t from = 0; from < t.x.rows; from += token_range) {
       const std::ptrdiff_t rest = t.x.rows - from;
       const std::ptrdiff_t to =
           from + (rest < token_range ? rest : token_range);
       typename A::number p[width]{};
-      for (std::ptrdiff_t j = 0; j < n; ++j) p[j] = A::from_bits(0);
       for (std::ptrdiff_t i = from; i < to; ++i) {
         const std::uint16_t* const dy = t.dy.data + i * t.dy.row_stride + first;
         const std::uint16_t* const x = t.x.data + i * t.x.row_stride + first;

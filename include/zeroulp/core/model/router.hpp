@@ -152,7 +152,7 @@ ZEROULP_HD constexpr void route(const router& r, const routing& t,
     for (std::ptrdiff_t k = 0; k < r.kept; ++k) {
       const std::ptrdiff_t g = detail::first_of(
           0, r.groups, [open_group](std::ptrdiff_t j) { return open_group[j]; },
-          [open_group](std::ptrdiff_t j) { return open_group[j] != kept; });
+          [&](std::ptrdiff_t j) { return open_group[j] != kept; });
       open_group[g] = kept;
     }
     for (std::ptrdiff_t k = 0; k < r.top; ++k) {

@@ -28,8 +28,7 @@ template <class A, class Join>
 ZEROULP_HD constexpr typename A::number row_sum(std::ptrdiff_t n,
                                                 const Join& join) {
   constexpr std::ptrdiff_t wide = rms_lanes * rms_run;
-  typename A::number p[rms_lanes]{};
-  for (std::ptrdiff_t t = 0; t < rms_lanes; ++t) p[t] = A::from_bits(0);
+  typename A::number p[rms_lanes]{};  // +0
   for (std::ptrdiff_t first = 0; first < n; first += wide) {
     const std::ptrdiff_t rest = n - first < wide ? n - first : wide;
     // Lanes with a run of 8 terms, then the one with fewer.
