@@ -49,11 +49,7 @@ std::vector<recorded> records() {
 
 training_run run_of(std::string_view size, std::string_view arm,
                     std::int64_t steps) {
-  const auto named = [](const auto& rows, std::string_view name) {
-    return *std::find_if(std::begin(rows), std::end(rows),
-                         [name](const auto& row) { return name == row.name; });
-  };
-  run_settings s{named(named_shapes, size), named(named_arms, arm)};
+  run_settings s{parse_shape(size), parse_arm(arm)};
   s.rate = usual_rate(s.shape, std::max<std::int64_t>(steps, 1));
   return {s, training_data(s.shape)};
 }
@@ -67,7 +63,7 @@ TEST(TrainingRecord, StatesAndLossesAreThoseOfEachRow) {
     if (test::level() == 0 && r.size != "tiny") continue;
     training_run run = run_of(r.size, r.arm, r.steps);
     for (std::int64_t t = 0; t < r.steps; ++t) run.advance();
-    EXPECT_EQ(digest_of(run.state()), r.state)
+    EXPECT_EQ(run.digest(), r.state)
         << r.size << ", " << r.arm << ", " << r.steps << " steps";
     EXPECT_NEAR(run.held_out_loss(1), r.held_out, 5e-7) << r.arm;
   }
