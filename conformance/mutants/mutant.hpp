@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "conformance/contract/implementation.hpp"
+#include "conformance/contract/model_operators.hpp"
 
 namespace zeroulp::conformance {
 
@@ -17,7 +17,7 @@ namespace zeroulp::conformance {
 struct mutant {
   std::string name;
   const char* what;
-  implementation table;
+  model_implementation table;
 };
 
 using mutant_list = std::vector<mutant>;
@@ -29,6 +29,7 @@ mutant_list step_mutants();
 mutant_list gemm_mutants();
 mutant_list quantizer_mutants();
 mutant_list training_mutants();
+mutant_list model_mutants();
 
 /// Every mutant, in the order of the subjects, which begin their names:
 /// step.c_last.
@@ -41,6 +42,14 @@ mutant core_but(const char* name, const char* what,
   mutant m{name, what, core_implementation()};
   m.table.name = name;
   m.table.*member = replacement;
+  return m;
+}
+template <class Function>
+mutant core_but(const char* name, const char* what,
+                Function model_operators::*member, Function replacement) {
+  mutant m{name, what, core_implementation()};
+  m.table.name = name;
+  m.table.model.*member = replacement;
   return m;
 }
 

@@ -19,6 +19,7 @@ mutant_list all_mutants() {
   add("quantizer", quantizer_mutants());
   add("gemm", gemm_mutants());
   add("training", training_mutants());
+  add("model", model_mutants());
   return all;
 }
 

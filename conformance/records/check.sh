@@ -44,7 +44,8 @@ sources_of() {
     library) echo "$core include/zeroulp/[!m]*.hpp include/zeroulp/metrics.hpp
                    src/[!m]*/*.?pp" ;;
     cpu) echo "$core $model $cases conformance/contract/* conformance/checks/*.hpp
-               conformance/checks/*/* conformance/oracles/* conformance/vectors/*" ;;
+               conformance/checks/*/* conformance/oracles/* conformance/vectors/*
+               fuzz/targets/model/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/[!mp]*/*.*
                conformance/device/[!mp]*/*/* conformance/peers/outputs.*" ;;

@@ -73,6 +73,17 @@ struct words<combine_rule> {
   static constexpr auto& table = named_combine_rules;
 };
 
+template <>
+struct words<router_score> {
+  static constexpr word<router_score> table[] = {
+      {"sigmoid", router_score::sigmoid}, {"softmax", router_score::softmax}};
+};
+template <>
+struct words<group_score> {
+  static constexpr word<group_score> table[] = {
+      {"top2_sum", group_score::top2_sum}, {"max", group_score::max}};
+};
+
 /// A number within [low, high].
 template <class T>
 T parse_whole(std::string_view text, T low, T high, int base = 10) {
@@ -270,6 +281,22 @@ const std::vector<option>& options() {
           "first_index", "index of the first element, hexadecimal", {"0", "1"}),
       row<&s::sum>("sum", "order and roundings of a sum",
                    {"fp32_slots", "bf16_hops"}),
+      row<&s::route, &router::score>(
+          "score", "scores of the experts: sigmoid or softmax", {"sigmoid"}),
+      count<1, &s::route, &router::groups>("groups", "groups of the experts",
+                                           {"1", "2"}),
+      count<1, &s::route, &router::kept>(
+          "kept", "groups that a token chooses from", {"1"}),
+      row<&s::route, &router::of_group>(
+          "group_score", "score of a group: top2_sum or max", {"max"}),
+      row<&s::route, &router::normalized>(
+          "normalized", "weights are shares of the slots' scores: yes or no",
+          {"no"}),
+      row<&s::route, &router::scale>("route_scale",
+                                     "of the weights, FP32 bits in hexadecimal",
+                                     {"3f800000"}),
+      count<1, &s::heads>("heads", "heads beside each other", {"1"}),
+      count<0, &s::length>("length", "tokens of a sequence; 0: all", {"0"}),
       row<&s::place>("place", "how matrices lie in their buffers",
                      {"dense", "padded"}),
   };

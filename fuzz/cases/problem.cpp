@@ -34,10 +34,14 @@ recipe recipe_of(const settings& s) {
 
 const target_info& info_of(target t) {
   static const std::array<target_info, target_count> rows = {
-      encode_info(),   decode_info(), arith_info(),    step_info(),
-      quantize_info(), pack_info(),   retile_info(),   gemm_info(),
-      swiglu_info(),   adamw_info(),  dispatch_info(), combine_info(),
-      rms_norm_info()};
+      encode_info(),    decode_info(),
+      arith_info(),     step_info(),
+      quantize_info(),  pack_info(),
+      retile_info(),    gemm_info(),
+      swiglu_info(),    adamw_info(),
+      dispatch_info(),  combine_info(),
+      rms_norm_info(),  rms_norm_backward_info(),
+      attention_info(), route_info()};
   return rows[static_cast<std::size_t>(t)];
 }
 

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "conformance/cases/placement.hpp"
-#include "conformance/contract/implementation.hpp"
+#include "conformance/contract/model_operators.hpp"
 #include "zeroulp/random.hpp"
 
 namespace zeroulp::fuzz {
 
-using conformance::implementation;
+using implementation = conformance::model_implementation;
 using conformance::operation;
 using conformance::pack_layout;
 using conformance::placement;
@@ -46,8 +46,11 @@ enum class target : std::uint8_t {
   dispatch,
   combine,
   rms_norm,  ///< with the quantizer of its output
+  rms_norm_backward,
+  attention,  ///< forward and backward
+  route,      ///< forward and backward
 };
-inline constexpr int target_count = 13;
+inline constexpr int target_count = 16;
 
 /// All of a case but its numbers. A target uses only the settings that are its
 /// `options` (options.hpp).
@@ -78,11 +81,23 @@ struct settings {
   std::uint64_t random_seed = 0;  ///< adamw: of stochastic rounding
   std::uint64_t first_index = 0;  ///< adamw: of the first element
   combine_rule sum = combine_rule::fp32_slots;
+  router route{};           ///< `top` is the columns of dweights
+  std::int32_t heads = 1;   ///< attention: beside each other in a row
+  std::int32_t length = 0;  ///< attention: tokens of a sequence; 0: all
   placement place = placement::dense;  ///< of every matrix in its buffer
 };
 
 /// Returns the recipe of a GEMM problem.
 recipe recipe_of(const settings& s);
+
+struct problem;
+/// Returns the router of a problem of `route`, of one expert or more. What its
+/// shapes do not allow becomes what they do: one group, fewer kept, fewer
+/// slots.
+router router_of(const problem& p);
+/// Returns the shape of a problem of `attention`; one head, one sequence, or
+/// the usual scale where the problem's own make none.
+attention_shape attention_of(const problem& p);
 
 /// The rows or columns of an operand: each covers `group` elements of dimension
 /// `name`, or all of it (group 0). Name 0: there is one row or column.
@@ -223,8 +238,11 @@ target_info adamw_info();
 target_info dispatch_info();
 target_info combine_info();
 target_info rms_norm_info();
+target_info rms_norm_backward_info();
+target_info attention_info();
+target_info route_info();
 
-// Calls of an implementation, in run.cpp and run_training.cpp.
+// Calls of an implementation, in run.cpp, run_training.cpp and run_model.cpp.
 outputs run_encode(const implementation&, const problem&);
 outputs run_decode(const implementation&, const problem&);
 outputs run_arith(const implementation&, const problem&);
@@ -238,6 +256,9 @@ outputs run_adamw(const implementation&, const problem&);
 outputs run_dispatch(const implementation&, const problem&);
 outputs run_combine(const implementation&, const problem&);
 outputs run_rms_norm(const implementation&, const problem&);
+outputs run_rms_norm_backward(const implementation&, const problem&);
+outputs run_attention(const implementation&, const problem&);
+outputs run_route(const implementation&, const problem&);
 
 }  // namespace zeroulp::fuzz
 

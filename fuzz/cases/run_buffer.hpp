@@ -4,6 +4,8 @@
 #ifndef ZEROULP_FUZZ_CASES_RUN_BUFFER_HPP_
 #define ZEROULP_FUZZ_CASES_RUN_BUFFER_HPP_
 
+#include <type_traits>
+
 #include "fuzz/cases/problem.hpp"
 
 namespace zeroulp::fuzz {
@@ -38,7 +40,7 @@ class buffer {
     const auto v = at_.view();
     matrix x(name, type, v.rows, v.cols);
     for_each(v, [&x](T& word, std::ptrdiff_t i, std::ptrdiff_t j) {
-      x(i, j) = word;
+      x(i, j) = static_cast<std::make_unsigned_t<T>>(word);
     });
     return x;
   }

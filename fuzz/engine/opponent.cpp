@@ -12,10 +12,14 @@ namespace {
 /// Returns true iff `i` answers a problem of `t` by the core's functions.
 bool is_core(const implementation& i, target t) {
   static const implementation core = conformance::core_implementation();
+  const auto same_model = [&i](auto... member) {
+    return ((i.model.*member == core.model.*member) && ...);
+  };
   const auto same = [&i](auto... member) {
     return ((i.*member == core.*member) && ...);
   };
   using table = implementation;
+  using operators = conformance::model_operators;
   switch (t) {
     case target::encode:
       return same(&table::recode);
@@ -43,9 +47,16 @@ bool is_core(const implementation& i, target t) {
     case target::combine:
       return same(&table::combine);
     case target::rms_norm:
+      return same(&table::rms_norm);
+    case target::rms_norm_backward:
+      return same_model(&operators::rms_norm_backward);
+    case target::attention:
+      return same_model(&operators::attention_forward,
+                        &operators::attention_backward);
+    case target::route:
       break;
   }
-  return same(&table::rms_norm);
+  return same_model(&operators::route, &operators::route_backward);
 }
 
 bool has_convention(target t) {

@@ -25,7 +25,8 @@ opponent find(std::string_view name) {
   if (name == "core") return core_opponent();
   if (name == "oracle") return oracle_opponent();
   if (name == "engine") {
-    return opponent_of(conformance::engine_implementation());
+    return opponent_of({conformance::engine_implementation(),
+                        conformance::engine_operators()});
   }
   if (which == "mutant") return mutant_called(rest);
   if (which == "convention") return by_convention(parse_convention(rest));
@@ -41,7 +42,8 @@ opponent find(std::string_view name) {
 }  // namespace
 
 opponent oracle_opponent() {
-  return opponent_of(conformance::oracle_implementation());
+  return opponent_of(
+      {conformance::oracle_implementation(), conformance::oracle_operators()});
 }
 
 opponent parse_opponent(std::string_view name, target t) {

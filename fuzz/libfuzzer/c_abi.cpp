@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fuzz/libfuzzer/c_abi_arguments.hpp"
+#include "zeroulp/zeroulp_model.h"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -68,6 +69,22 @@ zeroulp_recipe any_recipe(source& s) {
 struct shape {
   std::int64_t m, n, k;
 };
+
+/// For x.n experts and x.k slots.
+zeroulp_router any_router(source& s, const shape& x) {
+  return {static_cast<std::int32_t>(s.below(2)),
+          static_cast<std::int32_t>(x.k),
+          s.rarely(3) && x.n % 2 == 0 ? 2 : 1,
+          1,
+          static_cast<std::int32_t>(s.below(2)),
+          static_cast<std::int32_t>(s.below(2)),
+          s.word()};
+}
+
+/// One sequence and head.
+zeroulp_attention any_attention(source& s, const shape& x) {
+  return {s.rarely(4) ? 1 : x.m, 1, s.rarely(8) ? s.word() : 0x3f000000};
+}
 
 using call = zeroulp_status (*)(arguments&, source&, const shape&);
 
@@ -349,6 +366,49 @@ constexpr call calls[] = {
       return zeroulp_combine(s.small() % 4, a.in(4, x.n, 2), &slots,
                              s.rarely(2) ? nullptr : a.in(x.m, x.k),
                              a.out(x.m, x.n, 2));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      return zeroulp_rms_norm_backward(
+          a.in(x.m, x.n, 2), a.in(x.m, x.n, 2), a.in(1, x.n), a.in(x.m, 1),
+          s.rarely(2) ? nullptr : a.in(x.m, x.n, 2),
+          s.rarely(3) ? nullptr : a.out(x.m, x.n, 2),
+          s.rarely(3) ? nullptr : a.out(1, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto* const r = a.disturbed(any_router(s, x));
+      return zeroulp_route(r, a.in(x.m, x.n),
+                           s.rarely(2) ? nullptr : a.in(1, x.n),
+                           a.out(x.m, x.n), a.out(x.m, x.k), a.out(x.m, x.k));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      std::vector<std::int32_t> rows(static_cast<std::size_t>(x.m * x.k));
+      for (auto& r : rows) r = s.rarely(16) ? s.small() : s.byte() % 2;
+      const zeroulp_const_matrix experts{rows.data(), x.m, x.k, x.k, 1, 4};
+      const auto* const r = a.disturbed(any_router(s, x));
+      if (s.rarely(2)) {
+        return zeroulp_balance_loss(s.small() % 3,
+                                    s.rarely(4) ? s.number() : x.m, s.word(),
+                                    a.in(x.m, x.n), &experts, a.out(1, 1),
+                                    s.rarely(3) ? nullptr : a.out(x.m, x.n));
+      }
+      if (s.rarely(2)) {
+        return zeroulp_update_bias(&experts, s.word(), a.out(1, x.n));
+      }
+      return zeroulp_route_backward(r, a.in(x.m, x.n), &experts, a.in(x.m, x.k),
+                                    a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto* const shape = a.disturbed(any_attention(s, x));
+      return zeroulp_attention_forward(
+          shape, a.in(x.m, x.k, 2), a.in(x.m, x.k, 2), a.in(x.m, x.n, 2),
+          a.out(x.m, x.n, 2), a.out(x.m, 1), a.out(x.m, 1));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const auto* const shape = a.disturbed(any_attention(s, x));
+      return zeroulp_attention_backward(
+          shape, a.in(x.m, x.k, 2), a.in(x.m, x.k, 2), a.in(x.m, x.n, 2),
+          a.in(x.m, x.n), a.in(x.m, 1), a.in(x.m, 1), a.in(x.m, x.n, 2),
+          a.out(x.m, x.k, 2), a.out(x.m, x.k, 2), a.out(x.m, x.n, 2));
     },
 };
 

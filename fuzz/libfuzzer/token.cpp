@@ -19,6 +19,9 @@ bool is_small(const problem& p) {
   for (const char dimension : {'m', 'n', 'k'}) {
     const auto length = length_of(p, dimension);
     if (length > 1) work *= length;
+    // Each token sees those before it.
+    const bool squared = p.what == target::attention && dimension == 'm';
+    if (length > 1 && squared) work *= length;
   }
   return work <= 4096;
 }

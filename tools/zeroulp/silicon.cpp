@@ -18,7 +18,7 @@ constexpr std::string_view kernels = "gpu";
 
 bool has_kernels(fuzz::target t) {
   using fuzz::target;
-  return t >= target::quantize;
+  return t >= target::quantize && t <= target::rms_norm;
 }
 
 #ifdef ZEROULP_HAVE_DEVICE

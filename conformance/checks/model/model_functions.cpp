@@ -56,6 +56,17 @@ model_functions engine_model() {
           rate_of};
 }
 
+model_functions model_of(const model_operators& o) {
+  model_functions f = engine_model();
+  f.name = "operators";
+  f.rms_norm_backward = o.rms_norm_backward;
+  f.route = o.route;
+  f.route_backward = o.route_backward;
+  f.attention_forward = o.attention_forward;
+  f.attention_backward = o.attention_backward;
+  return f;
+}
+
 model_functions core_model() {
   const model_functions f = engine_model();
   return {"core",

@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "conformance/contract/model_operators.hpp"
 #include "conformance/contract/registry.hpp"
 #include "zeroulp/model.hpp"
 
@@ -55,6 +56,8 @@ struct model_functions {
 model_functions engine_model();
 /// The same by the core's arithmetic alone.
 model_functions core_model();
+/// The compiled library, but for what is in a table of operators.
+model_functions model_of(const model_operators& o);
 
 /// A check of a training step's operators.
 struct model_check {

@@ -31,17 +31,26 @@ subject subject_of(std::string_view header) {
   return subject::convert;
 }
 
+/// The operators of a model on trial. Each candidate has a process of its own.
+model_operators& operators_on_trial() {
+  static model_operators held = core_operators();
+  return held;
+}
+
 candidate_list hand_written_candidates() {
   const std::map<std::string, subject> subjects = {
       {"conversion", subject::convert}, {"arithmetic", subject::arithmetic},
       {"step", subject::step},          {"quantizer", subject::quantize},
       {"gemm", subject::gemm},          {"training", subject::training},
+      {"model", subject::model},
   };
   candidate_list all;
   for (const auto& m : all_mutants()) {
     const auto first = subjects.at(m.name.substr(0, m.name.find('.')));
-    all.push_back({"hand-written", m.name, m.what, first,
-                   [table = m.table] { return table; }});
+    all.push_back({"hand-written", m.name, m.what, first, [table = m.table] {
+                     operators_on_trial() = table.model;
+                     return table;
+                   }});
   }
   return all;
 }
@@ -90,8 +99,16 @@ std::vector<timed_check> every_check() {
   add(case_checks(), subject::cases);
   add(vector_checks(), subject::step);
   add(training_checks(), subject::training);
-  add(model_checks(), subject::model);
-  if (all.size() != all_checks().size()) {
+  // model_checks() holds the core and the engine, once each.
+  const auto model = model_check_list();
+  for (const model_check& c : model) {
+    all.push_back({{c.name, c.clauses, c.oracle, c.level,
+                    [run = c.run](const implementation&, const effort& e) {
+                      return run(model_of(operators_on_trial()), e);
+                    }},
+                   subject::model});
+  }
+  if (all.size() + model.size() != all_checks().size()) {
     throw std::logic_error("a list of the registry is missing here");
   }
   return all;

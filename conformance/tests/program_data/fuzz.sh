@@ -15,7 +15,7 @@ shows fuzz_prints_bins 'coverage: [0-9]+ of [0-9]+ bins' \
 shows fuzz_engine '^held' fuzz gemm --cases 100 --against engine
 
 for target in encode decode arith step quantize pack retile gemm swiglu \
-  adamw dispatch combine rms_norm; do
+  adamw dispatch combine rms_norm rms_norm_backward attention route; do
   run 0 fuzz $target --cases 20
   is "fuzz_${target}_holds" '' "$reason"
   run 0 fuzz $target --help
@@ -87,6 +87,13 @@ for target in quantize swiglu rms_norm dispatch; do
 done
 refuses fuzz_a_format_that_weights_lack 'weight is fp32, bf16 or fp16' \
   fuzz rms_norm --weight e4m3
+refuses fuzz_a_place_that_rows_lack 'place is dense or padded' \
+  fuzz route --place spread
+refuses fuzz_more_groups_kept_than_there_are 'kept is at most' \
+  fuzz route --groups 2 --kept 3
+shows fuzz_a_router_as_deepseek_v3 '^held' fuzz route --cases 50 --score sigmoid \
+  --groups 8 --kept 4 --group-score top2_sum --normalized yes \
+  --route-scale 40200000
 refuses fuzz_a_token_with_wide_codes 'beyond' fuzz decode \
   --replay 2/decode/from=e4m3/x=1x1.fff/end
 refuses fuzz_a_token_of_another_shape 'fewer codes' fuzz decode \
