@@ -11,7 +11,7 @@
   _Static_assert(sizeof(type) == (bytes), "the size of " #type " has changed")
 
 _Static_assert(ZEROULP_ABI_VERSION == 2, "new sizes for a new version");
-_Static_assert(ZEROULP_PLUGIN_VERSION == 2, "new sizes for a new version");
+_Static_assert(ZEROULP_PLUGIN_VERSION == 3, "new sizes for a new version");
 HAS_SIZE(zeroulp_status, 4);
 HAS_SIZE(zeroulp_format, 16);
 HAS_SIZE(zeroulp_policy, 20);
@@ -57,5 +57,10 @@ HAS_SIZE(zeroulp_plugin_gemm, 376);
 HAS_SIZE(zeroulp_plugin_swiglu, 168);
 HAS_SIZE(zeroulp_plugin_adamw, 336);
 HAS_SIZE(zeroulp_plugin_combine, 208);
+HAS_SIZE(zeroulp_plugin_rms_norm_backward, 344);
+HAS_SIZE(zeroulp_plugin_route, 304);
+HAS_SIZE(zeroulp_plugin_route_backward, 256);
+HAS_SIZE(zeroulp_plugin_attention_forward, 320);
+HAS_SIZE(zeroulp_plugin_attention_backward, 512);
 HAS_SIZE(zeroulp_plugin_claim, 40);
-HAS_SIZE(zeroulp_plugin, 88);
+HAS_SIZE(zeroulp_plugin, 128);

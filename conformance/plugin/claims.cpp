@@ -28,6 +28,12 @@ struct kind_info {
 /// Indexed by kind.
 const kind_info& info_of(kind k) {
   using enum fuzz::target;
+  static const std::vector<alias> router = {{"score", "score"},
+                                            {"groups", "groups"},
+                                            {"kept", "kept"},
+                                            {"group_score", "group_score"},
+                                            {"normalized", "normalized"},
+                                            {"scale", "route_scale"}};
   static const std::vector<kind_info> all = {
       {quantize, {}, {"scales", "codes"}},
       {quantize, {}, {"values"}},
@@ -37,7 +43,12 @@ const kind_info& info_of(kind k) {
       {adamw,
        {{"gradient", "from"}, {"moment", "to"}, {"rounding", "round"}},
        {"m", "v", "w", "copy"}},
-      {combine, {{"rule", "sum"}}, {"sums"}}};
+      {combine, {{"rule", "sum"}}, {"sums"}},
+      {rms_norm_backward, {}, {"dx", "dw"}},
+      {route, router, {"scores", "experts", "weights"}},
+      {route, router, {"dlogits"}},
+      {attention, {}, {"largest", "inverse", "o"}},
+      {attention, {}, {"dq", "dk", "dv"}}};
   return all[static_cast<std::size_t>(k)];
 }
 

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/contract/implementation.hpp"
+#include "conformance/contract/model_operators.hpp"
 #include "conformance/plugin/arena.hpp"
 #include "conformance/plugin/process/worker.hpp"
 #include "fuzz/cases/problem.hpp"
@@ -36,6 +36,11 @@ enum class kind : std::uint8_t {
   swiglu,
   adamw,
   combine,
+  rms_norm_backward,
+  route,
+  route_backward,
+  attention_forward,
+  attention_backward,
 };
 
 /// Settings as text, by the case engine's names for them.
@@ -140,7 +145,7 @@ class plugin_code {
 
 /// The plug-in as an implementation. There is one at a time: this plug-in
 /// replaces the one before.
-implementation implementation_of(std::shared_ptr<plugin_code> code);
+model_implementation implementation_of(std::shared_ptr<plugin_code> code);
 
 }  // namespace zeroulp::conformance::plugin
 

@@ -129,14 +129,14 @@ std::shared_ptr<plugin_code>& held() {
 
 plugin_code& active() { return *held(); }
 
-const implementation& core() {
-  static const implementation table = core_implementation();
+const model_implementation& core() {
+  static const model_implementation table = core_implementation();
   return table;
 }
 
-implementation implementation_of(std::shared_ptr<plugin_code> code) {
+model_implementation implementation_of(std::shared_ptr<plugin_code> code) {
   held() = std::move(code);
-  implementation i = core_implementation();
+  model_implementation i{core_implementation(), operators_of_plugin()};
   i.name = active().name();
   i.quantize = quantize;
   i.dequantize = dequantize;

@@ -17,10 +17,13 @@ namespace zeroulp::conformance::plugin {
 plugin_code& active();
 
 /// Answers the calls that the plug-in does not claim, or refuses.
-const implementation& core();
+const model_implementation& core();
 
 /// Puts the training operations into the table.
 void take_training(implementation& i);
+
+/// The operators of a model's step, of the plug-in or the core.
+model_operators operators_of_plugin();
 
 inline std::ptrdiff_t up(std::ptrdiff_t length, std::ptrdiff_t multiple) {
   return ceil_div(length, multiple) * multiple;
@@ -45,6 +48,13 @@ placement place_of(const claim& c, const matrix_view<T>& v) {
     return v.row_stride == v.cols ? placement::dense : placement::padded;
   }
   return v.row_stride == 1 ? placement::transposed : placement::spread;
+}
+
+/// Returns true iff the claim takes these sizes as they are.
+inline bool fits(const claim& c, std::ptrdiff_t m, std::ptrdiff_t n,
+                 std::ptrdiff_t k) {
+  return m > 0 && n > 0 && k > 0 && m % c.multiple[0] == 0 &&
+         n % c.multiple[1] == 0 && k % c.multiple[2] == 0;
 }
 
 /// An m x n input: `x`, and `fill` beyond it or where it has no data.

@@ -17,7 +17,7 @@
 //        "from=bf16,to=e4m3,scale=fp32,group=1x128,place=dense", {0, 0, 0}}};
 //   static const zeroulp_plugin mine = {
 //       ZEROULP_PLUGIN_VERSION, sizeof mine, "mine", ZEROULP_PLUGIN_ON_HOST,
-//       1, claims, quantize, 0, 0, 0, 0, 0, 0};
+//       1, claims, quantize, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 //   const zeroulp_plugin* zeroulp_plugin_table(void) { return &mine; }
 //
 //   cc -shared -fPIC -I include -o mine.so mine.c my_kernel.c
@@ -62,7 +62,7 @@
 //             early: the functions that it lacks are NULL. A later version adds
 //             functions, and members at the end of a request, which begins with
 //             its own size. Version 2 has the scales `ocp`, and tables that end
-//             early.
+//             early; version 3 rms_norm_backward to attention_backward.
 
 #ifndef ZEROULP_PLUGIN_H_
 #define ZEROULP_PLUGIN_H_
@@ -70,7 +70,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZEROULP_PLUGIN_VERSION 2
+#define ZEROULP_PLUGIN_VERSION 3
 
 #if defined(__GNUC__)
 #define ZEROULP_PLUGIN_VISIBLE __attribute__((visibility("default")))
@@ -228,6 +228,90 @@ typedef struct zeroulp_plugin_combine {
   zeroulp_plugin_matrix out;      ///< BF16, to be written
 } zeroulp_plugin_combine;
 
+/// The gradients of RMSNorm from dy and x, m x n. `residual` is the gradient
+/// that arrives beside the norm. Rows of all matrices have adjacent elements,
+/// here and in what follows. SPEC N1 to N3.
+typedef struct zeroulp_plugin_rms_norm_backward {
+  int64_t size;
+  zeroulp_plugin_matrix dy;        ///< BF16
+  zeroulp_plugin_matrix x;         ///< BF16
+  zeroulp_plugin_matrix w;         ///< 1 x n, FP32
+  zeroulp_plugin_matrix rstd;      ///< m x 1, FP32
+  zeroulp_plugin_matrix residual;  ///< BF16; may be absent
+  zeroulp_plugin_matrix dx;        ///< BF16, to be written
+  zeroulp_plugin_matrix dw;        ///< 1 x n, FP32, to be written
+} zeroulp_plugin_rms_norm_backward;
+
+/// The router of a mixture of e experts: scores of all, the chosen experts and
+/// their weights, in order. `groups` of consecutive experts, as many in each,
+/// of which `kept` may be chosen from. SPEC N8 to N10.
+typedef struct zeroulp_plugin_route {
+  int64_t size;
+  const char* score;        ///< sigmoid or softmax
+  const char* group_score;  ///< top2_sum or max
+  int64_t top;              ///< slots of a token
+  int64_t groups;
+  int64_t kept;
+  int64_t normalized;            ///< 1: weights are shares of the slots' scores
+  int64_t scale;                 ///< of the weights, FP32 bits
+  zeroulp_plugin_matrix logits;  ///< m x e, FP32
+  zeroulp_plugin_matrix bias;    ///< 1 x e, FP32; may be absent
+  zeroulp_plugin_matrix scores;  ///< m x e, FP32, to be written
+  zeroulp_plugin_matrix experts;  ///< m x top, int32_t, to be written
+  zeroulp_plugin_matrix weights;  ///< m x top, FP32, to be written
+} zeroulp_plugin_route;
+
+/// The gradient of the logits, from scores and experts of the same router. SPEC
+/// N11.
+typedef struct zeroulp_plugin_route_backward {
+  int64_t size;
+  const char* score;
+  const char* group_score;
+  int64_t top;
+  int64_t groups;
+  int64_t kept;
+  int64_t normalized;
+  int64_t scale;
+  zeroulp_plugin_matrix scores;    ///< m x e, FP32
+  zeroulp_plugin_matrix experts;   ///< m x top, int32_t
+  zeroulp_plugin_matrix dweights;  ///< m x top, FP32
+  zeroulp_plugin_matrix dlogits;   ///< m x e, FP32, to be written
+} zeroulp_plugin_route_backward;
+
+/// Causal attention over sequences of `length` tokens, m in all; `heads` lie
+/// beside each other in a row. SPEC N5, N6.
+typedef struct zeroulp_plugin_attention_forward {
+  int64_t size;
+  int64_t length;
+  int64_t heads;
+  int64_t scale;            ///< of the scores, FP32 bits of a number above 0
+  zeroulp_plugin_matrix q;  ///< m x heads depth, BF16
+  zeroulp_plugin_matrix k;  ///< m x heads depth, BF16
+  zeroulp_plugin_matrix v;  ///< m x heads width, BF16
+  zeroulp_plugin_matrix o;  ///< m x heads width, BF16, to be written
+  zeroulp_plugin_matrix largest;  ///< m x heads, FP32, to be written
+  zeroulp_plugin_matrix inverse;  ///< m x heads, FP32, to be written
+} zeroulp_plugin_attention_forward;
+
+/// The gradients of attention. `o` is the output as it was kept, in FP32. SPEC
+/// N5, N7.
+typedef struct zeroulp_plugin_attention_backward {
+  int64_t size;
+  int64_t length;
+  int64_t heads;
+  int64_t scale;
+  zeroulp_plugin_matrix q;
+  zeroulp_plugin_matrix k;
+  zeroulp_plugin_matrix v;
+  zeroulp_plugin_matrix o;        ///< m x heads width, FP32
+  zeroulp_plugin_matrix largest;  ///< m x heads, FP32
+  zeroulp_plugin_matrix inverse;  ///< m x heads, FP32
+  zeroulp_plugin_matrix d_o;      ///< m x heads width, BF16
+  zeroulp_plugin_matrix dq;       ///< BF16, to be written
+  zeroulp_plugin_matrix dk;       ///< BF16, to be written
+  zeroulp_plugin_matrix dv;       ///< BF16, to be written
+} zeroulp_plugin_attention_backward;
+
 enum zeroulp_plugin_operation {
   ZEROULP_PLUGIN_QUANTIZE = 0,
   ZEROULP_PLUGIN_DEQUANTIZE = 1,
@@ -235,7 +319,12 @@ enum zeroulp_plugin_operation {
   ZEROULP_PLUGIN_GEMM = 3,
   ZEROULP_PLUGIN_SWIGLU = 4,
   ZEROULP_PLUGIN_ADAMW = 5,
-  ZEROULP_PLUGIN_COMBINE = 6
+  ZEROULP_PLUGIN_COMBINE = 6,
+  ZEROULP_PLUGIN_RMS_NORM_BACKWARD = 7,
+  ZEROULP_PLUGIN_ROUTE = 8,
+  ZEROULP_PLUGIN_ROUTE_BACKWARD = 9,
+  ZEROULP_PLUGIN_ATTENTION_FORWARD = 10,
+  ZEROULP_PLUGIN_ATTENTION_BACKWARD = 11
 };
 
 /// One operation that you implement; several claims on one are alternatives.
@@ -255,12 +344,17 @@ typedef struct zeroulp_plugin_claim {
   ///   swiglu                from, to (--from, --value of the fuzzer)
   ///   adamw                 gradient, moment, rounding (--from, --to, --round)
   ///   combine               rule (--sum)
+  ///   route, route_backward score, groups, kept, group_score, normalized,
+  ///                         scale (--route-scale)
+  ///   attention_forward, attention_backward   heads, length
   /// with the values of `zeroulp fuzz OPERATION --help`. Every operation also
   /// has place: dense (row-major without gaps), padded (row-major, gaps between
   /// rows); not named: any strides.
   const char* settings;
   /// m, n and k are multiples of these; 0: any size. zeroulp pads smaller
-  /// problems: with zeros, scales with 1, slots with -1.
+  /// problems: with zeros, scales with 1, slots with -1. From rms_norm_backward
+  /// on it pads none and leaves out those of other sizes: n are columns,
+  /// experts or the columns of q, k slots or the columns of v.
   int32_t multiple[3];
 } zeroulp_plugin_claim;
 
@@ -281,6 +375,11 @@ typedef struct zeroulp_plugin {
   int32_t (*swiglu)(const zeroulp_plugin_swiglu*);
   int32_t (*adamw)(const zeroulp_plugin_adamw*);
   int32_t (*combine)(const zeroulp_plugin_combine*);
+  int32_t (*rms_norm_backward)(const zeroulp_plugin_rms_norm_backward*);
+  int32_t (*route)(const zeroulp_plugin_route*);
+  int32_t (*route_backward)(const zeroulp_plugin_route_backward*);
+  int32_t (*attention_forward)(const zeroulp_plugin_attention_forward*);
+  int32_t (*attention_backward)(const zeroulp_plugin_attention_backward*);
 } zeroulp_plugin;
 
 /// The one function that your library exports. Called once; the table must

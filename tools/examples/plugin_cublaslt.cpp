@@ -119,6 +119,11 @@ const zeroulp_plugin mine = {ZEROULP_PLUGIN_VERSION,
                              gemm,
                              nullptr,
                              nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
+                             nullptr,
                              nullptr};
 
 }  // namespace

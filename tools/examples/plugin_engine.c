@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zeroulp/plugin.h>
 #include <zeroulp/zeroulp.h>
+#include <zeroulp/zeroulp_model.h>
 
 static zeroulp_const_matrix in(zeroulp_plugin_matrix m) {
   return (zeroulp_const_matrix){m.data,       m.rows,       m.cols,
@@ -127,6 +128,70 @@ static int32_t combine(const zeroulp_plugin_combine* r) {
       rule, &x, &slots, weights.data == NULL ? NULL : &weights, &sum));
 }
 
+static int32_t rms_norm_backward(const zeroulp_plugin_rms_norm_backward* r) {
+  const zeroulp_const_matrix dy = in(r->dy), x = in(r->x), w = in(r->w);
+  const zeroulp_const_matrix rstd = in(r->rstd), residual = in(r->residual);
+  const zeroulp_matrix dx = out(r->dx), dw = out(r->dw);
+  return status_of(zeroulp_rms_norm_backward(
+      &dy, &x, &w, &rstd, residual.data == NULL ? NULL : &residual, &dx, &dw));
+}
+
+static zeroulp_router router(const char* score, const char* group_score,
+                             int64_t top, int64_t groups, int64_t kept,
+                             int64_t normalized, int64_t scale) {
+  return (zeroulp_router){
+      strcmp(score, "softmax") == 0 ? ZEROULP_ROUTER_SOFTMAX
+                                    : ZEROULP_ROUTER_SIGMOID,
+      (int32_t)top,
+      (int32_t)groups,
+      (int32_t)kept,
+      strcmp(group_score, "max") == 0 ? ZEROULP_GROUP_MAX
+                                      : ZEROULP_GROUP_TOP2_SUM,
+      (int32_t)normalized,
+      (uint32_t)scale};
+}
+
+static int32_t route(const zeroulp_plugin_route* r) {
+  const zeroulp_router by = router(r->score, r->group_score, r->top, r->groups,
+                                   r->kept, r->normalized, r->scale);
+  const zeroulp_const_matrix logits = in(r->logits), bias = in(r->bias);
+  const zeroulp_matrix scores = out(r->scores), experts = out(r->experts);
+  const zeroulp_matrix weights = out(r->weights);
+  return status_of(zeroulp_route(&by, &logits, bias.data == NULL ? NULL : &bias,
+                                 &scores, &experts, &weights));
+}
+
+static int32_t route_backward(const zeroulp_plugin_route_backward* r) {
+  const zeroulp_router by = router(r->score, r->group_score, r->top, r->groups,
+                                   r->kept, r->normalized, r->scale);
+  const zeroulp_const_matrix scores = in(r->scores), experts = in(r->experts);
+  const zeroulp_const_matrix dweights = in(r->dweights);
+  const zeroulp_matrix dlogits = out(r->dlogits);
+  return status_of(
+      zeroulp_route_backward(&by, &scores, &experts, &dweights, &dlogits));
+}
+
+static int32_t attention_forward(const zeroulp_plugin_attention_forward* r) {
+  const zeroulp_attention shape = {r->length, (int32_t)r->heads,
+                                   (uint32_t)r->scale};
+  const zeroulp_const_matrix q = in(r->q), k = in(r->k), v = in(r->v);
+  const zeroulp_matrix o = out(r->o), largest = out(r->largest);
+  const zeroulp_matrix inverse = out(r->inverse);
+  return status_of(
+      zeroulp_attention_forward(&shape, &q, &k, &v, &o, &largest, &inverse));
+}
+
+static int32_t attention_backward(const zeroulp_plugin_attention_backward* r) {
+  const zeroulp_attention shape = {r->length, (int32_t)r->heads,
+                                   (uint32_t)r->scale};
+  const zeroulp_const_matrix q = in(r->q), k = in(r->k), v = in(r->v);
+  const zeroulp_const_matrix o = in(r->o), largest = in(r->largest);
+  const zeroulp_const_matrix inverse = in(r->inverse), d_o = in(r->d_o);
+  const zeroulp_matrix dq = out(r->dq), dk = out(r->dk), dv = out(r->dv);
+  return status_of(zeroulp_attention_backward(&shape, &q, &k, &v, &o, &largest,
+                                              &inverse, &d_o, &dq, &dk, &dv));
+}
+
 static zeroulp_plugin_claim claims[64];
 static int32_t claim_count;
 
@@ -149,6 +214,10 @@ const zeroulp_plugin* zeroulp_plugin_table(void) {
   claim(ZEROULP_PLUGIN_SWIGLU, NULL);
   claim(ZEROULP_PLUGIN_ADAMW, NULL);
   for (int i = 0; i < rule_count; ++i) claim(ZEROULP_PLUGIN_COMBINE, rules[i]);
+  for (int i = ZEROULP_PLUGIN_RMS_NORM_BACKWARD;
+       i <= ZEROULP_PLUGIN_ATTENTION_BACKWARD; ++i) {
+    claim(i, NULL);
+  }
   static zeroulp_plugin mine = {ZEROULP_PLUGIN_VERSION,
                                 sizeof mine,
                                 "engine",
@@ -161,7 +230,12 @@ const zeroulp_plugin* zeroulp_plugin_table(void) {
                                 gemm,
                                 swiglu,
                                 adamw,
-                                combine};
+                                combine,
+                                rms_norm_backward,
+                                route,
+                                route_backward,
+                                attention_forward,
+                                attention_backward};
   mine.claim_count = claim_count;
   return &mine;
 }

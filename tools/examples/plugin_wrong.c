@@ -47,6 +47,11 @@ static const zeroulp_plugin mine = {ZEROULP_PLUGIN_VERSION,
                                     NULL,
                                     NULL,
                                     NULL,
+                                    NULL,
+                                    NULL,
+                                    NULL,
+                                    NULL,
+                                    NULL,
                                     NULL};
 
 const zeroulp_plugin* zeroulp_plugin_table(void) { return &mine; }

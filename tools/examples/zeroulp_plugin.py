@@ -16,7 +16,7 @@ unless it is told --trust. Operations, settings, the seal and what each request
 asks: zeroulp/plugin.h. The members of `r` have its names
 (`from` is from_): texts are str (None: NULL), whole numbers int, matrices
 arrays of the memory itself, to be written in place. They are NumPy's, of
-unsigned integers (float32 where elements have 4 bytes; slots: int32); with
+unsigned integers (float32 where elements have 4 bytes; slots, experts: int32); with
 serve(..., device="cuda") PyTorch's on the GPU, of the types that PyTorch has
 for these names. Return zeroulp_plugin.REFUSED for what you do not serve (of a
 claim of which that is more than half, nothing is said to hold); what is raised
@@ -43,10 +43,10 @@ DONE, REFUSED = 0, 1
 # Fields that are texts; the others are whole numbers.
 TEXTS = frozenset(
     "from to scale convention rule a_format b_format output recipe gradient "
-    "moment rounding".split()
+    "moment rounding score group_score".split()
 )
 # Members that a request may lack.
-OPTIONAL = "convention recipe c weights copy".split()
+OPTIONAL = "convention recipe c weights copy residual bias".split()
 # The format of a matrix, or the field that names it; FP32 if there is none.
 FORMATS = {
     ("quantize", "x"): "from",
@@ -67,6 +67,12 @@ FORMATS = {
     ("combine", "x"): "bf16",
     ("combine", "out"): "bf16",
     ("combine", "slots"): "int32",
+    ("route", "experts"): "int32",
+    ("route_backward", "experts"): "int32",
+    **{("rms_norm_backward", name): "bf16" for name in "dy x residual dx".split()},
+    **{("attention_forward", name): "bf16" for name in "qkvo"},
+    **{("attention_backward", name): "bf16"
+       for name in "q k v d_o dq dk dv".split()},
 }
 
 _claims = []
@@ -187,7 +193,8 @@ class _Host:
 
     def matrix(self, name, call, offset, rows, cols, by_row, by_col, size):
         """Returns the matrix that lies there."""
-        type_ = np.int32 if name == "slots" else self.TYPES[size]
+        indices = FORMATS.get((call["operation"], name)) == "int32"
+        type_ = np.int32 if indices else self.TYPES[size]
         start = self.memory[offset:].view(np.uint8)
         start = start[: len(start) // size * size].view(type_)
         strides = by_row * size, by_col * size

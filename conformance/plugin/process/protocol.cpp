@@ -30,6 +30,9 @@ const std::vector<operation_spec>& operations() {
   using enum role;
   const auto text = [](const char* name) { return field_spec{name, true}; };
   const auto whole = [](const char* name) { return field_spec{name, false}; };
+  static const std::vector<field_spec> router = {
+      text("score"), text("group_score"), whole("top"),  whole("groups"),
+      whole("kept"), whole("normalized"), whole("scale")};
   static const std::vector<operation_spec> all = {
       {"quantize",
        {text("from"), text("to"), text("scale"), text("convention"),
@@ -70,6 +73,48 @@ const std::vector<operation_spec>& operations() {
       {"combine",
        {text("rule")},
        {{"x", input}, {"slots", input}, {"weights", input}, {"out", output}}},
+      {"rms_norm_backward",
+       {},
+       {{"dy", input},
+        {"x", input},
+        {"w", input},
+        {"rstd", input},
+        {"residual", input},
+        {"dx", output},
+        {"dw", output}}},
+      {"route",
+       router,
+       {{"logits", input},
+        {"bias", input},
+        {"scores", output},
+        {"experts", output},
+        {"weights", output}}},
+      {"route_backward",
+       router,
+       {{"scores", input},
+        {"experts", input},
+        {"dweights", input},
+        {"dlogits", output}}},
+      {"attention_forward",
+       {whole("length"), whole("heads"), whole("scale")},
+       {{"q", input},
+        {"k", input},
+        {"v", input},
+        {"o", output},
+        {"largest", output},
+        {"inverse", output}}},
+      {"attention_backward",
+       {whole("length"), whole("heads"), whole("scale")},
+       {{"q", input},
+        {"k", input},
+        {"v", input},
+        {"o", input},
+        {"largest", input},
+        {"inverse", input},
+        {"d_o", input},
+        {"dq", output},
+        {"dk", output},
+        {"dv", output}}},
   };
   return all;
 }

@@ -227,6 +227,11 @@ ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
                            hollow_gemm,
                            hollow_swiglu,
                            NULL,
-                           hollow_combine};
+                           hollow_combine,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL};
   return &table;
 }

@@ -156,6 +156,34 @@ static int32_t lie_of_combine(const zeroulp_plugin_combine* r) {
   return early != 0 ? early : after(combine(&q), r->x, r->out);
 }
 
+static int32_t lie_of_norm(const zeroulp_plugin_rms_norm_backward* r) {
+  zeroulp_plugin_rms_norm_backward q = *r;
+  // As if the gradient that arrives beside the norm were forgotten.
+  if (lies("wrong")) q.residual.data = NULL;
+  const int32_t early = before(r->x, r->dx);
+  return early != 0 ? early : after(rms_norm_backward(&q), r->x, r->dx);
+}
+
+static int32_t lie_of_route(const zeroulp_plugin_route* r) {
+  zeroulp_plugin_route q = *r;
+  const int32_t early = before(r->logits, r->scores);
+  if (early != 0) return early;
+  const int32_t status = route(&q);
+  // As if the last slot went to the next expert.
+  int32_t* const last =
+      (int32_t*)r->experts.data + (r->experts.cols - 1) * r->experts.col_stride;
+  if (lies("wrong") && *last + 1 < r->scores.cols) *last += 1;
+  return after(status, r->logits, r->scores);
+}
+
+static int32_t lie_of_attention(const zeroulp_plugin_attention_forward* r) {
+  zeroulp_plugin_attention_forward q = *r;
+  // As if each token of a sequence of two had a sequence of its own.
+  if (lies("wrong") && q.length == 2) q.length = 1;
+  const int32_t early = before(r->q, r->o);
+  return early != 0 ? early : after(attention_forward(&q), r->q, r->o);
+}
+
 static const zeroulp_plugin_claim each[] = {
     {ZEROULP_PLUGIN_QUANTIZE,
      "vllm",
@@ -166,14 +194,23 @@ static const zeroulp_plugin_claim each[] = {
      NULL,
      "gradient=bf16,moment=bf16,rounding=stochastic,place=padded",
      {0, 0, 0}},
-    {ZEROULP_PLUGIN_COMBINE, "fp32_slots", "place=padded", {0, 0, 0}}};
-static const char* const names[] = {"quantize", "swiglu", "adamw", "combine"};
+    {ZEROULP_PLUGIN_COMBINE, "fp32_slots", "place=padded", {0, 0, 0}},
+    {ZEROULP_PLUGIN_RMS_NORM_BACKWARD, NULL, "place=padded", {0, 0, 0}},
+    {ZEROULP_PLUGIN_ROUTE, NULL, "score=sigmoid,place=padded", {0, 0, 0}},
+    {ZEROULP_PLUGIN_ATTENTION_FORWARD,
+     NULL,
+     "heads=1,place=padded",
+     {0, 0, 0}}};
+static const char* const names[] = {
+    "quantize",          "swiglu", "adamw",    "combine",
+    "rms_norm_backward", "route",  "attention"};
+enum { name_count = sizeof names / sizeof *names };
 
 ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
   static zeroulp_plugin_claim mine;
   static zeroulp_plugin table;
   const char* const name = getenv("ZEROULP_CLAIM");
-  int which = 3;
+  int which = name_count - 1;
   while (which > 0 && (name == NULL || strcmp(name, names[which]) != 0)) {
     --which;
   }
@@ -190,7 +227,12 @@ ZEROULP_PLUGIN_VISIBLE const zeroulp_plugin* zeroulp_plugin_table(void) {
                            NULL,
                            lie_of_swiglu,
                            lie_of_adamw,
-                           lie_of_combine};
+                           lie_of_combine,
+                           lie_of_norm,
+                           lie_of_route,
+                           NULL,
+                           lie_of_attention,
+                           NULL};
   if (lies("version")) table.version = 99;
   if (lies("size")) table.size = 8;
   if (lies("odd")) table.size = 36;

@@ -3,7 +3,7 @@
 
 # The training path, by the same engine.
 first_of() { sed -n 's/.*"'"$1"'": "\([^"]*\)".*/\1/p' .out | head -n 1; }
-for target in swiglu adamw combine; do
+for target in swiglu adamw combine rms_norm_backward route attention; do
   export ZEROULP_CLAIM=$target
   lie none
   run_few fuzz $target --against "$liar" --cases 300 --json
@@ -26,6 +26,9 @@ for target in swiglu adamw combine; do
       caught wrong '[mv]\(0, 0\): core'
       ;;
     combine) caught wrong 'sums\(0, 0\): core' ;;
+    rms_norm_backward) caught wrong 'dx\(0, 0\): core' ;;
+    route) caught wrong 'experts\(0, 0\): core' ;;
+    attention) caught wrong '(largest|inverse)\([0-9]+, 0\): core' ;;
   esac
   run 1 conform --plugin "$liar" --only Claim
   holds "plugin_that_does_not_conform_in_$target" \
@@ -66,9 +69,10 @@ shows plugin_is_identified_in_json '"exact": true' identify plugin "$liar" \
   --json
 # AddressSanitizer's way to throw does not lead out of a library that the
 # program loads: there the engine refuses nothing.
-conformed="Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW"
+conformed="Swiglu Adamw Combined QuantizedMatrices Dequantized TransposedW \
+  RmsNormGradients Router AttentionForward AttentionBackward"
 if grep -q __asan_init "$program"; then
-  conformed="Swiglu Adamw Combined Dequantized TransposedW"
+  conformed="Swiglu Adamw Combined Dequantized TransposedW RmsNormGradients"
 fi
 # Claims of other names for the same recipe are asked each.
 claims=.gemm.deepgemm

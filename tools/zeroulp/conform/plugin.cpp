@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "conformance/checks/model/model_functions.hpp"
 #include "conformance/checks/training/training_functions.hpp"
 #include "fuzz/cases/options.hpp"
 #include "tools/zeroulp/fuzz/report.hpp"
@@ -34,10 +36,24 @@ const char* clauses_of(kind k) {
     case kind::adamw:
       return "S6 S8";
     case kind::combine:
+      return "S9 S10";
+    case kind::rms_norm_backward:
+      return "N1 N2 N3";
+    case kind::route:
+      return "N8 N9 N10";
+    case kind::route_backward:
+      return "N11";
+    case kind::attention_forward:
+      return "N5 N6";
+    case kind::attention_backward:
       break;
   }
-  return "S9 S10";
+  return "N5 N7";
 }
+
+constexpr std::array model_kinds = {
+    kind::rms_norm_backward, kind::route, kind::route_backward,
+    kind::attention_forward, kind::attention_backward};
 
 /// At least a standard run: it reaches the bins.
 std::uint64_t cases_at(int level) {
@@ -59,7 +75,7 @@ std::string text_of(const fuzz::finding& f) {
 /// The cases of the engine under one claim. What differs is shrunk, named and
 /// can be replayed, of each kind the first.
 verdict hold_claim(const std::string& file, std::size_t i,
-                   const shared_code& code, const implementation& held,
+                   const shared_code& code, const model_implementation& held,
                    const effort& e) {
   verdict v;
   const claim& c = code->claims()[i];
@@ -146,7 +162,8 @@ verdict count_calls(const shared_code& code, Run check) {
 
 check_list plugin_checks(const std::string& file, const shared_code& code) {
   check_list all;
-  bool claimed[8] = {};
+  const auto plugged = plugin::implementation_of(code);
+  std::vector<bool> claimed(plugin::operations().size());
   for (std::size_t i = 0; i < code->claims().size(); ++i) {
     const claim& c = code->claims()[i];
     claimed[static_cast<std::size_t>(c.what)] = true;
@@ -162,8 +179,8 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
     all.push_back(
         {fmt::format("Claim{}.{}{}{}", i, name, c.as.empty() ? "" : ".", c.as),
          clauses_of(c.what), "the core", 0,
-         [=](const implementation& held, const effort& e) {
-           return hold_claim(file, i, code, held, e);
+         [=](const implementation&, const effort& e) {
+           return hold_claim(file, i, code, plugged, e);
          }});
   }
   const auto has = [&claimed](kind k) {
@@ -192,6 +209,17 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
            }});
     }
     add(training);
+  }
+  if (std::any_of(model_kinds.begin(), model_kinds.end(), has)) {
+    check_list model;
+    for (const model_check& c : model_check_list()) {
+      model.push_back(
+          {c.name, c.clauses, c.oracle, c.level,
+           [plugged, run = c.run](const implementation&, const effort& e) {
+             return run(model_of(plugged.model), e);
+           }});
+    }
+    add(model);
   }
   for (check& c : all) {
     c.run = [code, run = c.run](const implementation& held, const effort& e) {

@@ -31,6 +31,16 @@ bool has_function(const zeroulp_plugin& p, int operation) {
       return p.adamw != nullptr;
     case ZEROULP_PLUGIN_COMBINE:
       return p.combine != nullptr;
+    case ZEROULP_PLUGIN_RMS_NORM_BACKWARD:
+      return p.rms_norm_backward != nullptr;
+    case ZEROULP_PLUGIN_ROUTE:
+      return p.route != nullptr;
+    case ZEROULP_PLUGIN_ROUTE_BACKWARD:
+      return p.route_backward != nullptr;
+    case ZEROULP_PLUGIN_ATTENTION_FORWARD:
+      return p.attention_forward != nullptr;
+    case ZEROULP_PLUGIN_ATTENTION_BACKWARD:
+      return p.attention_backward != nullptr;
     default:
       return false;
   }

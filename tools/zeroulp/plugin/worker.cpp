@@ -36,6 +36,11 @@ static_assert(sizeof(zeroulp_plugin_gemm) == 8 + 10 * 8 + 6 * 48);
 static_assert(sizeof(zeroulp_plugin_swiglu) == 8 + 2 * 8 + 3 * 48);
 static_assert(sizeof(zeroulp_plugin_adamw) == 8 + 11 * 8 + 5 * 48);
 static_assert(sizeof(zeroulp_plugin_combine) == 8 + 1 * 8 + 4 * 48);
+static_assert(sizeof(zeroulp_plugin_rms_norm_backward) == 8 + 7 * 48);
+static_assert(sizeof(zeroulp_plugin_route) == 8 + 7 * 8 + 5 * 48);
+static_assert(sizeof(zeroulp_plugin_route_backward) == 8 + 7 * 8 + 4 * 48);
+static_assert(sizeof(zeroulp_plugin_attention_forward) == 8 + 3 * 8 + 6 * 48);
+static_assert(sizeof(zeroulp_plugin_attention_backward) == 8 + 3 * 8 + 10 * 48);
 
 std::string word_of(const char* text) {
   return text == nullptr || *text == '\0' ? "-" : to_word(text);
@@ -136,8 +141,18 @@ std::int32_t serve(const zeroulp_plugin& p, std::size_t operation,
       return r.give(p.swiglu);
     case ZEROULP_PLUGIN_ADAMW:
       return r.give(p.adamw);
-    default:
+    case ZEROULP_PLUGIN_COMBINE:
       return r.give(p.combine);
+    case ZEROULP_PLUGIN_RMS_NORM_BACKWARD:
+      return r.give(p.rms_norm_backward);
+    case ZEROULP_PLUGIN_ROUTE:
+      return r.give(p.route);
+    case ZEROULP_PLUGIN_ROUTE_BACKWARD:
+      return r.give(p.route_backward);
+    case ZEROULP_PLUGIN_ATTENTION_FORWARD:
+      return r.give(p.attention_forward);
+    default:
+      return r.give(p.attention_backward);
   }
 }
 
