@@ -44,12 +44,16 @@ struct model_functions {
   std::function<void(std::span<const codes_in> shards, codes_out out)>
       add_shards;
   std::function<double(codes_in g)> sum_of_squares;
-  std::function<void(const balance_rows&)> balance_loss;
+  // The library's, where a table has none of its own.
+  std::function<void(const balance_rows&)> balance_loss = engine::balance_loss;
   std::function<void(codes_in weights, std::uint32_t rate, codes_out average)>
-      update_average;
-  std::function<std::uint32_t(std::ptrdiff_t n)> attention_scale;
-  std::function<std::uint32_t(double norm, double clip)> clip_factor;
-  std::function<double(const rate_schedule&, std::int64_t step)> rate_of;
+      update_average = engine::update_average;
+  std::function<std::uint32_t(std::ptrdiff_t n)> attention_scale =
+      zeroulp::attention_scale;
+  std::function<std::uint32_t(double norm, double clip)> clip_factor =
+      zeroulp::clip_factor;
+  std::function<double(const rate_schedule&, std::int64_t step)> rate_of =
+      zeroulp::rate_of;
 };
 
 /// The compiled library with the vector instructions in use.
