@@ -9,7 +9,7 @@
 
 #include "zeroulp/random.hpp"
 
-namespace zeroulp {
+namespace zeroulp::balance_test {
 namespace {
 
 using A = core_fp32;
@@ -102,4 +102,4 @@ TEST(BalanceLoss, ItsGradientIsThatOfTheLoss) {
 }
 
 }  // namespace
-}  // namespace zeroulp
+}  // namespace zeroulp::balance_test
