@@ -38,6 +38,7 @@ HAS_SIZE(zeroulp_adamw_step, 60);
 HAS_SIZE(zeroulp_attention, 16);
 HAS_SIZE(zeroulp_router, 28);
 HAS_SIZE(zeroulp_rate_schedule, 40);
+HAS_SIZE(zeroulp_tensor, 56);
 HAS_SIZE(zeroulp_cuda_matrix, 32);
 HAS_SIZE(zeroulp_cuda_const_matrix, 32);
 HAS_SIZE(zeroulp_cuda_scales, 24);

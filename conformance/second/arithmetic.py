@@ -2,7 +2,7 @@
 
 BF16 and FP8 tensors are held as float32 arrays of their (exact) values.
 """
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 import numpy as np
@@ -236,7 +236,7 @@ def sequential(a, b, interval=0):
 
 # ---- quantizers (Q) and stored operands -----------------------------------------------------------
 
-TILE, BLOCK, TENSOR = (1, 128), (128, 128), (0, 0)
+TILE, BLOCK, TENSOR, MX_TILE = (1, 128), (128, 128), (0, 0), (1, 32)
 
 
 @dataclass(frozen=True)
@@ -245,6 +245,7 @@ class Storage:
     fmt: Format = BF16
     groups: Optional[tuple] = None
     pow2: bool = False
+    columnwise: bool = False     # N22 (e): the transpose is stored from the values, too
 
 
 PLAIN = Storage()
@@ -256,6 +257,7 @@ class Stored:
     values: np.ndarray
     scales: Optional[np.ndarray]
     storage: Storage
+    columnwise: Optional["Stored"] = None
 
     def codes(self):
         """F1: the codes as integers."""
@@ -268,8 +270,11 @@ class Stored:
         return self.values * spread(self.scales, self.storage.groups, self.values.shape)
 
     def transposed(self):
-        """W6, N22 (d): codes and scales transposed; nothing is rounded (not for 1x128)."""
-        assert self.storage.groups != TILE
+        """N22 (e): what is stored columnwise. W6, N22 (d): else codes and scales transposed; nothing is rounded (not
+        for 1x128)."""
+        if self.columnwise is not None:
+            return self.columnwise
+        assert self.storage.groups not in (TILE, MX_TILE)
         return Stored(np.ascontiguousarray(self.values.T), None if self.scales is None else self.scales.T,
                       self.storage)
 
@@ -307,7 +312,12 @@ def _encode(x, scales, fmt, groups):
 
 
 def store(x, storage):
-    """N22 (a): plain, or quantized by the convention zeroulp (Q13)."""
+    """N22 (a), (e): plain, or quantized by the convention zeroulp (Q13)."""
+    if storage.columnwise:
+        one_way = replace(storage, columnwise=False)
+        both = store(x, one_way)
+        both.columnwise = store(np.ascontiguousarray(x.T), one_way)
+        return both
     if storage.groups is None:
         return Stored(bf(x), None, storage)
     if x.size == 0:
@@ -336,7 +346,7 @@ class Sums:
 def gemm(a, b, sums):
     """G1 to G7, N22 (c): D = A B^T in FP32 of stored operands."""
     acc, k = sums.accumulator, a.values.shape[1]
-    along = [x.storage.groups in (TILE, BLOCK) for x in (a, b)]
+    along = [x.storage.groups is not None and x.storage.groups[1] > 0 for x in (a, b)]
     least = a.storage.fmt.least_exponent, b.storage.fmt.least_exponent
     per_interval = any(along)                                     # product_of_scales, else add
     if sums.splits > 1:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import functions as f
-from arithmetic import (BF16, BLOCK, E4M3, E5M2, E5M6, F32, HOPPER_BF16, HOPPER_FP8, PLAIN, TENSOR, TILE, Storage,
+from arithmetic import (BF16, BLOCK, E4M3, E5M2, E5M6, F32, HOPPER_BF16, HOPPER_FP8, MX_TILE, PLAIN, TENSOR, TILE, Storage,
                         Sums, bf, codes_of, gemm, product_bf16, retile, sequential, store)
 
 VOCABULARY = 256
@@ -93,6 +93,12 @@ def arm_of(name):
         rule = {"tensor": _rule(one, one, one, promoted), "tensor_unpromoted": _rule(one, one, one, unpromoted),
                 "te": _rule(one, one, one, unpromoted, promoted)}[name]
         return Arm(rule, rule, rule, bf16, one, one)
+    if name in ("te_blockwise", "mx"):
+        mx, kept = name == "mx", Storage(BF16, TILE, True)
+        x = Storage(E4M3, MX_TILE if mx else TILE, True, True)
+        w, dy = x if mx else Storage(E4M3, BLOCK, True), replace(x, columnwise=False)
+        rule = _rule(x, w, dy, Sums(HOPPER_FP8, 32) if mx else promoted)
+        return Arm(rule, rule, rule, bf16, PLAIN, kept)
     tile = Storage(E4M3, TILE)
     dy = {"full": tile, "hybrid": Storage(E5M2, TILE), "block_gradients": Storage(E4M3, BLOCK)}[name]
     rule = _rule(tile, Storage(E4M3, BLOCK), dy, promoted)
@@ -100,7 +106,8 @@ def arm_of(name):
                Storage(E5M6, TILE, True), tile)
 
 
-ARMS = ("bf16", "bf16_split_k", "full", "tensor", "tensor_unpromoted", "te", "hybrid", "block_gradients")
+ARMS = ("bf16", "bf16_split_k", "full", "tensor", "tensor_unpromoted", "te", "hybrid", "block_gradients",
+        "te_blockwise", "mx")
 
 
 # ---- parameters and data (N24) ------------------------------------------------------------------------
@@ -183,12 +190,16 @@ class Linear:
         return gemm(store(np.ascontiguousarray(dy.T), self.rule.dy), x_transposed, self.rule.wgrad)
 
     def kept_transposed(self, kept):
-        """N22 (d): X^T of what the forward pass kept."""
-        return retile(kept, self.rule.x.fmt) if kept.storage.groups == TILE else kept.transposed()
+        """N22 (d), (e): X^T of what the forward pass kept."""
+        if kept.columnwise is not None:
+            return kept.columnwise
+        if kept.storage.groups == self.rule.x.groups == TILE:
+            return retile(kept, self.rule.x.fmt)
+        return kept.transposed() if kept.storage == self.rule.x else self.anew_transposed(kept.decoded())
 
     def anew_transposed(self, x):
         """N22 (d): X^T of down: its values transposed, stored anew."""
-        return store(np.ascontiguousarray(x.T), self.rule.x)
+        return store(np.ascontiguousarray(x.T), replace(self.rule.x, columnwise=False))
 
 
 class Feed:

@@ -14,7 +14,6 @@
 
 #include "zeroulp/names.hpp"
 
-#pragma GCC visibility push(default)
 namespace zeroulp {
 
 /// How an operand of a GEMM, or a cache, is stored.
@@ -23,6 +22,9 @@ struct storage {
   bool scaled;  ///< without scales it is a conversion
   scale_kind scale;
   group_shape group;  ///< along K: 1x128, 128x128, or the whole tensor (0, 0)
+  /// Of x and w: the operand of the product that takes the transpose (Wgrad,
+  /// Dgrad) is stored beside it, from the same values; else made of the codes.
+  bool columnwise = false;
   friend constexpr bool operator==(const storage&, const storage&) = default;
 };
 
@@ -53,6 +55,12 @@ struct arm {
   storage attention_cache;  ///< of attention's output, for the backward pass
   storage swiglu_cache;     ///< of SwiGLU's inputs, for the backward pass
 };
+
+/// Whether an arm stores anything columnwise.
+constexpr bool is_columnwise(const arm& a) {
+  return a.linear.x.columnwise || a.linear.w.columnwise ||
+         a.head.x.columnwise || a.head.w.columnwise;
+}
 
 namespace detail {
 
@@ -110,6 +118,23 @@ constexpr void scale_by_tensor(arm& a) {
   a.swiglu_cache.group = {0, 0};
 }
 
+/// Transformer Engine's blocks: powers of two, both directions from the values,
+/// caches in BF16.
+constexpr void scale_as_te(arm& a) {
+  a.linear.x.scale = a.linear.w.scale = a.linear.dy.scale = scale_kind::pow2;
+  a.linear.x.columnwise = true;
+  a.attention_cache = unscaled(bf16);
+  a.swiglu_cache = cache_in(bf16);
+}
+
+constexpr void scale_as_mx(arm& a) {
+  scale_as_te(a);
+  a.linear.x.group = a.linear.w.group = a.linear.dy.group = {1, 32};
+  a.linear.w.columnwise = true;
+  a.linear.fprop.interval = a.linear.dgrad.interval = a.linear.wgrad.interval =
+      32;
+}
+
 }  // namespace detail
 
 inline constexpr arm named_arms[] = {
@@ -137,7 +162,22 @@ inline constexpr arm named_arms[] = {
                      [](arm& a) {
                        a.linear.dy.group = {128, 128};
                      }),
+    detail::full_but("te_blockwise",
+                     "full as Transformer Engine's Float8BlockScaling",
+                     detail::scale_as_te),
+    detail::full_but("mx", "te_blockwise with MXFP8's blocks of 32",
+                     detail::scale_as_mx),
 };
+
+/// A tensor of a step.
+struct tensor_row {
+  std::string tensor;
+  storage how;  ///< but for `columnwise`, which has a row of its own
+  std::string made_from;
+  std::string used_by;
+};
+
+#pragma GCC visibility push(default)
 
 /// All that decides an arm's bits, in order: linear.x.format and so on.
 const std::vector<value_field<arm>>& arm_fields();
@@ -152,23 +192,18 @@ arm parse_arm(std::string_view text);
 arm arm_called(std::string_view name, const arm& a);
 /// Throws input_error that names the field unless a step can follow `a`:
 /// formats have at most 16 bits, groups are 1xN, NxN or the tensor and are
-/// promoted within themselves, SwiGLU's cache has scales.
+/// promoted within themselves, transposes that codes cannot give are stored
+/// columnwise, SwiGLU's cache has scales.
 void check_arm(const arm& a);
 /// The fields as a JSON object without blanks: equal for equal arms alone.
 std::string fields_json(const arm& a);
 
-/// A tensor of a step.
-struct tensor_row {
-  std::string tensor;
-  storage how;
-  std::string made_from;
-  std::string used_by;
-};
 /// How a step of this arm stores each tensor, what it is made from, what reads
 /// it.
 std::vector<tensor_row> tensor_table(const arm& a);
 
-}  // namespace zeroulp
 #pragma GCC visibility pop
+
+}  // namespace zeroulp
 
 #endif  // ZEROULP_MODEL_ARM_HPP_

@@ -1,7 +1,7 @@
 // Defines the operators of a training step in the C ABI, forward and backward:
 // RMSNorm, rope, attention, the router of a mixture of experts, cross entropy,
-// sums of gradients. zeroulp.h states what holds for the whole ABI. SPEC: E6 to
-// E8, N1 to N18, N25 on.
+// sums of gradients; and the table of a step's tensors. zeroulp.h states what
+// holds for the whole ABI. SPEC: E6 to E8, N1 on.
 //
 // Activations and their gradients are BF16 (2-byte elements); weights, scores
 // and sums are FP32 (4-byte elements); indices are signed 4-byte elements.
@@ -202,6 +202,28 @@ typedef struct zeroulp_rate_schedule {
 /// The rate of a step from 1 to `steps`. SPEC N18.
 ZEROULP_API zeroulp_status zeroulp_rate_of(
     const zeroulp_rate_schedule* schedule, int64_t step, double* rate);
+
+/// How a training step stores one of its tensors, what it is made from, what
+/// reads it: DeepSeek-V3 report, Figure 6 and section 3.3. Texts live as long
+/// as the process.
+typedef struct zeroulp_tensor {
+  const char* tensor;     ///< such as "X^T of experts' up"
+  zeroulp_format format;  ///< of its elements
+  zeroulp_group group;    ///< that one scale covers, columns along K
+  int32_t scaled;         ///< iff 0, a conversion, without scales
+  int32_t scale;          ///< zeroulp_scale_kind
+  const char* made_from;
+  const char* used_by;  ///< products with their sums, or operators
+} zeroulp_tensor;
+
+/// The number of tensors of an arm: a name of ZEROULP_ARMS, such as "full"
+/// (DeepSeek-V3's), "bf16", "tensor", "te_blockwise", "mx", or NAME+FIELD:VALUE
+/// for one with another field, such as "full+linear.dy.format:e5m2". SPEC N23.
+ZEROULP_API zeroulp_status zeroulp_tensor_count(const char* arm,
+                                                int64_t* count);
+/// Tensor number `index`, from 0. SPEC N20 to N23.
+ZEROULP_API zeroulp_status zeroulp_tensor_at(const char* arm, int64_t index,
+                                             zeroulp_tensor* tensor);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -256,7 +256,8 @@ enum zeroulp_table {
   ZEROULP_POLICIES = 6,
   ZEROULP_CONVENTIONS = 7,
   ZEROULP_RECIPES = 8,
-  ZEROULP_PATHS = 9
+  ZEROULP_PATHS = 9,
+  ZEROULP_ARMS = 10  ///< of training steps: zeroulp_model.h
 };
 
 /// Name number `index` of a table, or NULL if there is none: to list a table,

@@ -8,6 +8,7 @@
 //   matrix.cpp  matrices      compare.cpp   training.cpp
 //   model.cpp, experts.cpp    operators of a training step
 //   model_requests.hpp        what these are asked, checked; also on a GPU
+//   tensors.cpp               its tensors
 //
 // So do those of zeroulp_cuda.h: cuda/c_abi/c_abi.hpp.
 //

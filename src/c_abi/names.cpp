@@ -8,6 +8,7 @@
 #include "src/base/near_names.hpp"
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/engine.hpp"
+#include "zeroulp/model_arm.hpp"
 #include "zeroulp/simd.hpp"
 
 namespace zeroulp::c_abi {
@@ -39,9 +40,11 @@ auto with_table(std::int32_t table, Use use) {
       return use(named_recipes);
     case ZEROULP_PATHS:
       return use(all_paths());
+    case ZEROULP_ARMS:
+      return use(named_arms);
     default:
       refuse("table is {}: use {} to {}", table, ZEROULP_ROUNDINGS,
-             ZEROULP_PATHS);
+             ZEROULP_ARMS);
   }
 }
 

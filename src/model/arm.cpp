@@ -36,6 +36,25 @@ const storage_fields& fields_of_storage() {
   return all;
 }
 
+/// Of x and w.
+const storage_fields& fields_of_operand() {
+  static const storage_fields all = [] {
+    auto fields = fields_of_storage();
+    fields.push_back({"columnwise", field_kind::flag,
+                      [](const storage& s) -> std::string {
+                        return s.columnwise ? "true" : "false";
+                      },
+                      [](storage& s, std::string_view text) {
+                        if (text != "true" && text != "false") {
+                          throw input_error("use true or false");
+                        }
+                        s.columnwise = text == "true";
+                      }});
+    return fields;
+  }();
+  return all;
+}
+
 constexpr std::int32_t most_interval = 1 << 16;
 constexpr std::int32_t most_splits = 64;
 
@@ -52,8 +71,8 @@ std::vector<value_field<linear_rule>> make_linear_fields() {
   const auto add = [&all](const char* name, auto member, const auto& fields) {
     add_member(all, name, member, fields);
   };
-  add("x.", &linear_rule::x, fields_of_storage());
-  add("w.", &linear_rule::w, fields_of_storage());
+  add("x.", &linear_rule::x, fields_of_operand());
+  add("w.", &linear_rule::w, fields_of_operand());
   add("dy.", &linear_rule::dy, fields_of_storage());
   add("fprop.", &linear_rule::fprop, fields_of_sums());
   add("dgrad.", &linear_rule::dgrad, fields_of_sums());
@@ -152,15 +171,20 @@ void check_linear(const std::string& name, const linear_rule& r) {
   check_storage(name + ".x", r.x);
   check_storage(name + ".w", r.w);
   check_storage(name + ".dy", r.dy);
-  // The codes that Fprop multiplied are transposed: SPEC N22 (b), (d).
+  // Codes that are transposed keep square groups and re-tile 1x128 alone: SPEC
+  // N22 (b), (d).
   const auto is_square = [](group_shape g) { return g.rows == g.cols; };
-  if (!is_square(r.w.group)) {
-    refuse("{}.w.group is {}: Dgrad takes the same codes: use tensor or NxN",
-           name, name_of(r.w.group));
+  if (!r.w.columnwise && !is_square(r.w.group)) {
+    refuse(
+        "{}.w.group is {}: Dgrad takes the same codes: use tensor, NxN, or "
+        "w.columnwise",
+        name, name_of(r.w.group));
   }
-  if (!is_square(r.x.group) && r.x.group.cols != 128) {
-    refuse("{}.x.group is {}: re-tiling takes 1x128: use that, tensor or NxN",
-           name, name_of(r.x.group));
+  if (!r.x.columnwise && !is_square(r.x.group) && r.x.group.cols != 128) {
+    refuse(
+        "{}.x.group is {}: re-tiling takes 1x128: use that, tensor, NxN, or "
+        "x.columnwise",
+        name, name_of(r.x.group));
   }
   check_product(name + ".fprop", r.fprop, r.x, r.w);
   check_product(name + ".dgrad", r.dgrad, r.dy, r.w);

@@ -14,8 +14,11 @@ storage with_scale(storage s, scale_kind kind) {
 
 /// X^T of a Linear for Wgrad, from what is kept.
 storage transposed(const storage& kept, const storage& x) {
-  const bool is_tiled = kept.scaled && kept.group == group_shape{1, 128};
-  return is_tiled ? with_scale(x, kept.scale) : x;
+  if (kept.columnwise) return kept;
+  const group_shape tile{1, 128};
+  const bool retiled =
+      kept.scaled && x.scaled && kept.group == tile && x.group == tile;
+  return retiled ? with_scale(x, kept.scale) : x;
 }
 
 std::string text_of(const sum_rule& s) {
@@ -35,8 +38,9 @@ std::string text_of(const sum_rule& s) {
 
 std::vector<tensor_row> tensor_table(const arm& a) {
   std::vector<tensor_row> rows;
-  const auto add = [&rows](const char* tensor, const storage& how,
+  const auto add = [&rows](const char* tensor, storage how,
                            const std::string& from, const std::string& by) {
+    how.columnwise = false;
     rows.push_back({tensor, how, from, by});
   };
   const auto plain = detail::unscaled;
@@ -48,12 +52,17 @@ std::vector<tensor_row> tensor_table(const arm& a) {
   const storage combined = with_scale(l.dy, a.dispatched);
   add("weights", plain(fp32), "AdamW", "operands, norms, router");
   add("moments", plain(bf16), "AdamW", "AdamW");
-  add("W", l.w, "weights", fprop + "; " + dgrad);
+  add("W", l.w, "weights", l.w.columnwise ? fprop : fprop + "; " + dgrad);
+  if (l.w.columnwise) add("W^T", l.w, "weights, transposed", dgrad);
   add("X", l.x, "norms' output in BF16", fprop);
-  add("X^T", transposed(l.x, l.x), "X, transposed", wgrad);
+  add("X^T", transposed(l.x, l.x),
+      l.x.columnwise ? "norms' output in BF16, transposed" : "X, transposed",
+      wgrad);
   add("X of experts' up", dispatched, "norm's output, dispatched", fprop);
   add("X^T of experts' up", transposed(dispatched, l.x),
-      "X of experts' up, transposed", wgrad);
+      l.x.columnwise ? "norm's output, dispatched, transposed"
+                     : "X of experts' up, transposed",
+      wgrad);
   add("activations", plain(bf16), "Fprop, norms, attention",
       "the next operator");
   add("q, k, v", plain(bf16), "projections, rope", "attention, both passes");

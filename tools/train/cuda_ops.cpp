@@ -699,6 +699,10 @@ void cuda_ops::update_bias(const std::vector<const indices*>& experts,
 template class run_on<cuda_ops>;
 
 std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data) {
+  if (is_columnwise(settings.how)) {
+    throw input_error(
+        "train --on gpu: nothing is stored columnwise there: use --on cpu");
+  }
   int devices = 0;
   cudaDeviceProp of{};
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {

@@ -48,9 +48,22 @@ operand store_codes(const storage& how, format from,
   return out;
 }
 
+/// x, and x^T beside it where `how` says so.
+operand store_operand(const storage& how, format from,
+                      const engine::const_code_view& x) {
+  operand out = store_codes(how, from, x);
+  if (how.columnwise) {
+    const engine::const_code_view across{x.data,       x.cols,       x.rows,
+                                         x.col_stride, x.row_stride, x.bytes};
+    out.columnwise = std::make_shared<operand>(store_codes(how, from, across));
+  }
+  return out;
+}
+
 /// D of A B^T, or of A B.
 void multiply(const sum_rule& by, const operand& a, const operand& b,
               bool b_across, matrix_view<std::uint32_t> d) {
+  if (b_across && b.columnwise) return multiply(by, a, *b.columnwise, false, d);
   const auto scales = [](const operand& x) {
     return x.how.scaled ? x.scales.view() : word_view{};
   };
@@ -135,10 +148,10 @@ std::string engine_ops::sha256_of(const std::vector<byte_part>& parts) {
 }
 
 engine_ops::operand engine_ops::store(const storage& how, half_view x) {
-  return store_codes(how, bf16, x);
+  return store_operand(how, bf16, x);
 }
 engine_ops::operand engine_ops::store(const storage& how, word_view x) {
-  return store_codes(how, fp32, x);
+  return store_operand(how, fp32, x);
 }
 engine_ops::operand engine_ops::store_transposed(const storage& how,
                                                  half_view x) {
@@ -148,6 +161,7 @@ engine_ops::operand engine_ops::store_transposed(const storage& how,
 engine_ops::operand engine_ops::transpose(const storage& how,
                                           const operand& cached) {
   const storage& from = cached.how;
+  if (cached.columnwise && from == how) return *cached.columnwise;
   const half_view codes = cached.codes.view();
   const bool tiles = how.group == group_shape{1, 128};
   operand out{how, {codes.cols, codes.rows}, {}};
@@ -157,7 +171,7 @@ engine_ops::operand engine_ops::transpose(const storage& how,
                    cached.scales.view(), out.codes.view(), out.scales.view());
     return out;
   }
-  if (!tiles && how == from) {
+  if (how == from && how.group.rows == how.group.cols) {
     engine::recode(how.to, codes.transposed(), how.to, out.codes.view());
     out.scales = word_tensor(cached.scales.cols, cached.scales.rows);
     for (std::ptrdiff_t i = 0; i < out.scales.rows; ++i) {

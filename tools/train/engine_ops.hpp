@@ -5,6 +5,7 @@
 #ifndef ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
 #define ZEROULP_TOOLS_TRAIN_ENGINE_OPS_HPP_
 
+#include <memory>
 #include <string>
 
 #include "tools/train/arm.hpp"
@@ -42,6 +43,7 @@ struct engine_ops {
     storage how{};
     half_tensor codes{};
     word_tensor scales{};
+    std::shared_ptr<const operand> columnwise{};  ///< of x^T, where it has one
   };
 
   /// Stores BF16 values (from BF16 codes), or FP32 weights.
@@ -53,8 +55,9 @@ struct engine_ops {
                                                 half_view x) {
     return {store(how, x), store_transposed(how, x)};
   }
-  /// The transpose of what is cached, stored as `how`: codes that need no
-  /// rounding stay, tiles are tiled again (W), else the values are stored.
+  /// The transpose of what is cached, stored as `how`: what lies beside it, or
+  /// codes that need no rounding stay, tiles are tiled again (W), else the
+  /// values are stored.
   static operand transpose(const storage& how, const operand& cached);
   /// The values of what is stored, FP32.
   static word_tensor load(const operand& x);

@@ -154,9 +154,11 @@ entry show(const named_path& row) {
 }
 
 std::string text_of(const storage& s) {
-  return s.scaled ? fmt::format("{} {} {}", name_of(s.to), name_of(s.group),
-                                name_of(s.scale))
-                  : name_of(s.to);
+  auto text = name_of(s.to);
+  if (s.scaled) {
+    text += fmt::format(" {} {}", name_of(s.group), name_of(s.scale));
+  }
+  return s.columnwise ? text + ", columnwise" : text;
 }
 
 std::string text_of(const sum_rule& s) {

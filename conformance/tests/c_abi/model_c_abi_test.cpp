@@ -2,6 +2,7 @@
 // with gaps.
 
 #include "conformance/tests/c_abi/model_arguments.hpp"
+#include "zeroulp/model_arm.hpp"
 
 namespace zeroulp {
 namespace {
@@ -43,6 +44,37 @@ TEST(CAbiModel, RoutersAndRopesOfEveryKindEqualTheEngine) {
     expect_the_same(route_backward_calls, a, want);
     expect_the_same(rope_calls, a, want);
   }
+}
+
+TEST(CAbiModel, TensorsAreThoseOfTheTable) {
+  for (const char* const arm : {"full", "bf16", "mx", "full+splits:2"}) {
+    const auto rows = tensor_table(parse_arm(arm));
+    std::int64_t count = 0;
+    ZEROULP_CALLS(zeroulp_tensor_count(arm, &count));
+    ASSERT_EQ(count, std::ssize(rows));
+    for (std::int64_t i = 0; i < count; ++i) {
+      const tensor_row& row = rows[static_cast<std::size_t>(i)];
+      zeroulp_tensor t;
+      ZEROULP_CALLS(zeroulp_tensor_at(arm, i, &t));
+      EXPECT_EQ(t.tensor, row.tensor);
+      EXPECT_EQ(t.made_from, row.made_from);
+      EXPECT_EQ(t.used_by, row.used_by);
+      EXPECT_EQ(t.format.fraction_bits, row.how.to.man_bits);
+      EXPECT_EQ(t.group.cols, row.how.group.cols);
+      EXPECT_EQ(t.scaled == 1, row.how.scaled);
+      EXPECT_EQ(t.scale, static_cast<std::int32_t>(row.how.scale));
+    }
+    zeroulp_tensor t;
+    for (const std::int64_t beyond : {std::int64_t{-1}, count}) {
+      EXPECT_EQ(zeroulp_tensor_at(arm, beyond, &t), ZEROULP_INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(zeroulp_tensor_at(arm, 0, nullptr), ZEROULP_INVALID_ARGUMENT);
+    EXPECT_EQ(zeroulp_tensor_count(arm, nullptr), ZEROULP_INVALID_ARGUMENT);
+  }
+  std::int64_t count = 0;
+  EXPECT_EQ(zeroulp_tensor_count(nullptr, &count), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_EQ(zeroulp_tensor_count("ful", &count), ZEROULP_INVALID_ARGUMENT);
+  EXPECT_NE(last_error().find("did you mean 'full'"), std::string::npos);
 }
 
 TEST(CAbiModel, OutputsMayBeLeftOut) {

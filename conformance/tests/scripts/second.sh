@@ -29,7 +29,7 @@ fi
 check "second implementation: arithmetic" \
   "$python" "$root/conformance/second/test_arithmetic.py" || true
 spec=$root/conformance/SPEC.md
-for run in "full 2 2" "tensor_unpromoted 1 1" "bf16_split_k 1 1"; do
+for run in "full 2 2" "tensor_unpromoted 1 1" "bf16_split_k 1 1" "mx 1 1"; do
   # shellcheck disable=SC2086
   check "second implementation: ${run%% *}, of every tensor" \
     same tiny $run "$spec" || true

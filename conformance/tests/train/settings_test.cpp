@@ -8,6 +8,7 @@
 
 #include "src/base/fields.hpp"
 #include "tools/train/shape.hpp"
+#include "tools/train/spec_tables.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/model_arm.hpp"
 
@@ -73,6 +74,7 @@ TEST(Settings, EveryFieldCounts) {
     arm changed = full;
     const std::string kind = f.name.substr(f.name.rfind('.') + 1);
     f.set(changed, kind == "format"        ? "fp16"
+                   : kind == "columnwise"  ? "true"
                    : kind == "scale"       ? "pow2_down"
                    : kind == "dispatched"  ? "ocp"
                    : kind == "group"       ? "64x64"
@@ -122,6 +124,40 @@ TEST(Settings, BadArmsAreNamed) {
   for (const auto& [text, part] : bad) {
     EXPECT_TRUE(has(arm_error(text), part)) << text << ": " << arm_error(text);
   }
+}
+
+TEST(Settings, TheSpecHasTheTablesOfTensors) {
+  const auto bytes =
+      read_file(ZEROULP_SOURCE_DIR "/conformance/SPEC_TRAINING.md");
+  const std::string spec(as_text(bytes));
+  const std::string begin = "<!-- zeroulp tensors --markdown -->\n";
+  const auto from = spec.find(begin) + begin.size();
+  const auto end = spec.find("<!-- end -->", from);
+  ASSERT_LT(end, spec.size());
+  EXPECT_EQ(spec.substr(from, end - from), tensor_tables());
+}
+
+TEST(Settings, TensorsAreThoseOfTheReport) {
+  const auto stored = [](const char* arm, const char* tensor) {
+    for (const tensor_row& r : tensor_table(parse_arm(arm))) {
+      if (r.tensor != tensor) continue;
+      return name_of(r.how.to) + " " + group_text(r.how) + " " +
+             scale_text(r.how);
+    }
+    return std::string("none");
+  };
+  // Section 3.3: tiles of activations, blocks of weights; powers of two where
+  // they are dispatched; E5M6 after attention.
+  EXPECT_EQ(stored("full", "X"), "e4m3 1x128 fp32");
+  EXPECT_EQ(stored("full", "W"), "e4m3 128x128 fp32");
+  EXPECT_EQ(stored("full", "W^T"), "none");
+  EXPECT_EQ(stored("full", "X of experts' up"), "e4m3 1x128 pow2");
+  EXPECT_EQ(stored("full", "dY of experts' down"), "e4m3 1x128 pow2");
+  EXPECT_EQ(stored("full", "attention's output, kept"), "e5m6 1x128 pow2");
+  EXPECT_EQ(stored("full", "attention's output^T"), "e4m3 1x128 pow2");
+  EXPECT_EQ(stored("full", "moments"), "bf16 - -");
+  EXPECT_EQ(stored("hybrid", "dY"), "e5m2 1x128 fp32");
+  EXPECT_EQ(stored("mx", "W^T"), "e4m3 1x32 pow2");
 }
 
 TEST(Settings, BadSizesAreNamed) {

@@ -118,6 +118,32 @@ TEST(Train, EveryArmHasItsOwnBits) {
   EXPECT_EQ(states.size(), std::size(named_arms));
 }
 
+/// Groups that are as high as wide are the same of a tensor and its transpose.
+TEST(Train, ColumnwiseOperandsOfSquareGroupsAreTheCodesTransposed) {
+  const auto state = [](const char* arm) {
+    return state_after(make_run("tiny", arm, 1), 1);
+  };
+  EXPECT_EQ(state("full+linear.w.columnwise:true"), state("full"));
+  EXPECT_EQ(state("tensor+linear.x.columnwise:true"), state("tensor"));
+  EXPECT_NE(state("full+linear.x.columnwise:true"), state("full"));
+}
+
+/// What check_arm lets pass, a step follows.
+TEST(Train, ArmsOfOnesOwnRun) {
+  for (const char* const arm :
+       {"full+linear.x.scale:none+linear.x.group:tensor+linear.x.format:bf16",
+        "full+linear.x.group:64x64+interval:64",
+        "full+linear.dy.group:1x32+interval:32+splits:2",
+        "tensor+accumulator:exact.e4m3.e4m3.f32+interval:0",
+        "mx+head.w.format:e4m3+head.w.scale:pow2_nearest",
+        "full+attention_cache.group:1x64+swiglu_cache.group:32x32",
+        "bf16+linear.dy.format:fp16+dispatched:ocp"}) {
+    training_run run = make_run("tiny", arm, 1);
+    EXPECT_NEAR(run.advance().loss, 6, 0.3) << arm;
+    EXPECT_NEAR(run.held_out_loss(1), 5, 1) << arm;
+  }
+}
+
 TEST(Train, ThreadsChangeNothing) {
   const int steps = test::level() > 0 ? 5 : 1;
   std::string first;

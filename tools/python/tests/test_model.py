@@ -528,3 +528,19 @@ def test_tensors_of_torch():
     assert losses.dtype == torch.float32 and dlogits.dtype == torch.bfloat16
     assert torch.allclose(losses, torch.nn.functional.cross_entropy(
         tensor(40, 8), targets, reduction="none"), atol=1e-5)
+
+
+def test_tensors_of_the_report():
+    full = {t.tensor: t for t in zeroulp.tensors()}
+    assert full["X"][1:4] == (zeroulp.format("e4m3"), "1x128", "fp32")
+    assert full["attention's output, kept"][1:4] == \
+        (zeroulp.format("e5m6"), "1x128", "pow2")
+    assert full["logits"].group is None and full["logits"].scale is None
+    assert "Fprop" in full["W"].used_by and "Dgrad" in full["W"].used_by
+    hybrid = {t.tensor: t for t in zeroulp.tensors("full+linear.dy.format:e5m2")}
+    assert hybrid["dY"].format.name == "e5m2" and hybrid["X"] == full["X"]
+    assert {"full", "bf16", "te_blockwise", "mx"} <= set(zeroulp.arms())
+    for arm in zeroulp.arms():
+        assert len(zeroulp.tensors(arm)) >= len(full)
+    with pytest.raises(zeroulp.Error, match="did you mean 'full'"):
+        zeroulp.tensors("ful")

@@ -21,19 +21,22 @@ from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
 from ._suite import Cause, Explanation, explain
 from ._threads import threads, use_threads
 from ._training import adamw, combine, dispatch, rms_norm, swiglu
-from ._values import (Convention, Format, Path, Recipe, convention, conventions,
-                      format, formats, path, paths, recipe, recipes)
+from ._values import (Convention, Format, Path, Recipe, Tensor, arms,
+                      convention, conventions, format, formats, path, paths,
+                      recipe, recipes, tensors)
 
 __all__ = [
     "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
-    "CudaError", "Error", "Errors", "Explanation", "Format", "InternalError", "Path",
-    "Plan", "Quantized", "Recipe", "Routing", "__version__", "adamw",
-    "add_shards", "attention", "attention_backward", "balance_loss",
-    "clip_factor", "combine", "compare", "convention", "conventions", "cross_entropy", "decode",
+    "CudaError", "Error", "Errors", "Explanation", "Format", "InternalError",
+    "Path", "Plan", "Quantized", "Recipe", "Routing", "Tensor", "__version__",
+    "adamw", "add_shards", "arms", "attention", "attention_backward",
+    "balance_loss", "clip_factor", "combine", "compare", "convention",
+    "conventions", "cross_entropy", "decode",
     "dequantize", "dispatch", "encode", "explain", "format", "formats",
     "gemm", "gradient_norm", "identify", "log", "measure_errors", "multiply",
     "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
     "recode", "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table",
     "route", "route_backward", "slot_backward", "step", "sum_of_losses",
-    "swiglu", "testing", "threads", "update_average", "update_bias", "use_threads",
+    "swiglu", "tensors", "testing", "threads", "update_average", "update_bias",
+    "use_threads",
 ]

@@ -80,6 +80,7 @@ ZEROULP_POLICIES = 6
 ZEROULP_CONVENTIONS = 7
 ZEROULP_RECIPES = 8
 ZEROULP_PATHS = 9
+ZEROULP_ARMS = 10
 ZEROULP_ADD = 0
 ZEROULP_SUBTRACT = 1
 ZEROULP_MULTIPLY = 2
@@ -380,6 +381,18 @@ class zeroulp_rate_schedule(Structure):
     ]
 
 
+class zeroulp_tensor(Structure):
+    _fields_ = [
+        ("tensor", c_char_p),
+        ("format", zeroulp_format),
+        ("group", zeroulp_group),
+        ("scaled", c_int32),
+        ("scale", c_int32),
+        ("made_from", c_char_p),
+        ("used_by", c_char_p),
+    ]
+
+
 class zeroulp_named_matrix(Structure):
     _fields_ = [
         ("name", c_char_p),
@@ -564,6 +577,8 @@ FUNCTIONS = {
     "zeroulp_sum_of_squares": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(c_double)]),
     "zeroulp_clip_factor": (c_int32, [c_double, c_double, POINTER(c_uint32)]),
     "zeroulp_rate_of": (c_int32, [POINTER(zeroulp_rate_schedule), c_int64, POINTER(c_double)]),
+    "zeroulp_tensor_count": (c_int32, [c_char_p, POINTER(c_int64)]),
+    "zeroulp_tensor_at": (c_int32, [c_char_p, c_int64, POINTER(zeroulp_tensor)]),
 }
 
 

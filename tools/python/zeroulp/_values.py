@@ -2,6 +2,7 @@
 
 import ctypes
 import difflib
+from typing import NamedTuple, Optional
 
 from . import _abi
 from ._arrays import ALIASES, format_name
@@ -171,6 +172,43 @@ def recipes():
 def paths():
     """All named paths."""
     return [path(name) for name in names(_abi.ZEROULP_PATHS)]
+
+
+class Tensor(NamedTuple):
+    """How a training step stores a tensor. `group` is the text of what one scale
+    covers and `scale` its kind, such as "1x128" and "pow2", None without scales;
+    `made_from` and `used_by` say which operators."""
+
+    tensor: str
+    format: Format
+    group: Optional[str]
+    scale: Optional[str]
+    made_from: str
+    used_by: str
+
+
+def arms():
+    """The names of all arms: how a training step stores and sums. SPEC N23."""
+    return list(names(_abi.ZEROULP_ARMS))
+
+
+def tensors(arm="full"):
+    """The tensors of a training step of an arm: "full" is DeepSeek-V3's (report,
+    Figure 6); "full+linear.dy.format:e5m2" has another field. SPEC N20 to N23."""
+    arm = str(arm).encode()
+    count = ctypes.c_int64()
+    call("zeroulp_tensor_count", arm, ctypes.byref(count))
+    rows = []
+    for index in range(count.value):
+        row = _abi.zeroulp_tensor()
+        call("zeroulp_tensor_at", arm, index, ctypes.byref(row))
+        kind = names(_abi.ZEROULP_SCALE_KINDS)[row.scale]
+        rows.append(Tensor(
+            row.tensor.decode(), format_called(row.format),
+            group_name(row.group) if row.scaled else None,
+            kind if row.scaled else None,
+            row.made_from.decode(), row.used_by.decode()))
+    return rows
 
 
 def number_of(table, name, what):

@@ -168,7 +168,7 @@ struct json_kind {
     if (!object.is_object() || !object.contains("fields") ||
         !object["fields"].is_object()) {
       throw input_error(fmt::format(
-          "{}: no {}: use {{\"name\": ..., \"like\": a {}, \"fields\": "
+          "{}: no {}: use {{\"name\": ..., \"like\": another {}, \"fields\": "
           "{{...}}}}, as {} prints it",
           where, what, what, example));
     }

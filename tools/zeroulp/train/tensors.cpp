@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "tools/train/spec_tables.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
 
@@ -13,16 +14,12 @@ namespace {
 struct tensors_options {
   std::string arm = "full";
   bool json = false;
+  bool markdown = false;
 };
 
-std::string group_text(const storage& s) {
-  return s.scaled ? name_of(s.group) : "-";
-}
-std::string scale_text(const storage& s) {
-  return s.scaled ? std::string(name_of(s.scale)) : "-";
-}
-
 void list_tensors(const tensors_options& o) {
+  using train::group_text, train::scale_text;
+  if (o.markdown) return print(train::tensor_tables());
   const arm a = find_arm(o.arm);
   const auto rows = tensor_table(a);
   if (o.json) {
@@ -54,6 +51,7 @@ void add_tensors(CLI::App& app, outcome&) {
       "zeroulp tensors --arm full");
   command->add_option("--arm", o->arm, arm_help())->capture_default_str();
   command->add_flag("--json", o->json, "JSON");
+  command->add_flag("--markdown", o->markdown, "The tables of the SPEC");
   command->callback([o] { list_tensors(*o); });
 }
 
