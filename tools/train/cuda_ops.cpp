@@ -119,6 +119,20 @@ operand quantized(const storage& how, format from, matrix_view<const T> x,
   return out;
 }
 
+/// x quantized, and x^T beside it where `how` says so.
+template <class T>
+operand stored(const storage& how, format from, matrix_view<const T> x) {
+  operand out = empty_operand(how, x.rows, x.cols);
+  if (!how.columnwise) {
+    quantize_into(how, from, x, &out, nullptr);
+    return out;
+  }
+  auto across = std::make_shared<operand>(empty_operand(how, x.cols, x.rows));
+  quantize_into(how, from, x, &out, across.get());
+  out.columnwise = std::move(across);
+  return out;
+}
+
 /// The codes of the transpose, along its rows.
 code_matrix transposed_codes(format f, const code_matrix& x) {
   code_matrix out = codes_for(f, x.cols, x.rows);
@@ -184,6 +198,9 @@ void multiply_scaled(const sum_rule& by, const operand& a, const operand& b,
 void multiply(const sum_rule& by, const operand& a, const operand& b,
               bool b_across, format output, const cuda::matrix& d) {
   if (d.rows == 0 || d.cols == 0) return;
+  if (b_across && b.columnwise) {
+    return multiply(by, a, *b.columnwise, false, output, d);
+  }
   if (a.how.scaled || b.how.scaled) {
     multiply_scaled(by, a, b, b_across, output, d);
     return;
@@ -327,13 +344,13 @@ half_tensor cuda_ops::on_host(const code_matrix& x) {
 }
 
 operand cuda_ops::store(const storage& how, half_view x) {
-  if (how.scaled) return quantized(how, bf16, x, false);
+  if (how.scaled) return stored(how, bf16, x);
   if (how.to != bf16) throw input_error("train --on gpu: plain is BF16");
   return plain(x);
 }
 
 operand cuda_ops::store(const storage& how, word_view x) {
-  if (how.scaled) return quantized(how, fp32, x, false);
+  if (how.scaled) return stored(how, fp32, x);
   if (how.to != bf16) throw input_error("train --on gpu: plain is BF16");
   operand out{how, codes_for(bf16, x.rows, x.cols), {}};
   cuda::narrow(span_of(x),
@@ -362,6 +379,7 @@ std::pair<operand, operand> cuda_ops::store_both(const storage& how,
 
 operand cuda_ops::transpose(const storage& how, const operand& cached) {
   const storage& from = cached.how;
+  if (cached.columnwise && from == how) return *cached.columnwise;
   const std::ptrdiff_t m = cached.codes.rows, n = cached.codes.cols;
   if (how.group == tile && from.scaled && from.group == how.group &&
       from.to != bf16) {
@@ -696,13 +714,37 @@ void cuda_ops::update_bias(const std::vector<const indices*>& experts,
   cuda::update_bias(all.view(), speed, bias.view());
 }
 
+namespace {
+
+/// Throws input_error unless kernels store operands as the arm has them.
+void need_kernels(const arm& a) {
+  const std::pair<const char*, storage> all[] = {
+      {"linear.x", a.linear.x},
+      {"linear.w", a.linear.w},
+      {"linear.dy", a.linear.dy},
+      {"head.x", a.head.x},
+      {"head.w", a.head.w},
+      {"head.dy", a.head.dy},
+      {"attention_cache", a.attention_cache},
+      {"swiglu_cache", a.swiglu_cache}};
+  for (const auto& [name, how] : all) {
+    const bool codes = how.to == e4m3 || how.to == e5m2 || how.to == e5m6;
+    const bool groups = how.group == tile || how.group == whole ||
+                        how.group == group_shape{128, 128};
+    const bool is_bf16 = how.to == bf16 && (!how.scaled || how.group == tile);
+    if ((how.scaled && codes && groups) || is_bf16) continue;
+    throw input_error(fmt::format(
+        "train --on gpu: {} of arm {}: kernels store BF16, or E4M3, E5M2 and "
+        "E5M6 in groups of 1x128, 128x128 or the whole tensor",
+        name, a.name));
+  }
+}
+
+}  // namespace
+
 template class run_on<cuda_ops>;
 
 std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data) {
-  if (is_columnwise(settings.how)) {
-    throw input_error(
-        "train --on gpu: nothing is stored columnwise there: use --on cpu");
-  }
   int devices = 0;
   cudaDeviceProp of{};
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
@@ -713,6 +755,7 @@ std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data) {
     throw input_error(std::string("train --on gpu: ") + of.name +
                       " is not of compute capability 9.0");
   }
+  need_kernels(settings.how);
   return std::make_unique<run_on<cuda_ops>>(std::move(settings),
                                             std::move(data));
 }

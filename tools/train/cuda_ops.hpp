@@ -126,6 +126,7 @@ struct cuda_ops {
     storage how{};
     code_matrix codes{};
     words scales{};
+    std::shared_ptr<const operand> columnwise{};  ///< of x^T, where it has one
   };
   /// One code a 16-bit word.
   static half_tensor on_host(const code_matrix& x);

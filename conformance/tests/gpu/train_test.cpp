@@ -42,6 +42,11 @@ traced_step traced(any_run& run) {
 }
 
 TEST_P(TrainOnGpu, HasEveryTensorOfTheCpu) {
+  if (std::string_view(GetParam().name) == "mx") {
+    const run_settings s{named_shapes[0], GetParam()};
+    EXPECT_THROW(run_on_gpu(s, training_data(s.shape)), input_error);
+    return;  // no kernel has groups of 1x32
+  }
   for (const std::int64_t shards : {1, 2}) {
     run_settings s{named_shapes[0], GetParam()};
     s.shards = shards;
