@@ -5,26 +5,13 @@
 #include <cstring>
 
 #include "src/base/sha256.hpp"
+#include "tools/train/sealed_file.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::train {
 namespace {
 
-constexpr std::string_view magic = "zeroulp training run, version 1";
-
-[[noreturn]] void refuse(const std::filesystem::path& file, const char* why) {
-  throw input_error(fmt::format("{}: {}", file.string(), why));
-}
-
-/// The first line of `text`, which is taken from it.
-std::string_view take_line(std::string_view& text,
-                           const std::filesystem::path& file) {
-  const auto end = text.find('\n');
-  if (end == std::string_view::npos) refuse(file, "it ends within a line");
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(end + 1);
-  return line;
-}
+constexpr std::string_view run_kind = "zeroulp training run, version 1";
 
 /// A name, and a digest of the fields that it stands for.
 template <class T>
@@ -36,56 +23,64 @@ std::string named_fields(const T& value) {
 
 std::string settings_line(const any_run& run) {
   const run_settings& s = run.settings();
-  return fmt::format(
+  std::string line = fmt::format(
       "size {} arm {} seed {} shards {} rate {} warmup {} hold {} steps {} "
       "last "
       "{} clip {} beta1 {} beta2 {} eps {} decay {} bias {:08x} data {}",
       named_fields(s.shape), named_fields(s.how), s.seed, s.shards, s.rate.rate,
       s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last, s.clip, s.beta1,
       s.beta2, s.eps, s.weight_decay, s.bias_speed, run.data().name());
+  for (const scaled_block& b : s.stress) {
+    line += fmt::format(" stress {}:{}+{}x{}+{}:{}", b.parameter, b.row, b.rows,
+                        b.col, b.cols, b.exponent);
+  }
+  return line;
+}
+
+std::string state_bytes(const run_state& state) {
+  std::string bytes;
+  for (const auto& [data, count] : bytes_of(state)) {
+    if (count > 0) bytes.append(static_cast<const char*>(data), count);
+  }
+  return bytes;
+}
+
+bool take_state(std::string_view bytes, any_run& run) {
+  run_state state = run.host_state();
+  const auto parts = bytes_of(state);
+  std::size_t total = 0;
+  for (const auto& part : parts) total += part.second;
+  if (bytes.size() != total) return false;
+  for (const auto& [data, count] : parts) {
+    if (count == 0) continue;  // a dense layer has no biases
+    std::memcpy(const_cast<void*>(data), bytes.data(), count);
+    bytes.remove_prefix(count);
+  }
+  run.set_state(std::move(state));
+  return true;
 }
 
 void save(const std::filesystem::path& file, const any_run& run,
           const std::vector<std::string>& steps) {
-  std::string rest = settings_line(run) + "\n";
+  std::string rest;
   for (const std::string& line : steps) rest += line + "\n";
-  rest += "\n";
-  for (const auto& [data, count] : bytes_of(run.host_state())) {
-    if (count > 0) rest.append(static_cast<const char*>(data), count);
-  }
-  output_set files;
-  files.add(file, fmt::format("{}\n{}\n", magic, sha256_hex(rest)) + rest);
-  files.commit();
+  rest += "\n" + state_bytes(run.host_state());
+  seal(file, {run_kind, settings_line(run)}, rest);
 }
 
 std::vector<std::string> restore(const std::filesystem::path& file,
                                  any_run& run) {
-  if (!std::filesystem::exists(file)) return {};
-  const auto bytes = read_file(file);
-  std::string_view text = as_text(bytes);
-  if (take_line(text, file) != magic) refuse(file, "it is no training run");
-  const std::string_view digest = take_line(text, file);
-  if (digest != sha256_hex(text)) {
-    refuse(file, "it is damaged: its SHA-256 is another");
-  }
-  if (take_line(text, file) != settings_line(run)) {
-    refuse(file, "it is of a run with other settings, or other data");
-  }
+  const auto found = unseal(file, {run_kind, settings_line(run)});
+  if (!found) return {};
+  std::string_view text = *found;
   std::vector<std::string> steps;
   for (auto line = take_line(text, file); !line.empty();
        line = take_line(text, file)) {
     steps.emplace_back(line);
   }
-  run_state state = run.host_state();
-  std::size_t total = 0;
-  for (const auto& part : bytes_of(state)) total += part.second;
-  if (text.size() != total) refuse(file, "its state has another size");
-  for (const auto& [data, count] : bytes_of(state)) {
-    if (count == 0) continue;  // a dense layer has no biases
-    std::memcpy(const_cast<void*>(data), text.data(), count);
-    text.remove_prefix(count);
+  if (!take_state(text, run)) {
+    throw input_error(file.string() + ": its state has another size");
   }
-  run.set_state(std::move(state));
   return steps;
 }
 

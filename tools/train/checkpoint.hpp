@@ -1,8 +1,7 @@
 // Defines checkpoints: what a run that was ended goes on from, byte for byte.
 //
-// One file, written whole or not at all: a line that says what it is, the
-// SHA-256 of all that follows, the settings in one line, a line for each step
-// that was done, an empty line, the bytes of the state. Internal.
+// A sealed file (sealed_file.hpp): after the settings a line for each step that
+// was done, an empty line, the bytes of the state. Internal.
 
 #ifndef ZEROULP_TOOLS_TRAIN_CHECKPOINT_HPP_
 #define ZEROULP_TOOLS_TRAIN_CHECKPOINT_HPP_
@@ -14,6 +13,11 @@
 #include "tools/train/run.hpp"
 
 namespace zeroulp::train {
+
+/// The bytes of a state, and the state again. `take_state` returns false,
+/// leaving the run as it was, unless the bytes are as many.
+std::string state_bytes(const run_state& state);
+bool take_state(std::string_view bytes, any_run& run);
 
 /// The settings that decide a run's bits, and its data, in one line.
 std::string settings_line(const any_run& run);

@@ -23,9 +23,12 @@ std::uint64_t windows_in(std::uint64_t bytes, const model_shape& s) {
 
 }  // namespace
 
-training_data::training_data(const model_shape& s)
-    : shape_(s), name_("source"), source_(source{}) {
+training_data::training_data(const model_shape& s, std::uint64_t seed)
+    : shape_(s),
+      name_(seed == 1 ? "source" : fmt::format("source:{}", seed)),
+      source_(source{}) {
   source_->vocabulary = static_cast<int>(s.vocabulary);
+  source_->seed = seed;
 }
 
 training_data::training_data(const std::string& file, const model_shape& s,

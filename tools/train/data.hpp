@@ -16,7 +16,7 @@ namespace zeroulp::train {
 class training_data {
  public:
   /// A source over the shape's vocabulary.
-  explicit training_data(const model_shape& s);
+  explicit training_data(const model_shape& s, std::uint64_t seed = 1);
   /// The bytes of a file. Throws input_error if it cannot be read or has too
   /// few for a step and for what is held out.
   training_data(const std::string& file, const model_shape& s,
@@ -28,6 +28,8 @@ class training_data {
   batch held_out(std::int64_t index) const;
   /// Which data these are: in a run's settings.
   const std::string& name() const { return name_; }
+  /// The source; null if these are the bytes of a file.
+  const source* known() const { return source_ ? &*source_ : nullptr; }
 
  private:
   batch windows(std::uint64_t first, std::uint64_t bytes_from,

@@ -77,6 +77,11 @@ any_run::any_run(run_settings settings, training_data data)
   check(settings_);
 }
 
+void any_run::change(const arm& how, std::vector<scaled_block> stress) {
+  settings_.how = how;
+  settings_.stress = std::move(stress);
+}
+
 run_state any_run::initial_state() const {
   run_state state;
   for (const parameter& p : parameters_.all()) {

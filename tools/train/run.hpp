@@ -15,6 +15,18 @@
 
 namespace zeroulp::train {
 
+/// A block of a parameter that passes read 2^exponent larger, and whose
+/// gradient they multiply by the same: a power of two changes no bit that is
+/// kept.
+struct scaled_block {
+  std::size_t parameter;
+  std::ptrdiff_t row;
+  std::ptrdiff_t col;
+  std::ptrdiff_t rows;
+  std::ptrdiff_t cols;
+  int exponent;
+};
+
 struct run_settings {
   model_shape shape;
   arm how;
@@ -27,6 +39,7 @@ struct run_settings {
   double eps = 1e-8;
   double weight_decay = 0.1;              ///< of matrices, not of norms
   std::uint32_t bias_speed = 0x3a83126f;  ///< 0.001
+  std::vector<scaled_block> stress{};     ///< exponents add up
 };
 
 /// The rate where nothing else is said: it grows for ten steps and decays in
@@ -76,6 +89,9 @@ class any_run {
   virtual std::string digest() const = 0;
   virtual std::int64_t steps() const = 0;
 
+  /// The steps that follow are under another arm, with other outliers.
+  void change(const arm& how, std::vector<scaled_block> stress = {});
+
   const run_settings& settings() const { return settings_; }
   const training_data& data() const { return data_; }
   const parameter_list& parameters() const { return parameters_; }
@@ -104,11 +120,18 @@ class run_on : public any_run {
   const state_on<Ops>& state() const { return state_; }
   state_on<Ops>& state() { return state_; }
   /// What a pass reads besides the tokens; refers to this run.
-  pass_inputs<Ops> inputs() const;
+  pass_inputs<Ops> inputs() const { return inputs(state_.weights); }
+  /// A pass over one shard of a batch, without an update.
+  pass_outputs<Ops> pass_of(const batch& b, std::int64_t shard = 0,
+                            const tracer& trace = {}) const;
 
  private:
-  pass_outputs<Ops> pass_of(const batch& b, std::int64_t shard,
-                            const tracer& trace) const;
+  using all_words = std::vector<typename Ops::words>;
+
+  pass_inputs<Ops> inputs(const all_words& weights) const;
+  /// use(inputs), whose weights are as the stress makes them.
+  template <class Use>
+  auto with_inputs(const Use& use) const;
   double clip(std::vector<typename Ops::words>& gradients) const;
   void update(const std::vector<typename Ops::words>& gradients, double rate);
   void update_biases(const std::vector<pass_outputs<Ops>>& shards);

@@ -45,6 +45,23 @@ auto all_on_host(const std::vector<Tensor>& x) {
   return all;
 }
 
+/// By way of the host.
+template <class Ops>
+void scale_blocks(const std::vector<scaled_block>& blocks,
+                  std::vector<typename Ops::words>& tensors) {
+  for (const scaled_block& b : blocks) {
+    word_tensor x = Ops::on_host(tensors[b.parameter]);
+    const auto part = x.view().block(b.row, b.col, b.rows, b.cols);
+    for (std::ptrdiff_t i = 0; i < part.rows; ++i) {
+      for (std::ptrdiff_t j = 0; j < part.cols; ++j) {
+        part(i, j) = bit_cast<std::uint32_t>(
+            std::ldexp(bit_cast<float>(part(i, j)), b.exponent));
+      }
+    }
+    tensors[b.parameter] = Ops::from_host(std::move(x));
+  }
+}
+
 }  // namespace detail
 
 template <class Ops>
@@ -109,9 +126,19 @@ std::string run_on<Ops>::digest() const {
 }
 
 template <class Ops>
-pass_inputs<Ops> run_on<Ops>::inputs() const {
-  return {settings_.shape, parameters_, settings_.how, state_.weights,
+pass_inputs<Ops> run_on<Ops>::inputs(const all_words& weights) const {
+  return {settings_.shape, parameters_, settings_.how, weights,
           state_.biases,   cosines_,    sines_};
+}
+
+template <class Ops>
+template <class Use>
+auto run_on<Ops>::with_inputs(const Use& use) const {
+  if (settings_.stress.empty()) return use(inputs());
+  all_words weights =
+      detail::all_from_host<Ops>(detail::all_on_host<Ops>(state_.weights));
+  detail::scale_blocks<Ops>(settings_.stress, weights);
+  return use(inputs(weights));
 }
 
 template <class Ops>
@@ -122,10 +149,13 @@ pass_outputs<Ops> run_on<Ops>::pass_of(const batch& b, std::int64_t shard,
   const auto first = static_cast<std::size_t>(shard) * count;
   const double inverse = 1 / static_cast<double>(b.inputs.size());
   const auto factor = bit_cast<std::uint32_t>(static_cast<float>(inverse));
-  const pass_inputs<Ops> in = inputs();
-  return step_pass<Ops>(in, trace)(detail::column<Ops>(b.inputs, first, count),
-                                   detail::column<Ops>(b.targets, first, count),
-                                   factor);
+  auto out = with_inputs([&](const pass_inputs<Ops>& in) {
+    return step_pass<Ops>(in, trace)(
+        detail::column<Ops>(b.inputs, first, count),
+        detail::column<Ops>(b.targets, first, count), factor);
+  });
+  detail::scale_blocks<Ops>(settings_.stress, out.gradients);
+  return out;
 }
 
 template <class Ops>
@@ -195,14 +225,15 @@ void run_on<Ops>::update_biases(const std::vector<pass_outputs<Ops>>& shards) {
 
 template <class Ops>
 double run_on<Ops>::held_out_loss(std::int64_t batches) const {
-  const pass_inputs<Ops> in = inputs();
   double sum = 0;
   std::size_t count = 0;
   for (std::int64_t k = 0; k < batches; ++k) {
     const batch b = data_.held_out(k);
-    const auto losses = step_pass<Ops>(in, {}).forward(
-        detail::column<Ops>(b.inputs, 0, b.inputs.size()),
-        detail::column<Ops>(b.targets, 0, b.targets.size()));
+    const auto losses = with_inputs([&](const pass_inputs<Ops>& in) {
+      return step_pass<Ops>(in, {}).forward(
+          detail::column<Ops>(b.inputs, 0, b.inputs.size()),
+          detail::column<Ops>(b.targets, 0, b.targets.size()));
+    });
     sum += Ops::sum_of_losses(losses);
     count += b.inputs.size();
   }

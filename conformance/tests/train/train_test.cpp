@@ -165,6 +165,24 @@ TEST(Train, ShardsAreAddedAndAreARunOfTheirOwn) {
   EXPECT_NE(one.digest(), two.digest());
 }
 
+/// Powers of two and E5M6 keep what E4M3 needs: one rounding, the same codes.
+TEST(Train, ARetiledCacheIsTheQuantizedTranspose) {
+  half_tensor x(256, 128);
+  counter_rng rng(3, 0);
+  for (auto& v : x.data) {
+    const float number = static_cast<float>(rng.between(-64, 64)) / 64;
+    v = static_cast<std::uint16_t>(bit_cast<std::uint32_t>(number) >> 16);
+  }
+  const arm full = parse_arm("full");
+  storage target = full.linear.x;
+  target.scale = scale_kind::pow2;
+  const auto cached = engine_ops::store(full.attention_cache, x.view());
+  const auto t = engine_ops::transpose(full.linear.x, cached);
+  const auto direct = engine_ops::store_transposed(target, x.view());
+  EXPECT_EQ(t.codes.data, direct.codes.data);
+  EXPECT_EQ(t.scales.data, direct.scales.data);
+}
+
 class TrainCheckpoint : public testing::Test {
  protected:
   TrainCheckpoint()

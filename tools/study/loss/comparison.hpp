@@ -3,14 +3,7 @@
 //   ARM              beside BF16
 //   ARM/ARM          beside the other
 //
-// where an ARM is one of arm.hpp by its name, or changed by fields:
-//
-//   per_tensor+fraction_bits:10+interval:0
-//
-//   fraction_bits:N   Hopper's FP8 accumulator with N fraction bits, 8 to 34
-//   interval:N        elements of K between promotions; 0: none
-//   splits:N          of K
-//
+// where an ARM is a named one, or NAME+FIELD:VALUE (zeroulp/model_arm.hpp).
 // Internal.
 
 #ifndef ZEROULP_TOOLS_STUDY_LOSS_COMPARISON_HPP_
@@ -21,12 +14,15 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/study/loss/arm.hpp"
+#include "tools/train/arm.hpp"
 
 namespace zeroulp::loss {
 
-/// Throws input_error.
-arm parse_arm(std::string_view text);
+using train::arm;
+using train::parse_arm;
+
+/// What the others are compared with.
+inline constexpr const char* bf16_name = "bf16";
 
 struct comparison {
   std::string name;  ///< the text

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
+
+#include "zeroulp/model.hpp"
 
 namespace zeroulp::loss {
 namespace {
@@ -13,10 +16,10 @@ struct sums {
   double theirs = 0;
   double product = 0;
 
-  void add(const matrix& a, const matrix& b) {
+  void add(const train::word_tensor& a, const train::word_tensor& b) {
     for (std::size_t i = 0; i < a.data.size(); ++i) {
-      const auto x = static_cast<double>(a.data[i]);
-      const auto y = static_cast<double>(b.data[i]);
+      const auto x = static_cast<double>(bit_cast<float>(a.data[i]));
+      const auto y = static_cast<double>(bit_cast<float>(b.data[i]));
       error += (x - y) * (x - y);
       ours += x * x;
       theirs += y * y;
@@ -37,9 +40,15 @@ constexpr double t95[] = {6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895,
 
 }  // namespace
 
+double loss_of(const pass& p) {
+  return engine::sum_of_losses(p.losses.view()) /
+         static_cast<double>(p.losses.rows);
+}
+
 state_gap compare(const pass& ours, const pass& base) {
   state_gap gap;
-  gap.loss = (ours.loss - base.loss) / base.loss;
+  const double loss = loss_of(base);
+  gap.loss = (loss_of(ours) - loss) / loss;
   sums all;
   for (std::size_t i = 0; i < ours.gradients.size(); ++i) {
     sums one;
@@ -51,11 +60,16 @@ state_gap compare(const pass& ours, const pass& base) {
   return gap;
 }
 
-std::vector<double> fork(const training_settings& s, const arm& how,
-                         training_state from, int steps) {
+std::vector<double> losses_of(training_run run, int steps) {
   std::vector<double> losses;
-  for (int i = 0; i < steps; ++i) losses.push_back(advance(s, how, from));
+  for (int i = 0; i < steps; ++i) losses.push_back(run.advance().loss);
   return losses;
+}
+
+training_run forked(training_run run, const train::arm& how,
+                    std::vector<train::scaled_block> stress) {
+  run.change(how, std::move(stress));
+  return run;
 }
 
 double fork_gap(const std::vector<double>& losses,

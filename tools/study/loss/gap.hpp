@@ -4,7 +4,7 @@
 //   same state   (loss' - loss) / loss;  |g' - g| / |g|;  cos(g', g);
 //                <g', g> / <g, g>, whose distance from 1 is the bias
 //   forks        from one state, the same batches: the mean over steps of
-//                (loss' - loss) / loss; over checkpoints a 90 % interval of
+//                (loss' - loss) / loss; over seeds a 90 % interval of
 //                Student's t
 //
 // Internal.
@@ -12,9 +12,12 @@
 #ifndef ZEROULP_TOOLS_STUDY_LOSS_GAP_HPP_
 #define ZEROULP_TOOLS_STUDY_LOSS_GAP_HPP_
 
-#include "tools/study/loss/training.hpp"
+#include "tools/train/run.hpp"
 
 namespace zeroulp::loss {
+
+using train::training_run;
+using pass = train::pass_outputs<train::engine_ops>;
 
 /// One gradient's error. Without a gradient on both sides: 0, 1, 1.
 struct gradient_gap {
@@ -29,11 +32,15 @@ struct state_gap {
   std::vector<gradient_gap> each;  ///< by parameter
 };
 
+/// Nats a token.
+double loss_of(const pass& p);
 state_gap compare(const pass& ours, const pass& base);
 
 /// The losses of a fork.
-std::vector<double> fork(const training_settings& s, const arm& how,
-                         training_state from, int steps);
+std::vector<double> losses_of(training_run run, int steps);
+/// The run under another arm, with outliers.
+training_run forked(training_run run, const train::arm& how,
+                    std::vector<train::scaled_block> stress = {});
 /// The mean over `steps` of the relative difference of losses.
 double fork_gap(const std::vector<double>& losses,
                 const std::vector<double>& base_losses, int steps);

@@ -12,6 +12,8 @@
 #include "tools/study/error/run.hpp"
 #include "tools/study/loss/comparison.hpp"
 #include "tools/study/loss/gap.hpp"
+#include "tools/study/loss/stress.hpp"
+#include "zeroulp/io.hpp"
 
 namespace zeroulp::loss {
 namespace {
@@ -23,22 +25,41 @@ constexpr std::size_t gap_head = 2;
 constexpr std::size_t arm_head = 5;
 constexpr std::size_t each_gradient = 3;
 
-std::size_t parameters_of(const loss_options& o) {
-  return weight_names(settings_of(o).shape).size();
-}
-std::size_t arm_numbers(const loss_options& o) {
-  return arm_head + each_gradient * parameters_of(o);
+train::training_run run_of(const loss_options& o,
+                           const train::model_shape& shape,
+                           std::uint64_t seed) {
+  train::run_settings s{shape, parse_arm(bf16_name)};
+  s.seed = seed;
+  const std::int64_t steps =
+      std::int64_t{o.every} * o.checkpoints + o.fork_steps + o.batches;
+  s.rate = train::usual_rate(shape, steps);
+  s.rate.hold = steps;  // forks are alike whenever they begin
+  return {s, train::training_data(shape, seed)};
 }
 
-std::string gap_name(int c, int batch) {
-  return fmt::format("gap.{}.{}", c, batch);
+std::vector<train::parameter> parameters_of(const loss_options& o) {
+  return train::parameter_list(shape_of(o)).all();
 }
-std::string fork_name(int c, const std::string& arm) {
-  return fmt::format("fork.{}.{}", c, arm);
+std::size_t arm_numbers(const loss_options& o) {
+  return arm_head + each_gradient * parameters_of(o).size();
 }
-std::string outlier_name(int c, const loss_outlier& x, const std::string& arm) {
-  return fmt::format("outlier.{}.{}.{}.{}", c, name_of(x.kind), x.exponent,
-                     arm);
+
+/// A checkpoint of a run, both from 0.
+struct place {
+  int run;
+  int checkpoint;
+};
+
+std::string gap_name(place at, int batch) {
+  return fmt::format("gap.{}.{}.{}", at.run, at.checkpoint, batch);
+}
+std::string fork_name(place at, const std::string& arm) {
+  return fmt::format("fork.{}.{}.{}", at.run, at.checkpoint, arm);
+}
+std::string outlier_name(place at, const loss_outlier& x,
+                         const std::string& arm) {
+  return fmt::format("outlier.{}.{}.{}.{}.{}", at.run, at.checkpoint,
+                     name_of(x.kind), x.exponent, arm);
 }
 
 std::vector<comparison> comparisons_of(const std::vector<std::string>& texts) {
@@ -50,42 +71,45 @@ std::vector<comparison> comparisons_of(const std::vector<std::string>& texts) {
 
 /// BF16 and the arms that are compared with it under outliers.
 std::vector<std::string> arms_with_outliers(const loss_options& o) {
-  std::vector<std::string> all{bf16_arm.name};
+  std::vector<std::string> all{bf16_name};
   all.insert(all.end(), o.under_outliers.begin(), o.under_outliers.end());
   return all;
 }
 
 /// The share of (token, layer) whose set of experts is another.
-double rerouted(const pass& a, const pass& b, std::ptrdiff_t top) {
+double rerouted(const pass& a, const pass& b) {
   double differ = 0;
   double count = 0;
   for (std::size_t l = 0; l < a.experts.size(); ++l) {
-    const auto& x = a.experts[l];
-    const auto& y = b.experts[l];
+    const auto& x = a.experts[l].data;
+    const auto& y = b.experts[l].data;
+    const std::ptrdiff_t top = a.experts[l].cols;
     for (auto i = x.begin(), j = y.begin(); i != x.end(); i += top, j += top) {
       ++count;
       if (!std::is_permutation(i, i + top, j)) ++differ;
     }
   }
-  return differ / count;
+  return count == 0 ? 0 : differ / count;
 }
 
 std::vector<double> measure_gap(const loss_options& o,
-                                const training_state& state, int n) {
-  const training_settings s = state_settings_of(o);
-  const batch b = batch_of(s, state.steps + n);
+                                const train::training_run& run, int n) {
+  train::training_run at = run_of(o, state_shape_of(o), run.settings().seed);
+  at.set_state(run.state());
+  const train::batch b = at.data().training(at.state().steps + n);
   const auto all = comparisons_of(o.compared);
   std::map<std::string, pass> passes;
   for (const auto& [name, how] : arms_of(all)) {
-    passes.emplace(name, run(state.model, how, b));
+    passes.emplace(name, forked(at, how).pass_of(b));
   }
-  std::vector<double> out{passes.at(bf16_arm.name).loss, s.data.ideal_loss(b)};
+  std::vector<double> out{loss_of(passes.at(bf16_name)),
+                          at.data().known()->ideal_loss(b)};
   for (const auto& c : all) {
-    const pass& ours = passes.at(c.arm);
-    const pass& base = passes.at(c.base);
+    const auto& ours = passes.at(c.arm);
+    const auto& base = passes.at(c.base);
     const state_gap g = compare(ours, base);
     out.insert(out.end(), {g.loss, g.all.relative, g.all.cosine, g.all.slope,
-                           rerouted(ours, base, s.shape.top)});
+                           rerouted(ours, base)});
     for (const gradient_gap& e : g.each) {
       out.insert(out.end(), {e.relative, e.cosine, e.slope});
     }
@@ -104,37 +128,56 @@ std::int64_t step_of(const loss_options& o, int c) {
   return static_cast<std::int64_t>(o.every) * (c + 1);
 }
 
+/// The mean over the checkpoints of each run of what `of` says.
+template <class Of>
+std::vector<double> by_run(const loss_options& o, Of of) {
+  std::vector<double> means;
+  for (int n = 0; n < o.seeds; ++n) {
+    double sum = 0;
+    for (int c = 0; c < o.checkpoints; ++c) sum += of(place{n, c});
+    means.push_back(sum / o.checkpoints);
+  }
+  return means;
+}
+
+/// What is measured at one checkpoint, by means of its batches.
+void add_place(const loss_options& o, const part_numbers& numbers, place at,
+               loss_result& r) {
+  const auto all = comparisons_of(o.compared);
+  std::vector<double> mean(gap_head + all.size() * arm_numbers(o));
+  for (int b = 0; b < o.batches; ++b) {
+    const auto& one = numbers.at(gap_name(at, b));
+    for (std::size_t i = 0; i < mean.size(); ++i) {
+      mean[i] += one[i] / o.batches;
+    }
+  }
+  const std::uint64_t seed = o.seed + static_cast<std::uint64_t>(at.run);
+  const std::int64_t step = step_of(o, at.checkpoint);
+  r.checkpoints.push_back({seed, step, mean[0], mean[1]});
+  auto x = mean.begin() + gap_head;
+  for (const auto& a : all) {
+    r.gaps.push_back({a.name, seed, step, x[0], x[1], x[2], x[3], x[4]});
+    x += arm_head;
+    for (const auto& p : parameters_of(o)) {
+      r.gradients.push_back({a.name, seed, step, p.name, x[0], x[1], x[2]});
+      x += each_gradient;
+    }
+  }
+}
+
 /// The same-state part of the result.
 void add_gaps(const loss_options& o, const part_numbers& numbers,
               loss_result& r) {
-  const auto names = weight_names(settings_of(o).shape);
-  const auto all = comparisons_of(o.compared);
-  for (int c = 0; c < o.checkpoints; ++c) {
-    std::vector<double> mean(gap_head + all.size() * arm_numbers(o));
-    for (int b = 0; b < o.batches; ++b) {
-      const auto& one = numbers.at(gap_name(c, b));
-      for (std::size_t i = 0; i < mean.size(); ++i) {
-        mean[i] += one[i] / o.batches;
-      }
-    }
-    const std::int64_t step = step_of(o, c);
-    r.checkpoints.push_back({step, mean[0], mean[1]});
-    auto x = mean.begin() + gap_head;
-    for (const auto& a : all) {
-      r.gaps.push_back({a.name, step, x[0], x[1], x[2], x[3], x[4]});
-      x += arm_head;
-      for (const std::string& name : names) {
-        r.gradients.push_back({a.name, step, name, x[0], x[1], x[2]});
-        x += each_gradient;
-      }
-    }
+  for (int n = 0; n < o.seeds; ++n) {
+    for (int c = 0; c < o.checkpoints; ++c) add_place(o, numbers, {n, c}, r);
   }
+  const auto all = comparisons_of(o.compared);
   for (std::size_t n = 0; n < all.size(); ++n) {
-    std::vector<double> gaps;
-    for (const loss_gap& g : r.gaps) {
-      if (g.arm == all[n].name) gaps.push_back(g.loss);
-    }
-    auto series = series_of(all[n].name, {}, std::move(gaps));
+    auto series = series_of(all[n].name, {}, by_run(o, [&](place at) {
+                              const auto i = static_cast<std::size_t>(
+                                  at.run * o.checkpoints + at.checkpoint);
+                              return r.gaps[i * all.size() + n].loss;
+                            }));
     for (std::size_t i = 0; i < n && series.same_as.empty(); ++i) {
       const bool same =
           all[i].base == all[n].base && r.same_state[i].gaps == series.gaps;
@@ -147,27 +190,24 @@ void add_gaps(const loss_options& o, const part_numbers& numbers,
 void add_forks(const loss_options& o, const part_numbers& numbers,
                loss_result& r) {
   if (o.fork_steps == 0) return;
-  const auto by_checkpoint = [&](int steps, const std::string& base,
-                                 auto name_of) {
-    std::vector<double> gaps;
-    for (int c = 0; c < o.checkpoints; ++c) {
-      gaps.push_back(fork_gap(numbers.at(name_of(c)),
-                              numbers.at(fork_name(c, base)), steps));
-    }
-    return gaps;
+  const auto gaps = [&](int steps, const std::string& base, auto name_of) {
+    return by_run(o, [&](place at) {
+      return fork_gap(numbers.at(name_of(at)), numbers.at(fork_name(at, base)),
+                      steps);
+    });
   };
   for (const auto& a : comparisons_of(o.compared)) {
     r.forks.push_back(
-        series_of(a.name, {}, by_checkpoint(o.fork_steps, a.base, [&](int c) {
-                    return fork_name(c, a.arm);
+        series_of(a.name, {}, gaps(o.fork_steps, a.base, [&](place at) {
+                    return fork_name(at, a.arm);
                   })));
   }
   for (const auto& x : o.outliers) {
     for (const auto& a : arms_with_outliers(o)) {
-      r.outliers.push_back(series_of(
-          a, x, by_checkpoint(o.outlier_steps, bf16_arm.name, [&](int c) {
-            return outlier_name(c, x, a);
-          })));
+      r.outliers.push_back(
+          series_of(a, x, gaps(o.outlier_steps, bf16_name, [&](place at) {
+                      return outlier_name(at, x, a);
+                    })));
     }
   }
 }
@@ -200,8 +240,8 @@ void judge_forks(const loss_options& o, const loss_result& r,
   if (const auto* full = find(r.forks, "full")) {
     add("full_recipe_within", full->within(),
         fmt::format("the full recipe lies within +-0.25 % of BF16's loss over "
-                    "{} forks of {} steps: {}",
-                    o.checkpoints, o.fork_steps, to_text(*full)));
+                    "{} runs, {} forks of {} steps of each: {}",
+                    o.seeds, o.checkpoints, o.fork_steps, to_text(*full)));
   }
 }
 
@@ -223,15 +263,14 @@ void judge_outliers(const loss_options& o, const loss_result& r,
                     const judge& add) {
   if (r.outliers.empty()) return;
   const auto changes_nothing = [](const loss_series& s) {
-    return s.arm != bf16_arm.name ||
+    return s.arm != bf16_name ||
            std::all_of(s.gaps.begin(), s.gaps.end(),
                        [](double gap) { return gap == 0; });
   };
   add("injection_changes_nothing_in_bf16",
       std::all_of(r.outliers.begin(), r.outliers.end(), changes_nothing),
       "whatever the outlier, BF16's losses are the same bits");
-  for (const auto kind :
-       {outlier_kind::channel, outlier_kind::token, outlier_kind::unit}) {
+  for (const auto kind : {outlier_kind::channel, outlier_kind::unit}) {
     const auto most = borne(r, kind);
     if (most.empty()) continue;
     std::string text;
@@ -250,21 +289,23 @@ void judge_outliers(const loss_options& o, const loss_result& r,
   }
 }
 
-/// The mean over checkpoints of what `of` says of a gradient, by parameter.
+/// The mean over runs and checkpoints of what `of` says of a gradient, by
+/// parameter.
 template <class Of>
 std::map<std::string, double> by_parameter(const loss_options& o,
                                            const loss_result& r,
                                            const std::string& arm, Of of) {
   std::map<std::string, double> mean;
   for (const auto& g : r.gradients) {
-    if (g.arm == arm) mean[g.parameter] += of(g) / o.checkpoints;
+    if (g.arm == arm) mean[g.parameter] += of(g) / (o.seeds * o.checkpoints);
   }
   return mean;
 }
 
 bool is_linear(const std::string& parameter) {
-  return parameter.ends_with("qkv") || parameter.ends_with("out") ||
-         parameter.ends_with(".up") || parameter.ends_with(".down");
+  return parameter.ends_with("qkv_a") || parameter.ends_with("kv_b") ||
+         parameter.ends_with("out") || parameter.ends_with(".up") ||
+         parameter.ends_with(".down");
 }
 
 /// What promotion does to the gradients of Linears, whose K is tokens.
@@ -274,11 +315,11 @@ void judge_gradients(const loss_options& o, const loss_result& r,
   const auto l2 = [&](const std::string& arm) {
     return by_parameter(o, r, arm, [](const auto& g) { return g.l2; });
   };
-  const auto unpromoted = l2("per_tensor_unpromoted/" + exact);
-  const auto promoted = l2("per_tensor/" + exact);
-  const auto quantized = l2("per_tensor");
+  const auto unpromoted = l2("tensor_unpromoted/" + exact);
+  const auto promoted = l2("tensor/" + exact);
+  const auto quantized = l2("tensor");
   if (unpromoted.empty() || promoted.empty() || quantized.empty()) return;
-  const auto slopes = by_parameter(o, r, "per_tensor_unpromoted/" + exact,
+  const auto slopes = by_parameter(o, r, "tensor_unpromoted/" + exact,
                                    [](const auto& g) { return g.slope; });
   double sum_unpromoted = 0, sum_promoted = 0, sum_quantized = 0, sum_slope = 0;
   double most = 0;
@@ -330,13 +371,19 @@ void add_verdicts(const loss_options& o, loss_result& r) {
   const judge add = [&r](const char* name, bool held, std::string text) {
     r.verdicts.push_back({name, held, std::move(text)});
   };
-  const loss_checkpoint& first = r.checkpoints.front();
-  const loss_checkpoint& last = r.checkpoints.back();
-  add("bf16_learns", last.loss - last.ideal < first.loss - first.ideal,
-      fmt::format("BF16 comes nearer to what the data allow: {:.3f} nats above "
-                  "it at step {}, {:.3f} at step {}",
-                  first.loss - first.ideal, first.step, last.loss - last.ideal,
-                  last.step));
+  double first = 0, last = 0;  // nats above what the data allow
+  for (const auto& c : r.checkpoints) {
+    if (c.step == step_of(o, 0)) first += (c.loss - c.ideal) / o.seeds;
+    if (c.step == step_of(o, o.checkpoints - 1)) {
+      last += (c.loss - c.ideal) / o.seeds;
+    }
+  }
+  if (o.checkpoints > 1) {
+    add("bf16_learns", last < first,
+        fmt::format("BF16 comes nearer to what the data allow: {:.3f} nats "
+                    "above it at step {}, {:.3f} at step {}",
+                    first, step_of(o, 0), last, step_of(o, o.checkpoints - 1)));
+  }
   judge_forks(o, r, add);
   judge_outliers(o, r, add);
   judge_gradients(o, r, add);
@@ -359,63 +406,57 @@ std::vector<loss_dose> measure_doses(const loss_options& o) {
     const auto e = runner.run(c).accumulation;
     all.push_back({bits, k, interval, e.frobenius, e.max_over_mean});
   };
-  for (const int bits : o.doses) add(bits, o.width, 0);
+  for (const int bits : o.doses) add(bits, shape_of(o).width, 0);
   for (const int interval : {0, 128}) add(13, 4096, interval);
   return all;
 }
 
 }  // namespace
 
-training_settings settings_of(const loss_options& o) {
-  training_settings s;
-  s.shape.width = s.shape.hidden = o.width;
-  s.shape.layers = o.layers;
-  s.sequences = o.sequences;
-  s.length = o.length;
-  s.seed = s.data.seed = o.seed;
-  return s;
+train::model_shape shape_of(const loss_options& o) {
+  return train::parse_shape(o.model);
+}
+train::model_shape state_shape_of(const loss_options& o) {
+  return train::parse_shape(o.model + o.state);
 }
 
-training_settings state_settings_of(const loss_options& o) {
-  training_settings s = settings_of(o);
-  if (o.state_sequences > 0) s.sequences = o.state_sequences;
-  if (o.state_length > 0) s.length = o.state_length;
-  return s;
+train::training_run start(const loss_options& o, int n) {
+  return run_of(o, shape_of(o), o.seed + static_cast<std::uint64_t>(n));
 }
 
-std::vector<part> parts_of(const loss_options& o, int c) {
-  const training_settings s = settings_of(o);
+std::vector<part> parts_of(const loss_options& o, int n, int c) {
+  const place at{n, c};
+  const train::model_shape shape = shape_of(o);
   const auto compared = comparisons_of(o.compared);
   const auto arms = arms_of(compared);
   std::vector<part> parts;
   const auto add_fork = [&](std::string name, const arm& how, int steps,
-                            const std::optional<loss_outlier>& x) {
+                            std::vector<train::scaled_block> stress) {
     parts.push_back({std::move(name), static_cast<std::size_t>(steps),
                      static_cast<double>(steps),
-                     [s, how, steps, x](const training_state& state) {
-                       training_state from = state;
-                       if (x) rescale(from, *x);
-                       return fork(s, how, std::move(from), steps);
+                     [how, steps, stress](const train::training_run& run) {
+                       return losses_of(forked(run, how, stress), steps);
                      }});
   };
   for (const auto& [name, how] : arms) {
-    if (o.fork_steps > 0) add_fork(fork_name(c, name), how, o.fork_steps, {});
+    if (o.fork_steps > 0) {
+      add_fork(fork_name(at, name), how, o.fork_steps, {});
+    }
   }
   for (const auto& x : o.outliers) {
     for (const auto& name : arms_with_outliers(o)) {
-      add_fork(outlier_name(c, x, name), parse_arm(name), o.outlier_steps, x);
+      add_fork(outlier_name(at, x, name), parse_arm(name), o.outlier_steps,
+               stress_of(shape, x));
     }
   }
-  const auto at_state = state_settings_of(o);
-  const double larger =
-      static_cast<double>(at_state.sequences * at_state.length) /
-      static_cast<double>(s.sequences * s.length);
+  const double larger = static_cast<double>(state_shape_of(o).tokens()) /
+                        static_cast<double>(shape.tokens());
   for (int b = 0; b < o.batches; ++b) {
-    parts.push_back({gap_name(c, b),
+    parts.push_back({gap_name(at, b),
                      gap_head + compared.size() * arm_numbers(o),
                      static_cast<double>(arms.size()) * larger,
-                     [o, b](const training_state& state) {
-                       return measure_gap(o, state, b);
+                     [o, b](const train::training_run& run) {
+                       return measure_gap(o, run, b);
                      }});
   }
   return parts;
@@ -423,7 +464,7 @@ std::vector<part> parts_of(const loss_options& o, int c) {
 
 loss_result assemble(const loss_options& o, const part_numbers& numbers) {
   loss_result r;
-  r.entropy = settings_of(o).data.entropy();
+  r.entropy = start(o, 0).data().known()->entropy();
   add_gaps(o, numbers, r);
   add_forks(o, numbers, r);
   r.doses = measure_doses(o);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tools/study/loss/study.hpp"
-#include "tools/study/loss/training.hpp"
+#include "tools/train/run.hpp"
 
 namespace zeroulp::loss {
 
@@ -19,18 +19,21 @@ struct part {
   std::string name;
   std::size_t count;
   double passes;  ///< over the model: what it costs
-  std::function<std::vector<double>(const training_state&)> run;
+  std::function<std::vector<double>(const train::training_run&)> run;
 };
 
 /// The numbers of parts by name.
 using part_numbers = std::map<std::string, std::vector<double>>;
 
-training_settings settings_of(const loss_options& o);
-/// Of the batches of the same state.
-training_settings state_settings_of(const loss_options& o);
+/// The model; and with the tokens of the same state. Throws input_error.
+train::model_shape shape_of(const loss_options& o);
+train::model_shape state_shape_of(const loss_options& o);
 
-/// The parts of checkpoint c (from 0).
-std::vector<part> parts_of(const loss_options& o, int c);
+/// Run n (from 0) of BF16 at its start. Throws input_error.
+train::training_run start(const loss_options& o, int n);
+
+/// The parts of checkpoint c (from 0) of run n.
+std::vector<part> parts_of(const loss_options& o, int n, int c);
 
 loss_result assemble(const loss_options& o, const part_numbers& numbers);
 

@@ -1,9 +1,7 @@
 // Defines `store_folder`: a folder of the finished parts of a run, so that a
 // run that was ended goes on from there.
 //
-// A part is one file, written whole or not at all: three lines (magic and
-// version, SHA-256 of all that follows, the options of the run), then bytes.
-// Internal.
+// A part is a sealed file (tools/train/sealed_file.hpp). Internal.
 
 #ifndef ZEROULP_TOOLS_STUDY_LOSS_STORE_HPP_
 #define ZEROULP_TOOLS_STUDY_LOSS_STORE_HPP_
@@ -14,10 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace zeroulp::loss {
+#include "tools/train/sealed_file.hpp"
 
-struct training_settings;
-struct training_state;
+namespace zeroulp::loss {
 
 class store_folder {
  public:
@@ -36,16 +33,10 @@ class store_folder {
                                                   std::size_t count) const;
   void keep_numbers(const std::string& part,
                     const std::vector<double>& numbers) const;
-  /// A state without rescaled blocks.
-  std::optional<training_state> find_state(const std::string& part,
-                                           const training_settings& s) const;
-  void keep_state(const std::string& part, const training_state& state) const;
 
  private:
-  [[noreturn]] void refuse(const std::string& part, const char* why) const;
-
   std::filesystem::path folder_;
-  std::string options_;
+  train::seal_lines lines_;
 };
 
 }  // namespace zeroulp::loss

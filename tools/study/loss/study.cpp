@@ -21,6 +21,7 @@
 #include "tools/study/loss/comparison.hpp"
 #include "tools/study/loss/parts.hpp"
 #include "tools/study/loss/store.hpp"
+#include "tools/train/checkpoint.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {
@@ -51,71 +52,84 @@ void stay_on_one_thread() {
 /// All that the parts of a run follow from.
 std::string describe(const loss_options& o) {
   std::string line = fmt::format(
-      "zeroulp {} loss 2: width {} layers {} sequences {} length {} state {} "
-      "{} "
-      "checkpoints {} every {} batches {} fork {} outliers {} seed {} compared "
-      "{} under outliers {}",
-      ZEROULP_VERSION, o.width, o.layers, o.sequences, o.length,
-      o.state_sequences, o.state_length, o.checkpoints, o.every, o.batches,
-      o.fork_steps, o.outlier_steps, o.seed, fmt::join(o.compared, " "),
-      fmt::join(o.under_outliers, " "));
+      "zeroulp {} loss 3: model {} state {} seeds {} from {} checkpoints {} "
+      "every {} batches {} fork {} outliers {} compared {} under outliers {}",
+      ZEROULP_VERSION, o.model, o.state, o.seeds, o.seed, o.checkpoints,
+      o.every, o.batches, o.fork_steps, o.outlier_steps,
+      fmt::join(o.compared, " "), fmt::join(o.under_outliers, " "));
   for (const auto& x : o.outliers) {
     line += fmt::format(" {}:{}", name_of(x.kind), x.exponent);
   }
   return line;
 }
 
+using train::training_run;
+
 class study {
  public:
   explicit study(const loss_options& o)
-      : options_(o),
-        settings_(settings_of(o)),
-        store_(o.folder, describe(o)),
-        threads_(threads_of(o)) {}
+      : options_(o), store_(o.folder, describe(o)), threads_(threads_of(o)) {}
 
   part_numbers operator()() {
-    std::vector<std::vector<part>> open;
-    int last = -1;
-    for (int c = 0; c < options_.checkpoints; ++c) {
-      open.push_back(missing(c));
-      if (!open.back().empty()) last = c;
-    }
-    if (last >= 0) total_ += static_cast<double>(step(last));
-    for (int c = 0; c < options_.checkpoints; ++c) {
-      const auto& parts = open[static_cast<std::size_t>(c)];
-      if (parts.empty()) continue;
-      if (!state_ || state_->steps != step(c)) reach(c);
-      std::optional<training_state> next;
-      std::vector<task> tasks;
-      if (c < last) {  // the longest: first
-        tasks.push_back({0, [&, c] { next = trained(*state_, c + 1); }});
-      }
-      for (const part& p : parts) {
-        tasks.push_back({p.passes, [&] { keep(p, p.run(*state_)); }});
-      }
-      run_all(tasks);
-      store_.remove(trunk(c));
-      state_ = std::move(next);
-    }
+    std::vector<seed_run> runs;
+    for (int n = 0; n < options_.seeds; ++n) runs.push_back(missing(n));
+    for (const seed_run& r : runs) follow(r);
     return std::move(numbers_);
   }
 
  private:
-  std::int64_t step(int c) const { return options_.every * (c + 1); }
-  static std::string trunk(int c) { return fmt::format("trunk.{}", c); }
+  /// What is left to do of a BF16 run: parts by checkpoint; the last that has
+  /// some, -1: none.
+  struct seed_run {
+    int number;
+    std::vector<std::vector<part>> open;
+    int last = -1;
+  };
 
-  std::vector<part> missing(int c) {
-    std::vector<part> open;
-    for (part& p : parts_of(options_, c)) {
-      total_ += p.passes;
-      if (auto found = store_.find_numbers(p.name, p.count)) {
-        done_ += p.passes;
-        numbers_[p.name] = std::move(*found);
-      } else {
-        open.push_back(std::move(p));
+  std::int64_t step(int c) const {
+    return std::int64_t{options_.every} * (c + 1);
+  }
+  static std::string trunk(int n, int c) {
+    return fmt::format("trunk.{}.{}", n, c);
+  }
+
+  seed_run missing(int n) {
+    seed_run r{n, {}};
+    for (int c = 0; c < options_.checkpoints; ++c) {
+      r.open.emplace_back();
+      for (part& p : parts_of(options_, n, c)) {
+        total_ += p.passes;
+        if (auto found = store_.find_numbers(p.name, p.count)) {
+          done_ += p.passes;
+          numbers_[p.name] = std::move(*found);
+        } else {
+          r.open.back().push_back(std::move(p));
+          r.last = c;
+        }
       }
     }
-    return open;
+    if (r.last >= 0) total_ += static_cast<double>(step(r.last));
+    return r;
+  }
+
+  void follow(const seed_run& r) {
+    std::optional<training_run> run;
+    for (int c = 0; c <= r.last; ++c) {
+      const auto& parts = r.open[static_cast<std::size_t>(c)];
+      if (parts.empty()) continue;
+      if (!run || run->state().steps != step(c)) run = reach(r.number, c);
+      std::optional<training_run> next;
+      std::vector<task> tasks;
+      if (c < r.last) {  // the longest: first
+        tasks.push_back({0, [&, c] { next = trained(*run, r.number, c + 1); }});
+      }
+      for (const part& p : parts) {
+        tasks.push_back({p.passes, [&] { keep(p, p.run(*run)); }});
+      }
+      run_all(tasks);
+      store_.remove(trunk(r.number, c));
+      run = std::move(next);
+    }
   }
 
   void keep(const part& p, std::vector<double> numbers) {
@@ -124,32 +138,34 @@ class study {
     numbers_[p.name] = std::move(numbers);
   }
 
-  /// The BF16 run at checkpoint c, from an earlier state of it.
-  training_state trained(training_state state, int c) {
-    while (state.steps < step(c)) {
-      advance(settings_, bf16_arm, state);
-      done_something(0, static_cast<double>(state.steps));
+  /// Run n at checkpoint c, from an earlier state of it.
+  training_run trained(training_run run, int n, int c) {
+    while (run.state().steps < step(c)) {
+      run.advance();
+      done_something(0, 1);
     }
-    store_.keep_state(trunk(c), state);
-    return state;
+    store_.keep(trunk(n, c), train::state_bytes(run.state()));
+    return run;
   }
 
-  /// Sets state_ to checkpoint c, from the latest that is there.
-  void reach(int c) {
-    std::optional<training_state> from = std::move(state_);
-    if (from && from->steps > step(c)) from.reset();
-    for (int at = c; at >= 0 && !from; --at) {
-      from = store_.find_state(trunk(at), settings_);
+  /// Run n at checkpoint c, from the latest of its states that is kept.
+  training_run reach(int n, int c) {
+    training_run run = start(options_, n);
+    for (int at = c; at >= 0 && run.state().steps == 0; --at) {
+      const auto kept = store_.find(trunk(n, at));
+      if (kept && !train::take_state(*kept, run)) {
+        throw input_error(trunk(n, at) + ": of another length");
+      }
     }
-    if (!from) from = start(settings_);
-    run_all({{0, [&] { state_ = trained(std::move(*from), c); }}});
+    done_something(0, static_cast<double>(run.state().steps));
+    run_all({{0, [&] { run = trained(std::move(run), n, c); }}});
+    return run;
   }
 
   void done_something(double passes, double steps = 0) {
     const std::lock_guard lock(mutex_);
-    done_ += passes;
-    trained_ = std::max(trained_, steps);
-    if (options_.progress) options_.progress(done_ + trained_, total_);
+    done_ += passes + steps;
+    if (options_.progress) options_.progress(done_, total_);
   }
 
   void run_all(const std::vector<task>& tasks) {
@@ -178,13 +194,10 @@ class study {
   }
 
   const loss_options& options_;
-  training_settings settings_;
   store_folder store_;
   int threads_;
-  std::optional<training_state> state_;
   part_numbers numbers_;
   double done_ = 0;
-  double trained_ = 0;  ///< steps
   double total_ = 0;
   std::mutex mutex_;
 };
@@ -193,22 +206,18 @@ void check(const loss_options& o) {
   const auto need = [](bool good, const char* what) {
     if (!good) throw input_error(what);
   };
-  need(o.width >= 128 && o.width <= 512 && o.width % 128 == 0,
-       "width of the model: use 128, 256, 384 or 512");
-  need(o.layers >= 1 && o.layers <= 16, "layers of the model: use 1 to 16");
-  need(o.sequences >= 1 && o.sequences <= 64,
-       "sequences of a batch: use 1 to 64");
-  need(o.length >= 8 && o.length <= 1024,
-       "tokens of a sequence: use 8 to 1024");
-  need(o.checkpoints >= 2 && o.checkpoints <= 64,
-       "checkpoints: use 2 to 64; an interval needs two");
+  const train::model_shape shape = shape_of(o);
+  train::model_shape at_state = state_shape_of(o);
+  at_state.sequences = shape.sequences;
+  at_state.length = shape.length;
+  need(train::fields_json(shape) == train::fields_json(at_state),
+       "fields of the same state: use sequences and length");
+  need(o.seeds >= 2 && o.seeds <= 64,
+       "seeds: use 2 to 64; an interval needs two");
+  need(o.checkpoints >= 1 && o.checkpoints <= 64, "checkpoints: use 1 to 64");
   need(o.every >= 1 && o.every <= 10000,
        "steps between checkpoints: use 1 to 10000");
   need(o.batches >= 1 && o.batches <= 64, "batches: use 1 to 64");
-  need(o.state_sequences >= 0 && o.state_sequences <= 256,
-       "sequences of a batch at the same state: use 0 (as in training) to 256");
-  need(o.state_length >= 0 && o.state_length <= 1024,
-       "their tokens: use 0 (as in training) to 1024");
   need(o.fork_steps >= 0 && o.fork_steps <= 256,
        "steps of a fork: use 0 (none) to 256");
   need(o.outliers.empty() ||
@@ -235,12 +244,12 @@ void check(const loss_options& o) {
 }  // namespace loss
 
 const char* name_of(outlier_kind kind) {
-  constexpr const char* names[] = {"channel", "token", "unit"};
+  constexpr const char* names[] = {"channel", "unit"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string dose_arm(int fraction_bits) {
-  return fmt::format("per_tensor_unpromoted+fraction_bits:{}", fraction_bits);
+  return fmt::format("tensor_unpromoted+fraction_bits:{}", fraction_bits);
 }
 
 namespace {
@@ -248,8 +257,7 @@ namespace {
 /// Each kind by each exponent.
 std::vector<loss_outlier> outliers_of(const std::vector<int>& exponents) {
   std::vector<loss_outlier> all;
-  for (const auto kind :
-       {outlier_kind::channel, outlier_kind::token, outlier_kind::unit}) {
+  for (const auto kind : {outlier_kind::channel, outlier_kind::unit}) {
     for (const int k : exponents) all.push_back({kind, k});
   }
   return all;
@@ -258,17 +266,18 @@ std::vector<loss_outlier> outliers_of(const std::vector<int>& exponents) {
 /// What most sizes are.
 loss_options usual_size() {
   loss_options o;
-  for (const auto& a : loss::compared_arms) o.compared.emplace_back(a.name);
-  o.under_outliers = {"full", "blocks", "per_tensor"};
+  o.compared = {"bf16_split_k",      "full",   "tensor",
+                "tensor_unpromoted", "te",     "hybrid",
+                "block_gradients",   block_arm};
+  o.under_outliers = {"full", block_arm, "tensor"};
   o.outliers = outliers_of({8, 12, 16});
   return o;
 }
 
 loss_options smoke_size() {
   loss_options o = usual_size();
-  o.layers = o.sequences = 1;
-  o.length = 16;
-  o.checkpoints = o.every = o.fork_steps = o.outlier_steps = 2;
+  o.model = "tiny+sequences:1+length:16";
+  o.seeds = o.checkpoints = o.every = o.fork_steps = o.outlier_steps = 2;
   o.batches = 1;
   o.outliers = outliers_of({12});
   return o;
@@ -276,48 +285,43 @@ loss_options smoke_size() {
 
 loss_options quick_size() {
   loss_options o = usual_size();
-  o.length = 64;
-  o.checkpoints = 5;
   o.every = 30;
   o.batches = 1;
-  o.fork_steps = o.outlier_steps = 8;
+  o.fork_steps = o.outlier_steps = 4;
   o.outliers = outliers_of({16});
   return o;
 }
 
 loss_options wide_size() {
   loss_options o = usual_size();
-  o.width = 256;
-  o.fork_steps = 16;
+  o.model = "T";
   return o;
 }
 
 loss_options tokens_size() {
   loss_options o = usual_size();
-  o.state_sequences = 64;
-  o.state_length = 256;
-  o.checkpoints = 4;
-  o.every = 100;
-  o.batches = 2;
+  o.state = "+sequences:64+length:256";
+  o.checkpoints = o.batches = 1;
+  o.every = 200;
   o.fork_steps = 0;
   o.outliers.clear();
   o.compared = {"bf16_split_k",
                 "full",
-                "per_tensor",
-                "per_tensor_unpromoted",
+                "tensor",
+                "tensor_unpromoted",
                 "full/full+fraction_bits:34",
-                fmt::format("per_tensor/{}", exact_arm),
-                fmt::format("per_tensor_unpromoted/{}", exact_arm)};
+                fmt::format("tensor/{}", exact_arm),
+                fmt::format("tensor_unpromoted/{}", exact_arm)};
   return o;
 }
 
 /// Four times as many, without what 16384 told already.
 loss_options more_tokens_size() {
   loss_options o = tokens_size();
-  o.state_sequences = 256;
-  o.checkpoints = 2;
-  o.compared = {"per_tensor", fmt::format("per_tensor/{}", exact_arm),
-                fmt::format("per_tensor_unpromoted/{}", exact_arm)};
+  o.state = "+sequences:256+length:256";
+  o.seeds = 2;
+  o.compared = {"tensor", fmt::format("tensor/{}", exact_arm),
+                fmt::format("tensor_unpromoted/{}", exact_arm)};
   return o;
 }
 
@@ -339,9 +343,9 @@ const std::vector<loss_size>& loss_sizes() {
   static const std::vector<loss_size> sizes{
       {"smoke", "a second: every part, too small for its verdicts to hold",
        smoke_size()},
-      {"quick", "half a minute: a look, few and short forks", quick_size()},
-      {"full", "minutes: width 128", usual_size()},
-      {"wide", "width 256: K is two promotion intervals", wide_size()},
+      {"quick", "a minute: a look, few and short forks", quick_size()},
+      {"full", "minutes: the model tiny", usual_size()},
+      {"wide", "an hour: the model T, K of 128 to 1024", wide_size()},
       {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
       {"more_tokens", "gradients alone, of 65536 tokens", more_tokens_size()},
       {"dose", "accumulators of 8 to 13 fraction bits", dose_size()}};

@@ -1,38 +1,30 @@
 // Defines the loss study: what an arm's numerics do to the loss and the
 // gradients of a small model, beside BF16.
 //
-// The model, in the DeepSeek-V3 report's kind: embedding; layers of RMSNorm,
-// causal attention (heads of `width` / 2), RMSNorm and SwiGLU experts (4
-// routed, top 2 by sigmoid score plus bias, and a shared one, each `width`
-// wide); a last norm and a head over 128 symbols. Every Linear of a layer goes
-// through the tensor table of that report (E4M3 tiles and blocks, re-tiled
-// caches, E5M6 attention outputs, power-of-two scales at dispatch) on the
-// engine; the embedding, head, router, norms and attention are BF16 or FP32 in
-// every arm. FP32 master weights, AdamW with BF16 moments. Equations: SPEC S2
-// to S9, Q, W and G; arm.hpp says what each arm stores.
-//
-// The data have a known entropy: see source.hpp.
+// The model and its step are those of tools/train, whose clauses say what each
+// bit is: latent attention, a dense and a routed layer, BF16 outside the
+// Linears, AdamW with BF16 moments. Its data have a known entropy (source.hpp).
 //
 //   same state   at checkpoints of the BF16 run, on the same batches:
 //                (loss' - loss) / loss, |g' - g| / |g|, cos(g', g),
 //                <g', g> / <g, g>
 //   forks        from each checkpoint `fork_steps` of training on the same
 //                batches: the mean of (loss' - loss) / loss over the steps
-//   outliers     forks from the checkpoint with an outlier injected: one
-//                channel, token or unit 2^k larger, its inverse where it is
-//                read (rescale in training.hpp). Exact arithmetic and BF16
-//                compute the same as without, so a gap is the doing of the
-//                scale that the outlier shares with others
+//   outliers     forks whose passes read one channel or unit 2^k larger, its
+//                inverse where it is read (stress.hpp). BF16 computes the same
+//                bits as without, so a gap is the doing of the scale that the
+//                outlier shares with others
 //
 // What is compared is an arm beside BF16, or beside another arm: see
-// comparison.hpp. Intervals are 90 %, Student's t over checkpoints. The numbers
-// are a function of the options, whatever the threads and interruptions.
+// comparison.hpp. Each seed is a run of its own, weights and data; its number
+// is the mean over its checkpoints. Intervals are 90 %, Student's t over seeds.
+// The numbers are a function of the options, whatever the threads and
+// interruptions.
 //
-// What a size shows: K is `width` in Fprop and Dgrad, and the tokens of a batch
-// in Wgrad. Quantization errors hardly depend on K; the accumulator's grow with
-// it, so that at K = 128 the forward passes of a promoted and an unpromoted arm
-// are the same bits. Size "tokens" has 16,384 tokens in Wgrad; size "dose" has
-// worse accumulators instead of a longer K. Internal.
+// What a size shows: K is the model's widths in Fprop and Dgrad, and the tokens
+// of a batch in Wgrad. Quantization errors hardly depend on K; the
+// accumulator's grow with it. Size "tokens" has 16,384 tokens in Wgrad; size
+// "dose" has worse accumulators instead of a longer K. Internal.
 
 #ifndef ZEROULP_TOOLS_STUDY_LOSS_STUDY_HPP_
 #define ZEROULP_TOOLS_STUDY_LOSS_STUDY_HPP_
@@ -49,8 +41,8 @@ namespace zeroulp {
 /// What the full recipe's interval must lie within.
 inline constexpr double loss_bound = 0.0025;
 
-enum class outlier_kind : std::uint8_t { channel, token, unit };
-/// "channel", "token", "unit".
+enum class outlier_kind : std::uint8_t { channel, unit };
+/// "channel", "unit".
 const char* name_of(outlier_kind kind);
 
 struct loss_outlier {
@@ -60,18 +52,15 @@ struct loss_outlier {
 };
 
 struct loss_options {
-  std::ptrdiff_t width = 128;  ///< of the model and of an expert: 128 n
-  std::ptrdiff_t layers = 2;
-  std::ptrdiff_t sequences = 2;  ///< of a batch
-  std::ptrdiff_t length = 128;   ///< tokens of a sequence
-  /// The same of the batches of the same state; 0: as in training.
-  std::ptrdiff_t state_sequences = 0;
-  std::ptrdiff_t state_length = 0;
-  int checkpoints = 8;
-  int every = 50;  ///< steps of BF16 training from one to the next
-  int batches = 8;
-  int fork_steps = 24;  ///< 0: no forks, and no outliers
-  int outlier_steps = 16;
+  std::string model = "tiny";  ///< NAME or NAME+FIELD:VALUE: train/shape.hpp
+  /// Fields of the model for batches of the same state, sequences and length.
+  std::string state = {};
+  int seeds = 4;        ///< BF16 runs: from `seed` on
+  int checkpoints = 2;  ///< of each
+  int every = 100;      ///< steps of BF16 training from one to the next
+  int batches = 4;
+  int fork_steps = 16;  ///< 0: no forks, and no outliers
+  int outlier_steps = 8;
   /// Comparisons: ARM, or ARM/ARM (comparison.hpp).
   std::vector<std::string> compared;
   std::vector<std::string> under_outliers;  ///< the same, beside BF16
@@ -103,6 +92,7 @@ struct loss_interval {
 };
 
 struct loss_checkpoint {
+  std::uint64_t seed;
   std::int64_t step;
   double loss;   ///< BF16's, mean of the batches
   double ideal;  ///< the batches' surprise under the true probabilities
@@ -111,6 +101,7 @@ struct loss_checkpoint {
 /// At the same state, means of the batches. `arm` is the comparison's text.
 struct loss_gap {
   std::string arm;
+  std::uint64_t seed;
   std::int64_t step;
   double loss;         ///< relative change
   double gradient_l2;  ///< all gradients together
@@ -121,6 +112,7 @@ struct loss_gap {
 
 struct loss_gradient {
   std::string arm;
+  std::uint64_t seed;
   std::int64_t step;
   std::string parameter;
   double l2;
@@ -132,7 +124,7 @@ struct loss_gradient {
 struct loss_series {
   std::string arm;
   std::optional<loss_outlier> outlier;
-  std::vector<double> gaps;  ///< by checkpoint
+  std::vector<double> gaps;  ///< by seed
   loss_interval over;
   /// At the same state: the first comparison with the same base whose losses
   /// are the same bits, as its forward pass is; else empty.
@@ -164,17 +156,21 @@ struct loss_dose {
 struct loss_result {
   double entropy;  ///< of the data, nats a token
   std::vector<loss_checkpoint> checkpoints;
-  std::vector<loss_gap> gaps;            ///< by checkpoint, then arm
+  std::vector<loss_gap> gaps;            ///< by seed, checkpoint, arm
   std::vector<loss_series> same_state;   ///< gaps[].loss by arm
-  std::vector<loss_gradient> gradients;  ///< by checkpoint, arm, parameter
+  std::vector<loss_gradient> gradients;  ///< the same, by parameter
   std::vector<loss_series> forks;
   std::vector<loss_series> outliers;  ///< by outlier, then arm, BF16 first
   std::vector<loss_dose> doses;
   std::vector<loss_verdict> verdicts;
 };
 
+/// The full recipe with activations and gradients, too, in blocks.
+inline constexpr const char* block_arm =
+    "full+linear.x.group:128x128+linear.dy.group:128x128+swiglu_cache.group:"
+    "128x128";
 /// The arm that sums exactly as far as FP32 holds, which others stand beside.
-inline constexpr const char* exact_arm = "per_tensor+fraction_bits:34";
+inline constexpr const char* exact_arm = "tensor+fraction_bits:34";
 /// The arm of a dose.
 std::string dose_arm(int fraction_bits);
 

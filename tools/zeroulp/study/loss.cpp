@@ -38,45 +38,49 @@ table table_of(const std::vector<loss_series>& all, bool outliers, Show show) {
 }
 
 /// Of the run at which each gap was taken.
-const loss_checkpoint& checkpoint_of(const loss_result& r, std::int64_t step) {
-  return *std::find_if(
-      r.checkpoints.begin(), r.checkpoints.end(),
-      [step](const loss_checkpoint& c) { return c.step == step; });
+const loss_checkpoint& checkpoint_of(const loss_result& r, const loss_gap& g) {
+  return *std::find_if(r.checkpoints.begin(), r.checkpoints.end(),
+                       [&g](const loss_checkpoint& c) {
+                         return c.seed == g.seed && c.step == g.step;
+                       });
 }
 
 table gap_table(const loss_result& r) {
-  table t{{"arm", "step", "bf16_loss", "ideal_loss", "loss_change",
+  table t{{"arm", "seed", "step", "bf16_loss", "ideal_loss", "loss_change",
            "gradient_l2", "gradient_cosine", "gradient_slope", "rerouted"},
           {}};
   for (const auto& g : r.gaps) {
-    const auto& c = checkpoint_of(r, g.step);
-    t.rows.push_back({g.arm, std::to_string(g.step), number(c.loss),
-                      number(c.ideal), number(g.loss), number(g.gradient_l2),
-                      number(g.gradient_cos), number(g.gradient_slope),
-                      number(g.rerouted)});
+    const auto& c = checkpoint_of(r, g);
+    t.rows.push_back({g.arm, std::to_string(g.seed), std::to_string(g.step),
+                      number(c.loss), number(c.ideal), number(g.loss),
+                      number(g.gradient_l2), number(g.gradient_cos),
+                      number(g.gradient_slope), number(g.rerouted)});
   }
   return t;
 }
 
 table gradient_table(const loss_result& r) {
-  table t{{"arm", "step", "parameter", "relative_l2", "cosine", "slope"}, {}};
+  table t{
+      {"arm", "seed", "step", "parameter", "relative_l2", "cosine", "slope"},
+      {}};
   for (const auto& g : r.gradients) {
-    t.rows.push_back({g.arm, std::to_string(g.step), g.parameter, number(g.l2),
-                      number(g.cos), number(g.slope)});
+    t.rows.push_back({g.arm, std::to_string(g.seed), std::to_string(g.step),
+                      g.parameter, number(g.l2), number(g.cos),
+                      number(g.slope)});
   }
   return t;
 }
 
-/// Means over checkpoints, in percent.
+/// Means over runs and checkpoints, in percent.
 table same_state_table(const loss_result& r) {
   table t{{"arm", "loss", "low90", "high90", "gradient L2", "cosine", "slope",
            "rerouted", "losses"},
           {}};
+  const auto n = static_cast<double>(r.checkpoints.size());
   for (const auto& s : r.same_state) {
     loss_gap mean{};
     for (const auto& g : r.gaps) {
       if (g.arm != s.arm) continue;
-      const auto n = static_cast<double>(s.gaps.size());
       mean.gradient_l2 += g.gradient_l2 / n;
       mean.gradient_cos += g.gradient_cos / n;
       mean.gradient_slope += g.gradient_slope / n;
@@ -106,11 +110,14 @@ table dose_table(const loss_result& r) {
   return t;
 }
 
+/// K of the doses that are for a measure.
+constexpr std::ptrdiff_t hopper_k = 4096;
+
 /// A curve of `y` by the error of each dose at the model's K, and where
 /// Hopper's accumulator is at K = 4096.
 template <class X, class Y>
-plot dose_plot(const loss_options& o, const loss_result& r, const char* error,
-               X x, Y y, const char* y_label, bool with_bound) {
+plot dose_plot(const loss_result& r, const char* error, X x, Y y,
+               const char* y_label, bool with_bound) {
   plot p;
   p.title = "What an accumulator's error does";
   p.x_label = error;
@@ -119,7 +126,7 @@ plot dose_plot(const loss_options& o, const loss_result& r, const char* error,
   const auto at = [&](const std::string& tail, const char* name) {
     series s{name, {}};
     for (const auto& d : r.doses) {
-      if (d.k != o.width || d.interval != 0) continue;
+      if (d.k == hopper_k || d.interval != 0) continue;
       const auto arm = dose_arm(d.fraction_bits) + tail;
       if (const auto value = y(arm)) s.points.emplace_back(100 * x(d), *value);
     }
@@ -139,7 +146,7 @@ plot dose_plot(const loss_options& o, const loss_result& r, const char* error,
   for (const auto& d : r.doses) {
     low = std::min(low, 100 * x(d));
     high = std::max(high, 100 * x(d));
-    if (d.k == o.width) continue;
+    if (d.k != hopper_k) continue;
     p.curves.push_back({d.interval == 0 ? "Hopper, K = 4096, unpromoted"
                                         : "Hopper, K = 4096, promoted",
                         {{100 * x(d), least}, {100 * x(d), most}}});
@@ -162,8 +169,7 @@ struct dose_figure {
 
 /// The loss gap of forks and the gradients' error, each by the Frobenius error
 /// and by the largest over the mean.
-std::vector<dose_figure> dose_figures(const loss_options& o,
-                                      const loss_result& r) {
+std::vector<dose_figure> dose_figures(const loss_result& r) {
   if (r.doses.empty()) return {};
   const auto loss = [&r](const std::string& arm) -> std::optional<double> {
     for (const auto& s : r.forks) {
@@ -190,12 +196,12 @@ std::vector<dose_figure> dose_figures(const loss_options& o,
   constexpr const char* of_loss = "change of the loss, percent";
   constexpr const char* of_gradient = "error of the gradients, percent";
   return {
-      {dose_files[0], dose_plot(o, r, by_norm, frobenius, loss, of_loss, true)},
-      {dose_files[1], dose_plot(o, r, by_max, largest, loss, of_loss, true)},
+      {dose_files[0], dose_plot(r, by_norm, frobenius, loss, of_loss, true)},
+      {dose_files[1], dose_plot(r, by_max, largest, loss, of_loss, true)},
       {dose_files[2],
-       dose_plot(o, r, by_norm, frobenius, gradient, of_gradient, false)},
+       dose_plot(r, by_norm, frobenius, gradient, of_gradient, false)},
       {dose_files[3],
-       dose_plot(o, r, by_max, largest, gradient, of_gradient, false)}};
+       dose_plot(r, by_max, largest, gradient, of_gradient, false)}};
 }
 
 json to_json(const std::vector<loss_series>& all) {
@@ -211,7 +217,7 @@ json to_json(const std::vector<loss_series>& all) {
     one["high90"] = s.over.high;
     one["place"] = place_of(s);
     if (!s.same_as.empty()) one["same_bits_as"] = s.same_as;
-    one["by_checkpoint"] = s.gaps;
+    one["by_seed"] = s.gaps;
     list.push_back(one);
   }
   return list;
@@ -227,7 +233,7 @@ loss_options options_of(const loss_request& q) {
                                   use_one_of(q.size, names_in(sizes))));
   }
   loss_options o = found->options;
-  if (q.width) o.width = *q.width;
+  if (!q.model.empty()) o.model = q.model;
   if (!q.compared.empty()) o.compared = q.compared;
   o.seed = q.seed;
   o.threads = q.threads;
@@ -237,7 +243,7 @@ loss_options options_of(const loss_request& q) {
 /// What computes the same bits again.
 std::string command_of(const loss_request& q) {
   auto command = fmt::format("zeroulp study --loss --loss-size {}", q.size);
-  if (q.width) command += fmt::format(" --loss-width {}", *q.width);
+  if (!q.model.empty()) command += fmt::format(" --loss-model {}", q.model);
   for (const auto& arm : q.compared) {
     command += fmt::format(" --loss-arm {}", arm);
   }
@@ -250,8 +256,10 @@ json to_json(const std::string& command, const loss_options& o,
              const loss_result& r) {
   json checkpoints = json::array();
   for (const auto& c : r.checkpoints) {
-    checkpoints.push_back(
-        {{"step", c.step}, {"bf16_loss", c.loss}, {"ideal_loss", c.ideal}});
+    checkpoints.push_back({{"seed", c.seed},
+                           {"step", c.step},
+                           {"bf16_loss", c.loss},
+                           {"ideal_loss", c.ideal}});
   }
   json verdicts = json::array();
   for (const auto& v : r.verdicts) {
@@ -272,12 +280,9 @@ json to_json(const std::string& command, const loss_options& o,
   return {{"zeroulp", ZEROULP_VERSION},
           {"command", command},
           {"options",
-           {{"width", o.width},
-            {"layers", o.layers},
-            {"sequences", o.sequences},
-            {"length", o.length},
-            {"state_sequences", o.state_sequences},
-            {"state_length", o.state_length},
+           {{"model", o.model},
+            {"state", o.state},
+            {"seeds", o.seeds},
             {"checkpoints", o.checkpoints},
             {"every", o.every},
             {"batches", o.batches},
@@ -309,7 +314,7 @@ void add_loss_files(const std::string& command, const loss_options& o,
   files.add("forks.csv", to_csv(table_of(r.forks, false, number)));
   files.add("outliers.csv", to_csv(table_of(r.outliers, true, number)));
   files.add("loss.json", to_text(to_json(command, o, r)));
-  for (const auto& f : dose_figures(o, r)) {
+  for (const auto& f : dose_figures(r)) {
     if (const auto svg = render_svg(f.drawn)) files.add(f.file, *svg + "\n");
   }
 }
@@ -334,16 +339,18 @@ void add_loss_options(CLI::App& command, loss_request& q) {
       ->capture_default_str()
       ->needs(loss);
   command
-      .add_option("--loss-width", q.width,
-                  "of its model, not the size's: 128, 256, 384 or 512")
+      .add_option(
+          "--loss-model", q.model,
+          "a size of `zeroulp train`, not the size's: tiny, T, tiny+layers:4")
       ->needs(loss);
   command
       .add_option("--loss-arm", q.compared,
                   "what is compared, not the size's: ARM, or ARM/ARM beside "
-                  "another one than bf16; full, per_tensor, ..., changed by "
-                  "+fraction_bits:N, +interval:N, +splits:N")
+                  "another one than bf16; full, tensor, ..., changed by "
+                  "+fraction_bits:N, +interval:N, ... (FIELD:VALUE of --arm)")
       ->needs(loss);
-  command.add_option("--loss-seed", q.seed, "of its weights and data")
+  command
+      .add_option("--loss-seed", q.seed, "of the first run: weights and data")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
       ->needs(loss);
@@ -377,10 +384,12 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
   }
   const auto& last = r.checkpoints.back();
   print(fmt::format(
-      "A model of width {} beside BF16 at {} checkpoints, to step {}: BF16's "
-      "loss is {:.4f} there, {:.4f} is possible; entropy {:.4f} nats.\n\n"
+      "The model {} beside BF16, {} runs of {} checkpoints, to step {}: the "
+      "last loss of BF16 is {:.4f}, {:.4f} is possible; entropy {:.4f} "
+      "nats.\n\n"
       "At the same state, in percent:\n\n",
-      o.width, o.checkpoints, last.step, last.loss, last.ideal, r.entropy));
+      o.model, o.seeds, o.checkpoints, last.step, last.loss, last.ideal,
+      r.entropy));
   print(to_text(same_state_table(r)));
   if (!r.forks.empty()) {
     print(
@@ -391,7 +400,7 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
   }
   if (!r.outliers.empty()) {
     print(
-        fmt::format("\nThe same over {} steps, with one channel, token or unit "
+        fmt::format("\nThe same over {} steps, with one channel or unit "
                     "2^exponent larger:\n\n",
                     o.outlier_steps));
     print(to_text(table_of(r.outliers, true, signed_percent)));

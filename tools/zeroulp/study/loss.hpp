@@ -4,7 +4,8 @@
 #define ZEROULP_TOOLS_ZEROULP_STUDY_LOSS_HPP_
 
 #include <filesystem>
-#include <optional>
+#include <string>
+#include <vector>
 
 #include "tools/study/loss/study.hpp"
 #include "tools/zeroulp/program.hpp"
@@ -18,8 +19,8 @@ namespace zeroulp::program {
 ///   forks.csv      the interval of an arm, and whether it lies within the
 ///                  bound, beyond it, or neither (undecided)
 ///   outliers.csv   the same by injected outlier
-///   loss.json      the command, options, intervals with the gap of each
-///                  checkpoint, verdicts
+///   loss.json      the command, options, intervals with the gap of each seed,
+///                  verdicts
 ///   dose_*.svg     of a size with doses: the loss and the gradients by the
 ///                  accumulator's error
 void add_loss_files(const std::string& command, const loss_options& options,
@@ -34,7 +35,7 @@ bool all_held(const loss_result& result);
 struct loss_request {
   bool wanted = false;
   std::string size = "full";
-  std::optional<std::int64_t> width;  ///< instead of the size's
+  std::string model;                  ///< instead of the size's; empty: it
   std::vector<std::string> compared;  ///< likewise; empty: the size's
   std::uint64_t seed = 1;
   int threads = 0;

@@ -54,7 +54,7 @@ std::vector<std::string> with_current_names(
   if (arguments.empty() || arguments.front() != "measure") return arguments;
   constexpr const char* moved[] = {
       "--preset",       "--question",  "--cells",      "--with",
-      "--loss",         "--loss-size", "--loss-width", "--loss-seed",
+      "--loss",         "--loss-size", "--loss-model", "--loss-seed",
       "--loss-threads", "--throughput"};
   const auto is = [](const std::string& word, const std::string& option) {
     return word == option || word.rfind(option + "=", 0) == 0;
