@@ -50,15 +50,11 @@ struct device_fp64 {
   static ZEROULP_HD double divide(double a, double b) {
     ZEROULP_DEVICE_RETURN(__ddiv_rn(a, b));
   }
-  static ZEROULP_HD double square_root(double a) {
-    ZEROULP_DEVICE_RETURN(__dsqrt_rn(a));
-  }
 #undef ZEROULP_DEVICE_RETURN
 };
 
 /// A row is summed by a warp if it has at most 256 elements, by a block of 256
 /// threads otherwise: then the other partial sums are +0, which change none.
-inline constexpr int row_threads_of_block = rms_lanes;
 inline constexpr std::ptrdiff_t row_of_warp = 32 * rms_run;
 
 /// Calls use(j) for the elements of this thread's partial sum, in order.
