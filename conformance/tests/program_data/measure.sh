@@ -74,7 +74,7 @@ run 1 $small_loss --out whole
 verdict measure_loss_fails_where_a_verdict_does "$reason"
 holds measure_loss_prints_verdicts grep -q '^FAILED full_recipe_within' .out
 holds measure_loss_json_parses python3 -c \
-  'import json; assert len(json.load(open("whole/loss.json"))["forks"]) == 9'
+  'import json; assert len(json.load(open("whole/loss.json"))["forks"]) == 8'
 for attempt in 1 2 3 4 5; do
   rm -rf torn
   "$program" $small_loss --loss-threads 1 --out torn >.out 2>.err &
@@ -89,12 +89,12 @@ for attempt in 1 2 3 4 5; do
 done
 find torn -name '.zeroulp-*' -delete  # a killed process may leave one
 holds measure_loss_was_ended \
-  test ! -e torn/loss.json -a -e torn/state/fork.0.bf16
+  test ! -e torn/loss.json -a -e torn/state/fork.0.0.bf16
 cp -r torn damaged
-printf x >>damaged/state/fork.0.bf16
-refuses measure_loss_refuses_damaged_state 'fork.0.bf16: damaged' \
+printf x >>damaged/state/fork.0.0.bf16
+refuses measure_loss_refuses_damaged_state 'fork.0.0.bf16: it is damaged' \
   $small_loss --out damaged
-refuses measure_loss_refuses_state_of_other_options 'other options' \
+refuses measure_loss_refuses_state_of_other_options 'other settings' \
   $small_loss --loss-seed 2 --out torn
 holds refused_losses_write_nothing test ! -e torn/loss.json
 run 1 $small_loss --loss-threads 3 --out torn
@@ -104,20 +104,20 @@ for file in $small_files; do
 done
 refuses measure_loss_refuses_unknown_sizes 'use one of smoke' \
   study --loss --loss-size huge --out bad
-run 1 $small_loss --loss-arm per_tensor \
-  --loss-arm per_tensor+fraction_bits:9+interval:0/per_tensor --out armed
+run 1 $small_loss --loss-arm tensor \
+  --loss-arm tensor+fraction_bits:9+interval:0/tensor --out armed
 holds measure_loss_compares_the_arms_that_are_named grep -q \
-  '^per_tensor+fraction_bits:9+interval:0/per_tensor,' armed/forks.csv
+  '^tensor+fraction_bits:9+interval:0/tensor,' armed/forks.csv
 holds measure_loss_says_what_made_it grep -qF \
-  -- '--loss-arm per_tensor+fraction_bits:9+interval:0/per_tensor' \
+  -- '--loss-arm tensor+fraction_bits:9+interval:0/tensor' \
   armed/loss.json
-refuses measure_loss_refuses_unknown_arms "did you mean 'per_tensor'" \
-  $small_loss --loss-arm per_tensr --out bad
+refuses measure_loss_refuses_unknown_arms "did you mean 'tensor'" \
+  $small_loss --loss-arm tensr --out bad
 refuses measure_loss_refuses_fields_that_cannot_be \
-  "fraction_bits '40': use 8 to 34" \
+  "fraction_bits is '40': use a whole number from 8 to 34" \
   $small_loss --loss-arm full+fraction_bits:40 --out bad
-refuses measure_loss_refuses_odd_widths 'use 128' \
-  study --loss --loss-width 100 --out bad
+refuses measure_loss_refuses_odd_widths 'width' \
+  study --loss --loss-model T+width:100 --out bad
 refuses measure_loss_refuses_matrices 'unknown argument --a' \
   study --loss --a x.npy --out bad
 refuses measure_refuses_loss_options_alone 'requires' \
