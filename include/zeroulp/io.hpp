@@ -154,6 +154,9 @@ class output_set {
   void expect(std::initializer_list<std::filesystem::path> names) const;
 
   void add(const std::filesystem::path& name, std::string_view content);
+  /// The parts one after the other, none of them copied.
+  void add(const std::filesystem::path& name,
+           std::span<const std::string_view> parts);
   void add(const std::filesystem::path& name, const array& a);
   void commit();
 
@@ -163,8 +166,6 @@ class output_set {
 
  private:
   struct entry;
-  void write(const std::filesystem::path& name,
-             std::span<const std::string_view> parts);
   /// Returns a descriptor; the file is the last entry's.
   int open_temporary(const std::filesystem::path& path,
                      const std::filesystem::path& target);

@@ -150,18 +150,19 @@ void output_set::expect(std::initializer_list<fs::path> names) const {
 }
 
 void output_set::add(const fs::path& name, std::string_view content) {
-  write(name, {{content}});
+  add(name, std::span<const std::string_view>{&content, 1});
 }
 
 void output_set::add(const fs::path& name, const array& a) {
   const std::string header = npy_header(a);
   const std::string_view data(reinterpret_cast<const char*>(a.data.data()),
                               a.data.size());
-  write(name, {{header, data}});
+  const std::string_view parts[] = {header, data};
+  add(name, std::span<const std::string_view>(parts));
 }
 
-void output_set::write(const fs::path& name,
-                       std::span<const std::string_view> parts) {
+void output_set::add(const fs::path& name,
+                     std::span<const std::string_view> parts) {
   constexpr const char* remedy = "name a file that can be written";
   const fs::path path = directory_ / name;
   if (!path.has_filename()) {
