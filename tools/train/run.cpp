@@ -55,19 +55,8 @@ void check(const run_settings& s) {
   if (!(s.clip > 0)) refuse("the norm to clip at is above 0");
 }
 
-std::vector<std::pair<const void*, std::size_t>> bytes_of(const run_state& s) {
-  std::vector<std::pair<const void*, std::size_t>> all;
-  const auto add = [&](const auto& tensors) {
-    for (const auto& t : tensors) {
-      all.emplace_back(t.data.data(), t.data.size() * sizeof(t.data[0]));
-    }
-  };
-  add(s.weights);
-  add(s.m);
-  add(s.v);
-  add(s.biases);
-  all.emplace_back(&s.steps, sizeof s.steps);
-  return all;
+std::string digest_of(const run_state& s) {
+  return detail::digest_of<engine_ops>(s);
 }
 
 any_run::any_run(run_settings settings, training_data data)
@@ -83,9 +72,17 @@ void any_run::change(const arm& how, std::vector<scaled_block> stress) {
 }
 
 run_state any_run::initial_state() const {
+  run_state state = empty_state();
+  for (std::size_t i = 0; i < state.weights.size(); ++i) {
+    state.weights[i] = initial(parameters_.all()[i], settings_.seed, i);
+  }
+  return state;
+}
+
+run_state any_run::empty_state() const {
   run_state state;
   for (const parameter& p : parameters_.all()) {
-    state.weights.push_back(initial(p, settings_.seed, state.weights.size()));
+    state.weights.emplace_back(p.rows, p.cols);
     state.m.emplace_back(p.rows, p.cols);
     state.v.emplace_back(p.rows, p.cols);
   }

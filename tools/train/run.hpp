@@ -61,8 +61,21 @@ struct state_on {
 /// On the host.
 using run_state = state_on<engine_ops>;
 
-/// The bytes of each tensor of a state, in order, little end first.
-std::vector<std::pair<const void*, std::size_t>> bytes_of(const run_state& s);
+/// use(tensor) for each tensor of a state, in order.
+template <class State, class Use>
+void for_each_tensor(State& s, const Use& use) {
+  const auto all = [&](auto& tensors) {
+    for (auto& t : tensors) use(t);
+  };
+  all(s.weights);
+  all(s.m);
+  all(s.v);
+  all(s.biases);
+}
+
+/// SHA-256 of the SHA-256s of the state's chunks of 1 MiB, little end first,
+/// tensor by tensor, then of the count of steps.
+std::string digest_of(const run_state& s);
 
 /// What a step is reported by.
 struct step_report {
@@ -84,8 +97,7 @@ class any_run {
   /// The state on the host, until the next step.
   virtual const run_state& host_state() const = 0;
   virtual void set_state(run_state state) = 0;
-  /// SHA-256 of the SHA-256s of the state's chunks of 1 MiB, tensor by tensor,
-  /// then of the count of steps.
+  /// digest_of() the state, computed where it is.
   virtual std::string digest() const = 0;
   virtual std::int64_t steps() const = 0;
 
@@ -95,6 +107,8 @@ class any_run {
   const run_settings& settings() const { return settings_; }
   const training_data& data() const { return data_; }
   const parameter_list& parameters() const { return parameters_; }
+  /// A state of this run's shape, on the host: zeros.
+  run_state empty_state() const;
 
  protected:
   run_state initial_state() const;

@@ -45,6 +45,23 @@ auto all_on_host(const std::vector<Tensor>& x) {
   return all;
 }
 
+template <class Ops>
+std::string digest_of(const state_on<Ops>& s) {
+  constexpr std::size_t chunk = 1 << 20;
+  std::vector<byte_part> chunks;
+  for_each_tensor(s, [&](const auto& t) {
+    const auto [data, count] = Ops::bytes(t);
+    for (std::size_t at = 0; at < count; at += chunk) {
+      chunks.push_back(
+          {static_cast<const char*>(data) + at, std::min(chunk, count - at)});
+    }
+  });
+  std::string digests = Ops::sha256_of(chunks);
+  digests +=
+      sha256_hex({reinterpret_cast<const char*>(&s.steps), sizeof s.steps});
+  return sha256_hex(digests);
+}
+
 /// By way of the host.
 template <class Ops>
 void scale_blocks(const std::vector<scaled_block>& blocks,
@@ -104,25 +121,7 @@ void run_on<Ops>::set_state(run_state state) {
 
 template <class Ops>
 std::string run_on<Ops>::digest() const {
-  constexpr std::size_t chunk = 1 << 20;
-  std::vector<byte_part> chunks;
-  const auto add = [&](const auto& tensors) {
-    for (const auto& t : tensors) {
-      const auto [data, count] = Ops::bytes(t);
-      for (std::size_t at = 0; at < count; at += chunk) {
-        chunks.push_back(
-            {static_cast<const char*>(data) + at, std::min(chunk, count - at)});
-      }
-    }
-  };
-  add(state_.weights);
-  add(state_.m);
-  add(state_.v);
-  add(state_.biases);
-  std::string digests = Ops::sha256_of(chunks);
-  digests += sha256_hex(
-      {reinterpret_cast<const char*>(&state_.steps), sizeof state_.steps});
-  return sha256_hex(digests);
+  return detail::digest_of<Ops>(state_);
 }
 
 template <class Ops>

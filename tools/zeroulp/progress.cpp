@@ -18,13 +18,17 @@ progress make_progress() {
   return [start = clock::now(), last = clock::now()](
              double done, double total, const std::string& besides) mutable {
     const auto now = clock::now();
-    const bool end = done >= total;
+    const bool is_known = total > 0;
+    const bool end = is_known && done >= total;
     if (done <= 0 || (now - last < pause && !end)) return;
     last = now;
     const double seconds = std::chrono::duration<double>(now - start).count();
-    print_error(fmt::format("\r{:3.0f} %, {:.0f} s left{}{}\033[K",
-                            100 * done / total, seconds * (total - done) / done,
-                            besides.empty() ? "" : ", ", besides));
+    const std::string far =
+        is_known ? fmt::format("{:3.0f} %, {:.0f} s left", 100 * done / total,
+                               seconds * (total - done) / done)
+                 : fmt::format("{:.0f} done, {:.0f} s", done, seconds);
+    print_error(fmt::format("\r{}{}{}\033[K", far, besides.empty() ? "" : ", ",
+                            besides));
     if (end) print_error("\r\033[K");
   };
 }

@@ -8,7 +8,8 @@
 
 namespace zeroulp::program {
 
-/// Tells how much is done of how much, and something besides, such as a rate.
+/// Tells how much is done of how much (0: nobody knows), and something besides,
+/// such as a rate.
 using progress =
     std::function<void(double done, double total, const std::string& besides)>;
 

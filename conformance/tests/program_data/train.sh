@@ -120,3 +120,63 @@ holds tensors_json_has_every_row python3 -c \
   'import json; assert len(json.load(open(".out"))["tensors"]) == 23'
 refuses tensors_names_the_arms "unknown arm 'fp4': use one of bf16, " \
   tensors --arm fp4
+
+# An audit: a step again, from what the run kept.
+kept_steps=(train --size tiny --steps 4 --held-out 0)
+run 0 "${kept_steps[@]}" --keep 2 --every 100 --out kept
+cp .out kept.txt
+shows train_audits_a_step_that_was_kept '^equal: computed [0-9a-f]{64}' \
+  train --audit kept --step 2
+holds an_audit_that_held_leaves_nothing test ! -e kept/audit.2
+shows train_audits_the_first_step '^audited step 1: ' \
+  train --audit kept --step 0
+holds the_receipt_is_a_chain python3 -S -E - <<'END'
+import hashlib
+settings = open("kept/settings.json").read().rstrip("\n")
+chain = hashlib.sha256(settings.encode()).hexdigest()
+rows = open("kept/receipt.csv").read().splitlines()[1:]
+table = [line.split() for line in open("kept.txt")][3:7]
+assert len(rows) == 4
+for row, shown in zip(rows, table):
+    rest, last = row.rsplit(",", 1)
+    chain = hashlib.sha256((chain + rest).encode()).hexdigest()
+    assert chain == last, row
+    step, loss, norm, rate, state = rest.split(",")
+    assert [step, f"{float.fromhex(loss):.6f}", state] == \
+        [shown[0], shown[1], shown[4]], row
+END
+refuses train_names_the_checkpoint_that_is_not_there 'with --keep 1' \
+  train --audit kept --step 1
+refuses train_names_the_last_step_of_an_audit 'steps 0 to 3' \
+  train --audit kept --step 4
+refuses train_audits_a_run 'settings.json' train --audit no_run
+refuses train_audits_with_the_settings_of_the_run 'excludes' \
+  train --audit kept --step 2 --size T
+refuses train_names_the_data_of_the_run "the data are 'source': leave out --data" \
+  train --audit kept --step 2 --data .out
+refuses train_keeps_steps_that_there_are 'use a step, 1 to 4' \
+  "${kept_steps[@]}" --keep 5 --out kept5
+refuses train_keeps_steps_in_a_folder 'with --out' "${kept_steps[@]}" --keep 2
+refuses train_refuses_a_plan_that_is_not_there 'no_plan' \
+  "${kept_steps[@]}" --plan no_plan
+echo plan >plan.json
+refuses train_refuses_the_run_of_another_plan 'with other settings' \
+  "${kept_steps[@]}" --plan plan.json --out kept
+
+# A receipt whose last state is another, its chain mended.
+cp -r kept forged
+python3 -S -E - <<'END'
+import hashlib
+lines = open("forged/receipt.csv").read().splitlines()
+before = lines[2].rsplit(",", 1)[1]
+cells = lines[3].split(",")
+cells[4] = cells[4][:-1] + ("0" if cells[4][-1] != "0" else "1")
+rest = ",".join(cells[:5])
+lines[3] = rest + "," + hashlib.sha256((before + rest).encode()).hexdigest()
+open("forged/receipt.csv", "w").write("\n".join(lines[:4]) + "\n")
+END
+run 1 train --audit forged --step 2
+if [ -z "$reason" ] && ! grep -q '^DIFFERENT: computed' .out; then
+  reason="says something else: $out"
+fi
+verdict train_tells_that_an_audited_step_differs "$reason"

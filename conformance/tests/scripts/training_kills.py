@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kills a training run at random times and lets it go on; changes bits of its
-checkpoint: training_kills.py PROGRAM FOLDER. TAP. Of ZEROULP_LEVEL 2 on 50 kills
-and 400 bits, else 8 and 40.
+folder: training_kills.py PROGRAM FOLDER. TAP. Of ZEROULP_LEVEL 2 on 50 kills and
+400 bits, else 8 and 40.
 
 The run that was killed prints the losses and states of the one that was not. A
-checkpoint with another bit, or another length, gets one line and exit status 2."""
+checkpoint with another bit, or another length, gets one line and exit status 2,
+and so do a receipt and settings that an audit reads."""
 
 import os
 import pathlib
@@ -69,9 +70,9 @@ def killed_runs(out, whole, each, rng):
 def changed(data, rng):
     """Copies of a file, each with what was done to it: most with one other bit,
     half of these in the lines at its beginning."""
-    lines = data.index(b"\n\n") + 2
+    lines = data.find(b"\n\n") + 2
     for n in range(BITS):
-        at = rng.randrange(lines if n % 2 == 0 else len(data))
+        at = rng.randrange(lines if n % 2 == 0 and lines > 1 else len(data))
         bit = rng.randrange(8)
         copy = bytearray(data)
         copy[at] ^= 1 << bit
@@ -81,20 +82,19 @@ def changed(data, rng):
     yield "a byte more", data + b"\0"
 
 
-def accepted_changes(out, rng):
-    """Every file of the folder, changed; returns what was not refused."""
-    for file in sorted(pathlib.Path(out).iterdir()):
-        data = file.read_bytes()
-        for what, copy in changed(data, rng):
-            file.write_bytes(copy)
-            got = run("--out", out)
-            refused = got.returncode == 2 and not got.stdout and \
-                got.stderr.count("\n") == 1 and file.name in got.stderr
-            if not refused:
-                return f"{file.name}, {what}: status {got.returncode}: {got.stderr}"
-            if file.read_bytes() != copy:
-                return f"{file.name}, {what}: it was written"
-        file.write_bytes(data)
+def accepted_changes(file, rng, command):
+    """Changes of a file that `command` did not refuse: the first, in words."""
+    data = file.read_bytes()
+    for what, copy in changed(data, rng):
+        file.write_bytes(copy)
+        got = subprocess.run(command, capture_output=True, text=True)
+        refused = got.returncode == 2 and not got.stdout and \
+            got.stderr.count("\n") == 1 and file.name in got.stderr
+        if not refused:
+            return f"{file.name}, {what}: status {got.returncode}: {got.stderr}"
+        if file.read_bytes() != copy:
+            return f"{file.name}, {what}: it was written"
+    file.write_bytes(data)
     return ""
 
 
@@ -109,7 +109,13 @@ def main():
     verdict(f"training goes on after {KILLS} kills, byte for byte",
             killed_runs(out, whole, each, rng))
     verdict(f"training refuses each of {BITS} changed bits of its checkpoint",
-            accepted_changes(out, rng))
+            accepted_changes(pathlib.Path(out) / "run.zeroulp", rng,
+                             [*RUN, "--out", out]))
+    for name in ("settings.json", "receipt.csv"):
+        verdict(f"an audit refuses each of {BITS} changed bits of {name}",
+                accepted_changes(pathlib.Path(out) / name, rng,
+                                 [PROGRAM, "train", "--audit", out,
+                                  "--step", "0"]))
     verdict("training goes on from the checkpoint as it was",
             "" if run("--out", out).stdout == whole else "another state")
     return 1 if failures else 0

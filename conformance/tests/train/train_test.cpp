@@ -10,8 +10,9 @@
 #include <set>
 
 #include "conformance/tests/level.hpp"
-#include "tools/train/checkpoint.hpp"
+#include "tools/train/audit.hpp"
 #include "tools/train/engine_ops.hpp"
+#include "tools/train/run_folder.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/threads.hpp"
 #include "zeroulp/training.hpp"
@@ -183,66 +184,157 @@ TEST(Train, ARetiledCacheIsTheQuantizedTranspose) {
   EXPECT_EQ(t.scales.data, direct.scales.data);
 }
 
-class TrainCheckpoint : public testing::Test {
+class RunFolder : public testing::Test {
  protected:
-  TrainCheckpoint()
-      : file_(std::filesystem::temp_directory_path() /
+  RunFolder()
+      : path_(std::filesystem::temp_directory_path() /
               ("zeroulp_train_" + std::to_string(::getpid()))) {}
-  ~TrainCheckpoint() override { std::filesystem::remove(file_); }
-  std::filesystem::path file_;
+  ~RunFolder() override { std::filesystem::remove_all(path_); }
+
+  run_folder folder(const any_run& run) const {
+    return {path_, settings_json(run, "")};
+  }
+  /// A step, and its row.
+  static void take_step(any_run& run, receipt& rows) {
+    const step_report r = run.advance();
+    rows.add(r, run.digest());
+  }
+
+  std::filesystem::path path_;
 };
 
-TEST_F(TrainCheckpoint, ARunGoesOnByteForByte) {
+TEST_F(RunFolder, ARunGoesOnByteForByte) {
   training_run whole = make_run("tiny", "full", 4);
   training_run first = make_run("tiny", "full", 4);
+  receipt rows = folder(first).go_on(first);
+  EXPECT_TRUE(rows.rows().empty());
   for (int t = 0; t < 2; ++t) {
     whole.advance();
-    first.advance();
+    take_step(first, rows);
   }
-  save(file_, first, {"one", "two"});
+  folder(first).save(first, rows, false);
   training_run second = make_run("tiny", "full", 4);
-  EXPECT_EQ(restore(file_, second), (std::vector<std::string>{"one", "two"}));
+  EXPECT_EQ(folder(second).go_on(second).lines(), rows.lines());
+  EXPECT_EQ(folder(second).read_receipt().lines(), rows.lines());
   EXPECT_EQ(second.state().steps, 2);
   whole.advance();
   second.advance();
   EXPECT_EQ(second.digest(), whole.digest());
 }
 
-TEST_F(TrainCheckpoint, AnyChangedBitIsRefused) {
+TEST_F(RunFolder, ACheckpointStays) {
+  training_run run = make_run("tiny", "full", 4);
+  receipt rows(settings_json(run, ""));
+  take_step(run, rows);
+  folder(run).save(run, rows, true);
+  const std::string first = run.digest();
+  take_step(run, rows);
+  folder(run).save(run, rows, false);
+  training_run other = make_run("tiny", "full", 4);
+  folder(other).load(1, other);
+  EXPECT_EQ(other.digest(), first);
+  EXPECT_THROW(folder(other).load(2, other), input_error);
+}
+
+TEST_F(RunFolder, AnyChangedBitIsRefused) {
   training_run run = make_run("tiny", "full", 4);
   const std::string before = run.digest();
-  run.advance();
-  save(file_, run, {"a step"});
-  const auto good = read_file(file_);
+  receipt rows(settings_json(run, ""));
+  take_step(run, rows);
+  folder(run).save(run, rows, false);
+  const auto file = path_ / "run.zeroulp";
+  const auto good = read_file(file);
+  const std::string lines(as_text(good));
+  const auto header = static_cast<std::uint32_t>(lines.find("\n\n")) + 2;
   counter_rng rng(1, 0);
-  for (int n = 0; n < 20; ++n) {
+  for (int n = 0; n < 40; ++n) {
     auto bytes = good;
-    // Most of all where the lines are.
-    const auto at =
-        rng.below(n % 2 == 0 ? 200 : static_cast<std::uint32_t>(bytes.size()));
+    // Most of all where the lines are; also short by a byte, long by one.
+    const auto at = rng.below(
+        n % 2 == 0 ? header : static_cast<std::uint32_t>(bytes.size()));
     bytes[at] ^= static_cast<std::byte>(1 << rng.below(8));
-    std::ofstream(file_, std::ios::binary)
+    if (n >= 38) bytes = good;
+    if (n == 38) bytes.pop_back();
+    if (n == 39) bytes.push_back(std::byte{0});
+    std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
                static_cast<std::streamsize>(bytes.size()));
     training_run other = make_run("tiny", "full", 4);
-    EXPECT_THROW(restore(file_, other), input_error) << at;
+    EXPECT_THROW(folder(other).go_on(other), input_error) << at;
     EXPECT_EQ(other.digest(), before);
   }
 }
 
-TEST_F(TrainCheckpoint, AnotherRunIsRefused) {
-  save(file_, make_run("tiny", "full", 4), {});
+TEST_F(RunFolder, AReceiptIsRefusedUnlessEachRowFollows) {
+  training_run run = make_run("tiny", "full", 4);
+  receipt rows(settings_json(run, ""));
+  rows.add({1.5, 2, 1e-3}, "");
+  rows.add({1.25, 0x1p-1074, 1e-3}, std::string(64, 'a'));
+  const std::string text = rows.lines();
+  const auto read = [&](const std::string& settings, std::string lines) {
+    receipt again(settings);
+    for (auto end = lines.find('\n'); end != lines.npos;
+         end = lines.find('\n')) {
+      again.read(lines.substr(0, end), "receipt.csv");
+      lines.erase(0, end + 1);
+    }
+    return again.lines();
+  };
+  EXPECT_EQ(read(settings_json(run, ""), text), text);
+  EXPECT_THROW(read(settings_json(run, "a plan"), text), input_error);
+  EXPECT_THROW(read(settings_json(run, ""), text.substr(text.find('\n') + 1)),
+               input_error);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '\n') continue;
+    std::string other = text;
+    other[at] ^= 1;
+    EXPECT_THROW(read(settings_json(run, ""), other), input_error) << at;
+  }
+}
+
+TEST_F(RunFolder, AnotherRunIsRefused) {
+  training_run run = make_run("tiny", "full", 4);
+  receipt rows(settings_json(run, ""));
+  take_step(run, rows);
+  folder(run).save(run, rows, false);
   for (const char* const arm : {"tensor", "full+splits:2"}) {
     training_run other = make_run("tiny", arm, 4);
-    EXPECT_THROW(restore(file_, other), input_error) << arm;
+    EXPECT_THROW(folder(other).go_on(other), input_error) << arm;
   }
   // The name of an arm says less than its fields.
   training_run same_name = make_run("tiny", "full", 4);
   run_settings s = same_name.settings();
   s.how.linear.wgrad.splits = 2;
   training_run other(s, training_data(s.shape));
-  EXPECT_THROW(restore(file_, other), input_error);
-  EXPECT_NO_THROW(restore(file_, same_name));
+  EXPECT_THROW(folder(other).go_on(other), input_error);
+  EXPECT_NO_THROW(folder(same_name).go_on(same_name));
+}
+
+TEST_F(RunFolder, AnAuditGoesOnFromItsResults) {
+  training_run run = make_run("tiny", "full", 4);
+  run.advance();
+  const std::string after = run.digest();
+  for (const std::int64_t left : {0, 7}) {
+    operator_results results(path_, "a step");
+    const auto again = make_audited_run(
+        run.settings(), training_data(run.settings().shape), results);
+    again->advance();
+    EXPECT_EQ(again->digest(), after);
+    EXPECT_EQ(results.found(), left);
+    for (std::int64_t i = 7; i < results.calls(); ++i) {
+      std::filesystem::remove(path_ /
+                              ("operator." + std::to_string(i) + ".zeroulp"));
+    }
+  }
+  const auto refused = [&](const std::string& of) {
+    operator_results results(path_, of);
+    const auto again = make_audited_run(
+        run.settings(), training_data(run.settings().shape), results);
+    EXPECT_THROW(again->advance(), input_error) << of;
+  };
+  refused("another step");
+  std::ofstream(path_ / "operator.3.zeroulp", std::ios::app) << 'x';
+  refused("a step");
 }
 
 TEST(Train, BadSettingsAreNamed) {

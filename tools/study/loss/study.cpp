@@ -21,7 +21,7 @@
 #include "tools/study/loss/comparison.hpp"
 #include "tools/study/loss/parts.hpp"
 #include "tools/study/loss/store.hpp"
-#include "tools/train/checkpoint.hpp"
+#include "tools/train/run_folder.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp {

@@ -82,6 +82,42 @@ train::model_shape find_size(const std::string& text) {
                     train::shape_called);
 }
 
+described_run read_described_run(const std::string& file) {
+  const json all = read_json(file, "name the folder of a run");
+  try {
+    // A field that is absent, or is something else, is an error of json's.
+    described_run run{{size_json().read(all.at("size"), file).value,
+                       arm_json().read(all.at("arm"), file).value},
+                      all.at("data").get<std::string>(),
+                      all.at("plan").get<std::string>()};
+    train::run_settings& s = run.settings;
+    s.shape = train::shape_called(all.at("size").at("name").get<std::string>(),
+                                  s.shape);
+    s.how = arm_called(all.at("arm").at("name").get<std::string>(), s.how);
+    all.at("seed").get_to(s.seed);
+    all.at("shards").get_to(s.shards);
+    all.at("rate").get_to(s.rate.rate);
+    all.at("warmup").get_to(s.rate.warmup);
+    all.at("hold").get_to(s.rate.hold);
+    all.at("steps").get_to(s.rate.steps);
+    all.at("last").get_to(s.rate.last);
+    all.at("clip").get_to(s.clip);
+    all.at("beta1").get_to(s.beta1);
+    all.at("beta2").get_to(s.beta2);
+    all.at("eps").get_to(s.eps);
+    all.at("weight_decay").get_to(s.weight_decay);
+    all.at("bias_speed").get_to(s.bias_speed);
+    if (!all.at("stress").empty()) {
+      throw input_error(file + ": a run with stress is the loss study's");
+    }
+    train::check(s);
+    return run;
+  } catch (const json::exception& e) {
+    throw input_error(
+        fmt::format("{}: no settings of a run: {}", file, e.what()));
+  }
+}
+
 std::string arm_help() { return help_of(named_arms, "arms"); }
 std::string size_help() { return help_of(train::named_shapes, "sizes"); }
 

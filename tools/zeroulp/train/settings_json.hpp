@@ -6,6 +6,7 @@
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_SETTINGS_JSON_HPP_
 
 #include "tools/train/arm.hpp"
+#include "tools/train/run.hpp"
 #include "tools/train/shape.hpp"
 #include "tools/zeroulp/tensor/json_fields.hpp"
 
@@ -18,6 +19,15 @@ const json_kind<train::model_shape>& size_json();
 /// file and the field.
 arm find_arm(const std::string& text);
 train::model_shape find_size(const std::string& text);
+
+/// What a run's folder says of it (tools/train/run_folder.hpp).
+struct described_run {
+  train::run_settings settings;
+  std::string data;  ///< source, source:SEED or sha256:DIGEST
+  std::string plan;  ///< a SHA-256, or empty
+};
+/// Throws input_error that names the file and what is wrong.
+described_run read_described_run(const std::string& file);
 
 /// What --arm and --size take, for their help.
 std::string arm_help();

@@ -5,14 +5,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
-#include <sstream>
 
 #include "src/base/sha256.hpp"
-#include "src/base/whole_number.hpp"
-#include "tools/train/checkpoint.hpp"
+#include "tools/train/run_folder.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/train/audit.hpp"
+#include "tools/zeroulp/train/digests.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
 
 namespace zeroulp::program {
@@ -26,6 +27,9 @@ struct train_options {
   std::string out;
   std::string digests;
   std::string compare;
+  std::string plan;
+  std::vector<std::int64_t> keep;
+  audit_request audit;
   std::int64_t every = 10;
   std::int64_t digest_every = 1;
   std::int64_t steps = 50;
@@ -66,116 +70,36 @@ train::run_settings settings_of(const train_options& o) {
   return s;
 }
 
-constexpr const char* digest_header = "step,tensor,bytes,sha256";
-
-/// The lines of a CSV that --digests wrote, without its header.
-std::vector<std::string> digests_in(const std::string& file) {
-  const auto bytes = read_file(file);
-  std::istringstream text{std::string(as_text(bytes))};
-  std::string line;
-  if (!std::getline(text, line) || line != digest_header) {
-    throw input_error(fmt::format(
-        "{}: no digests of tensors, as --digests writes them", file));
-  }
-  std::vector<std::string> lines;
-  while (std::getline(text, line)) lines.push_back(line);
-  return lines;
-}
-
-/// Whether a line is of one of the first `steps` steps.
-bool is_of_first(const std::string& line, std::int64_t steps) {
-  const auto step = whole_number<std::int64_t>(
-      std::string_view(line).substr(0, line.find(',')));
-  return step && *step <= steps;
-}
-
-/// A line a tensor that a step makes: written to a file, or held against one.
-/// A run that goes on keeps the lines of the steps that were done, and compares
-/// those that follow.
-class tensor_digests {
- public:
-  tensor_digests(const train_options& o, std::int64_t done)
-      : file_(o.digests), compared_(o.compare) {
-    const auto is_done = [done](const std::string& line) {
-      return is_of_first(line, done);
-    };
-    if (!compared_.empty()) {
-      expected_ = digests_in(compared_);
-      std::erase_if(expected_, is_done);
-    }
-    if (!file_.empty() && done > 0 && std::filesystem::exists(file_)) {
-      for (const std::string& line : digests_in(file_)) {
-        if (is_done(line)) lines_ += line + "\n";
-      }
-    }
-  }
-
-  train::tracer of(std::int64_t step) {
-    if (file_.empty() && compared_.empty()) return {};
-    return [this, step](const std::string& name, const void* bytes,
-                        std::size_t count) {
-      const std::string line =
-          fmt::format("{},{},{},{}", step, name, count,
-                      sha256_hex({static_cast<const char*>(bytes), count}));
-      if (!compared_.empty() && difference_.empty()) compare(line);
-      if (!file_.empty()) lines_ += line + "\n";
-      ++count_;
-    };
-  }
-
-  void write() const {
-    if (file_.empty()) return;
-    output_set files;
-    files.add(file_, fmt::format("{}\n{}", digest_header, lines_));
-    files.commit();
-  }
-
-  /// Says what was compared; returns the exit status.
-  int report() const {
-    if (compared_.empty()) return 0;
-    if (!difference_.empty()) {
-      print(fmt::format("the first difference: {}\n", difference_));
-    } else if (count_ < expected_.size()) {
-      print(fmt::format("the first difference: the run ends before {} of {}\n",
-                        expected_[count_], compared_));
-    } else if (count_ == 0) {
-      print("VACUOUS: no step was left to run: 0 tensors were compared\n");
-    } else {
-      print(fmt::format("{} tensors, 0 differences\n", count_));
-      return 0;
-    }
-    return 1;
-  }
-
- private:
-  void compare(const std::string& line) {
-    if (count_ >= expected_.size()) {
-      difference_ = fmt::format("{}, before which {} ends", line, compared_);
-    } else if (expected_[count_] != line) {
-      difference_ = fmt::format("{}, not {}", line, expected_[count_]);
-    }
-  }
-
-  std::string file_;
-  std::string compared_;
-  std::vector<std::string> expected_;
-  std::string lines_;
-  std::size_t count_ = 0;
-  std::string difference_;
-};
-
 /// A step as a line of the run's table.
-std::string line_of(std::int64_t t, const train::step_report& r,
-                    const std::string& digest) {
-  return fmt::format("{:6} {:10.6f} {:10.4f} {:10.3e}  {}", t, r.loss, r.norm,
-                     r.rate, digest);
+std::string line_of(const train::receipt_row& r) {
+  return fmt::format("{:6} {:10.6f} {:10.4f} {:10.3e}  {}\n", r.step,
+                     r.report.loss, r.report.norm, r.report.rate, r.state);
 }
 
-/// The digest of the state where a step has one.
-std::string digest_after(const train_options& o, std::int64_t t,
-                         const train::any_run& run) {
-  const bool wanted = t % o.digest_every == 0 || t == o.steps;
-  return wanted ? run.digest() : "";
+bool is_kept(const train_options& o, std::int64_t t) {
+  return std::find(o.keep.begin(), o.keep.end(), t) != o.keep.end();
+}
+bool is_checkpoint(const train_options& o, std::int64_t t) {
+  return !o.out.empty() && (t % o.every == 0 || t == o.steps || is_kept(o, t));
+}
+/// An audit of the step behind a checkpoint needs the digest of its state.
+bool has_digest(const train_options& o, std::int64_t t) {
+  return t % o.digest_every == 0 || t == o.steps || is_checkpoint(o, t) ||
+         is_kept(o, t - 1);
+}
+
+/// One step, as the next row. Throws input_error if the loss is no number.
+void take_step(const train_options& o, train::any_run& run,
+               const train::tracer& trace, train::receipt& rows) {
+  const std::int64_t t = run.steps() + 1;
+  const train::step_report r = run.advance(trace);
+  if (!std::isfinite(r.loss) || !std::isfinite(r.norm)) {
+    throw input_error(fmt::format(
+        "train: step {}: the loss is {} and the gradient's norm {}: the run "
+        "ends here",
+        t, r.loss, r.norm));
+  }
+  rows.add(r, has_digest(o, t) ? run.digest() : "");
 }
 
 std::unique_ptr<train::any_run> make_run(const train_options& o) {
@@ -192,34 +116,48 @@ std::unique_ptr<train::any_run> make_run(const train_options& o) {
   return std::make_unique<train::training_run>(settings, std::move(data));
 }
 
-void run_training(const train_options& o, outcome& out) {
+/// The SHA-256 of the plan, if there is one.
+std::string digest_of_plan(const train_options& o) {
+  return o.plan.empty() ? "" : sha256_hex(as_text(read_file(o.plan)));
+}
+
+void check(const train_options& o) {
   if (o.steps < 1) throw input_error("--steps: at least one");
   if (o.every < 1) throw input_error("--every: at least one");
   if (o.digest_every < 1) throw input_error("--digest-every: at least one");
+  if (o.out.empty() && !o.keep.empty()) {
+    throw input_error("--keep: name the folder with --out");
+  }
+  for (const std::int64_t t : o.keep) {
+    if (t < 1 || t > o.steps) {
+      throw input_error(
+          fmt::format("--keep {}: use a step, 1 to {}", t, o.steps));
+    }
+  }
+}
+
+void run_training(const train_options& o, outcome& out) {
+  check(o);
   const auto owner = make_run(o);
   train::any_run& run = *owner;
-  const std::filesystem::path file =
-      o.out.empty() ? "" : std::filesystem::path(o.out) / "run.zeroulp";
-  std::vector<std::string> lines;
-  if (!o.out.empty()) {
-    std::filesystem::create_directories(o.out);
-    lines = train::restore(file, run);
-  }
-  tensor_digests digests(o, run.steps());
+  const train::run_folder folder(o.out,
+                                 train::settings_json(run, digest_of_plan(o)));
+  if (!o.out.empty()) std::filesystem::create_directories(o.out);
+  train::receipt rows = folder.go_on(run);
+  tensor_digests digests(o.digests, o.compare, run.steps());
   print(fmt::format("{}\n\n{:>6} {:>10} {:>10} {:>10}  {}\n",
                     train::settings_line(run), "step", "loss", "norm", "rate",
                     "SHA-256 of the state after it"));
-  for (const std::string& line : lines) print(line + "\n");
+  for (const train::receipt_row& r : rows.rows()) print(line_of(r));
   const progress tell = make_progress();
   while (run.steps() < o.steps) {
     const std::int64_t t = run.steps() + 1;
-    const train::step_report r = run.advance(digests.of(t));
-    lines.push_back(line_of(t, r, digest_after(o, t, run)));
-    print(lines.back() + "\n");
-    if (!o.out.empty() && (t % o.every == 0 || t == o.steps)) {
+    take_step(o, run, digests.of(t), rows);
+    print(line_of(rows.rows().back()));
+    if (is_checkpoint(o, t)) {
       // First, so that a run that goes on has the tensors of all its steps.
       digests.write();
-      train::save(file, run, lines);
+      folder.save(run, rows, is_kept(o, t));
     }
     tell(static_cast<double>(t), static_cast<double>(o.steps), "");
   }
@@ -278,9 +216,20 @@ void add_train(CLI::App& app, outcome& out) {
   command->add_option("--compare", o->compare,
                       "Such a CSV: the first tensor that differs is named, "
                       "exit status 1");
+  command->add_option("--keep", o->keep,
+                      "Steps whose checkpoints stay in --out, for --audit");
+  command->add_option("--plan", o->plan,
+                      "A file whose SHA-256 stands in the receipt");
   add_seed(command, o->seed, "of the weights and of the order of data");
+  add_audit(command, o->audit);
   add_reference(command);
-  command->callback([o, &out] { run_training(*o, out); });
+  command->callback([o, &out] {
+    if (o->audit.run.empty()) return run_training(*o, out);
+    o->audit.data = o->data;
+    o->audit.digests = o->digests;
+    o->audit.compare = o->compare;
+    out.status = run_audit(o->audit);
+  });
 }
 
 }  // namespace zeroulp::program

@@ -1,0 +1,31 @@
+// Defines the audit of a run: one of its steps, computed again on the CPU.
+
+#ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_AUDIT_HPP_
+#define ZEROULP_TOOLS_ZEROULP_TRAIN_AUDIT_HPP_
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace zeroulp::program {
+
+struct audit_request {
+  std::string run;  ///< its folder
+  std::optional<std::int64_t> step;
+  std::string data;     ///< the file of --data, if the run has one
+  std::string digests;  ///< CSV of the step's tensors, to write
+  std::string compare;  ///< and to compare with
+};
+
+/// Adds --audit and --step, which other options than --data, --digests and
+/// --compare exclude.
+void add_audit(CLI::App* command, audit_request& q);
+
+/// The step behind q.step, from its checkpoint: its loss, its norm and the
+/// state after it are held against the run's receipt. Returns the exit status.
+int run_audit(const audit_request& q);
+
+}  // namespace zeroulp::program
+
+#endif  // ZEROULP_TOOLS_ZEROULP_TRAIN_AUDIT_HPP_
