@@ -35,9 +35,9 @@ training_data::training_data(const std::string& file, const model_shape& s,
                              std::uint64_t seed)
     : shape_(s) {
   const auto bytes = read_file(file);
-  bytes_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::uint64_t held = std::min(most_held, bytes_.size() / 8);
-  held_from_ = bytes_.size() - held;
+  bytes_ = std::make_shared<const std::string>(as_text(bytes));
+  const std::uint64_t held = std::min(most_held, bytes_->size() / 8);
+  held_from_ = bytes_->size() - held;
   const auto length = static_cast<std::uint64_t>(s.length);
   const std::uint64_t count = windows_in(held_from_, s);
   const auto needed = static_cast<std::uint64_t>(s.sequences);
@@ -45,7 +45,7 @@ training_data::training_data(const std::string& file, const model_shape& s,
     throw input_error(fmt::format(
         "{}: {} bytes; a step takes {} windows of {}, and an eighth is held "
         "out",
-        file, bytes_.size(), needed, length + 1));
+        file, bytes_->size(), needed, length + 1));
   }
   counter_rng rng(seed, 0xda7a);
   do {
@@ -55,21 +55,22 @@ training_data::training_data(const std::string& file, const model_shape& s,
   } while (std::gcd(a_, count) != 1);
   c_ = rng.below(
       static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 0x7fffffff)));
-  name_ = "sha256:" + sha256_hex(bytes_);
+  name_ = "sha256:" + sha256_hex(*bytes_);
 }
 
 batch training_data::windows(std::uint64_t first, std::uint64_t bytes_from,
                              std::uint64_t count, bool permuted) const {
   const auto length = static_cast<std::uint64_t>(shape_.length);
   batch b{shape_.sequences, shape_.length, {}, {}};
+  const std::string& bytes = *bytes_;
   for (std::ptrdiff_t s = 0; s < shape_.sequences; ++s) {
     const std::uint64_t k = first + static_cast<std::uint64_t>(s);
     const std::uint64_t window =
         permuted ? (a_ * (k % count) + c_) % count : k % count;
     const std::uint64_t at = bytes_from + window * length;
     for (std::uint64_t i = at; i < at + length; ++i) {
-      b.inputs.push_back(static_cast<unsigned char>(bytes_[i]));
-      b.targets.push_back(static_cast<unsigned char>(bytes_[i + 1]));
+      b.inputs.push_back(static_cast<unsigned char>(bytes[i]));
+      b.targets.push_back(static_cast<unsigned char>(bytes[i + 1]));
     }
   }
   return b;
@@ -88,7 +89,7 @@ batch training_data::held_out(std::int64_t index) const {
     return source_->make(held_batches + n, shape_.sequences, shape_.length);
   }
   return windows(n * static_cast<std::uint64_t>(shape_.sequences), held_from_,
-                 windows_in(bytes_.size() - held_from_, shape_), false);
+                 windows_in(bytes_->size() - held_from_, shape_), false);
 }
 
 }  // namespace zeroulp::train

@@ -5,6 +5,7 @@
 #define ZEROULP_TOOLS_TRAIN_DATA_HPP_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -38,7 +39,7 @@ class training_data {
   model_shape shape_;
   std::string name_;
   std::optional<source> source_;
-  std::string bytes_;
+  std::shared_ptr<const std::string> bytes_;
   std::uint64_t held_from_ = 0;  ///< the first byte that is held out
   std::uint64_t a_ = 1;          ///< window k is at (a k + c) mod their number
   std::uint64_t c_ = 0;

@@ -66,9 +66,12 @@ any_run::any_run(run_settings settings, training_data data)
   check(settings_);
 }
 
-void any_run::change(const arm& how, std::vector<scaled_block> stress) {
-  settings_.how = how;
-  settings_.stress = std::move(stress);
+std::unique_ptr<any_run> any_run::under(
+    const arm& how, std::vector<scaled_block> stress) const {
+  run_settings s = settings_;
+  s.how = how;
+  s.stress = std::move(stress);
+  return with(std::move(s), data_);
 }
 
 run_state any_run::initial_state() const {
@@ -100,5 +103,16 @@ std::unique_ptr<any_run> run_on_gpu(run_settings, training_data) {
   throw input_error("train --on gpu: the program was built without CUDA");
 }
 #endif
+
+std::unique_ptr<any_run> make_run(std::string_view backend,
+                                  run_settings settings, training_data data) {
+  if (backend == "gpu") {
+    return run_on_gpu(std::move(settings), std::move(data));
+  }
+  if (backend != "cpu") {
+    throw input_error(fmt::format("on '{}': use one of cpu, gpu", backend));
+  }
+  return std::make_unique<training_run>(std::move(settings), std::move(data));
+}
 
 }  // namespace zeroulp::train

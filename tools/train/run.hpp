@@ -101,8 +101,15 @@ class any_run {
   virtual std::string digest() const = 0;
   virtual std::int64_t steps() const = 0;
 
-  /// The steps that follow are under another arm, with other outliers.
-  void change(const arm& how, std::vector<scaled_block> stress = {});
+  /// A run on the same backend that goes on from this run's state, with other
+  /// settings of the same parameters.
+  virtual std::unique_ptr<any_run> with(run_settings settings,
+                                        training_data data) const = 0;
+  /// The same under an arm, with outliers.
+  std::unique_ptr<any_run> under(const arm& how,
+                                 std::vector<scaled_block> stress = {}) const;
+  /// A pass over a batch as one shard, without an update; on the host.
+  virtual pass_outputs<engine_ops> host_pass(const batch& b) const = 0;
 
   const run_settings& settings() const { return settings_; }
   const training_data& data() const { return data_; }
@@ -123,6 +130,7 @@ template <class Ops>
 class run_on : public any_run {
  public:
   run_on(run_settings settings, training_data data);
+  run_on(run_settings settings, training_data data, state_on<Ops> state);
 
   step_report advance(const tracer& trace = {}) override;
   double held_out_loss(std::int64_t batches) const override;
@@ -130,6 +138,9 @@ class run_on : public any_run {
   void set_state(run_state state) override;
   std::string digest() const override;
   std::int64_t steps() const override { return state_.steps; }
+  std::unique_ptr<any_run> with(run_settings settings,
+                                training_data data) const override;
+  pass_outputs<engine_ops> host_pass(const batch& b) const override;
 
   const state_on<Ops>& state() const { return state_; }
   state_on<Ops>& state() { return state_; }
@@ -142,6 +153,8 @@ class run_on : public any_run {
  private:
   using all_words = std::vector<typename Ops::words>;
 
+  /// What positions are turned by.
+  void make_table();
   pass_inputs<Ops> inputs(const all_words& weights) const;
   /// use(inputs), whose weights are as the stress makes them.
   template <class Use>
@@ -163,6 +176,10 @@ extern template class run_on<engine_ops>;
 /// On the current GPU. Throws input_error where there is none of compute
 /// capability 9.0, or the program was built without CUDA.
 std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data);
+
+/// A run on "cpu" or "gpu". Throws input_error.
+std::unique_ptr<any_run> make_run(std::string_view backend,
+                                  run_settings settings, training_data data);
 
 }  // namespace zeroulp::train
 

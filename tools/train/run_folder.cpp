@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <cstring>
-
 #include "src/base/sha256.hpp"
 #include "src/io/file_parts.hpp"
 #include "tools/train/sealed_file.hpp"
@@ -135,24 +133,6 @@ std::string settings_json(const any_run& run, const std::string& plan) {
       plan);
 }
 
-std::string state_bytes(const run_state& state) {
-  std::string bytes;
-  for (const std::string_view part : parts_of(state)) bytes += part;
-  return bytes;
-}
-
-bool take_state(std::string_view bytes, any_run& run) {
-  run_state state = run.empty_state();
-  const auto parts = parts_of(state);
-  if (bytes.size() != size_of(parts)) return false;
-  for (const auto& [data, count] : parts) {
-    std::memcpy(data, bytes.data(), count);
-    bytes.remove_prefix(count);
-  }
-  run.set_state(std::move(state));
-  return true;
-}
-
 fs::path run_folder::of_step(std::int64_t step) const {
   return folder_ / fmt::format("step.{}.zeroulp", step);
 }
@@ -229,15 +209,23 @@ receipt run_folder::go_on(any_run& run) const {
   return load(file, run);
 }
 
-receipt run_folder::load(std::int64_t step, any_run& run) const {
-  const fs::path file = of_step(step);
+bool run_folder::has(std::int64_t step) const {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) {
+  return fs::exists(of_step(step), ignored);
+}
+
+void run_folder::remove(std::int64_t step) const {
+  std::error_code ignored;
+  fs::remove(of_step(step), ignored);
+}
+
+receipt run_folder::load(std::int64_t step, any_run& run) const {
+  if (!has(step)) {
     throw input_error(fmt::format(
         "{}: there is no checkpoint of step {}: run again with --keep {}",
         folder_.string(), step, step));
   }
-  return load(file, run);
+  return load(of_step(step), run);
 }
 
 void run_folder::check_settings() const {

@@ -28,11 +28,6 @@ std::string settings_line(const any_run& run);
 /// the SHA-256 of the plan that the run belongs to, or empty.
 std::string settings_json(const any_run& run, const std::string& plan);
 
-/// The bytes of a state, and the state again. `take_state` returns false,
-/// leaving the run as it was, unless the bytes are as many.
-std::string state_bytes(const run_state& state);
-bool take_state(std::string_view bytes, any_run& run);
-
 class run_folder {
  public:
   /// `settings`: of settings_json().
@@ -46,6 +41,9 @@ class run_folder {
   /// Sets `run` to the checkpoint of a step. Throws input_error, as go_on()
   /// does, and if there is none.
   receipt load(std::int64_t step, any_run& run) const;
+  /// Whether the checkpoint of a step is there; removes it.
+  bool has(std::int64_t step) const;
+  void remove(std::int64_t step) const;
   /// Writes the run, whose last row has the digest of its state. With `stays`,
   /// the checkpoint stays when the next is written.
   void save(const any_run& run, const receipt& rows, bool stays) const;

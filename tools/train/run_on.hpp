@@ -85,6 +85,18 @@ template <class Ops>
 run_on<Ops>::run_on(run_settings settings, training_data data)
     : any_run(std::move(settings), std::move(data)) {
   set_state(initial_state());
+  make_table();
+}
+
+template <class Ops>
+run_on<Ops>::run_on(run_settings settings, training_data data,
+                    state_on<Ops> state)
+    : any_run(std::move(settings), std::move(data)), state_(std::move(state)) {
+  make_table();
+}
+
+template <class Ops>
+void run_on<Ops>::make_table() {
   const model_shape& s = settings_.shape;
   word_tensor cosines(s.length, s.turned / 2);
   word_tensor sines = cosines;
@@ -95,6 +107,20 @@ run_on<Ops>::run_on(run_settings settings, training_data data)
   engine::rope_table(frequencies, 0, cosines.view(), sines.view());
   cosines_ = Ops::from_host(std::move(cosines));
   sines_ = Ops::from_host(std::move(sines));
+}
+
+template <class Ops>
+std::unique_ptr<any_run> run_on<Ops>::with(run_settings settings,
+                                           training_data data) const {
+  return std::make_unique<run_on<Ops>>(std::move(settings), std::move(data),
+                                       state_);
+}
+
+template <class Ops>
+pass_outputs<engine_ops> run_on<Ops>::host_pass(const batch& b) const {
+  const pass_outputs<Ops> out = pass_of(b);
+  return {Ops::on_host(out.losses), detail::all_on_host<Ops>(out.gradients),
+          detail::all_on_host<Ops>(out.experts)};
 }
 
 template <class Ops>

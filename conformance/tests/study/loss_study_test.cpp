@@ -13,6 +13,7 @@
 #include "tools/study/loss/parts.hpp"
 #include "tools/study/loss/study.hpp"
 #include "zeroulp/io.hpp"
+#include "zeroulp/random.hpp"
 
 namespace zeroulp {
 namespace {
@@ -110,6 +111,31 @@ TEST(LossStudy, BitsDoNotDependOnThreads) {
   }
 }
 
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+}
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(LossStudy, TakesTheBytesOfAFile) {
+  const temporary_folder folder;
+  fs::create_directories(folder.path());
+  const auto file = folder.path() / "corpus";
+  std::string bytes;
+  counter_rng rng(1, 0);
+  while (bytes.size() < 4096) bytes += static_cast<char>(97 + rng.below(3));
+  write(file, bytes);
+  loss_options o = smoke();
+  o.data = file.string();
+  const loss_result r = run_loss_study(o);
+  EXPECT_EQ(r.entropy, 0);
+  EXPECT_NE(flat(r), flat(uninterrupted()));
+  EXPECT_GT(r.checkpoints[0].loss, 1);
+  EXPECT_EQ(r.checkpoints[0].ideal, 0);
+}
+
 struct ended : std::runtime_error {
   ended() : std::runtime_error("ended") {}
 };
@@ -146,14 +172,6 @@ std::string refusal(const loss_options& o) {
   return "";
 }
 
-void write(const fs::path& file, const std::string& bytes) {
-  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
-}
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 TEST(LossStudy, RefusesDamagedAndForeignState) {
   const temporary_folder folder;
   loss_options o = smoke();
@@ -165,8 +183,8 @@ TEST(LossStudy, RefusesDamagedAndForeignState) {
   EXPECT_THROW(run_loss_study(o), ended);
   o.progress = nullptr;
   // Parts of the first checkpoint, and the state that the next starts from.
-  ASSERT_TRUE(fs::exists(folder.path() / "trunk.0.1"));
-  for (const char* part : {"fork.0.0.bf16", "trunk.0.1"}) {
+  ASSERT_TRUE(fs::exists(folder.path() / "trunk.0" / "step.4.zeroulp"));
+  for (const char* part : {"fork.0.0.bf16", "trunk.0/step.4.zeroulp"}) {
     const fs::path file = folder.path() / part;
     const std::string whole = read(file);
     for (const std::size_t at : {std::size_t{3}, whole.size() - 1}) {
@@ -196,6 +214,8 @@ TEST(LossStudy, RefusesWhatCannotBe) {
   };
   EXPECT_TRUE(refused([](loss_options& o) { o.model = "tinny"; }));
   EXPECT_TRUE(refused([](loss_options& o) { o.seeds = 1; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.on = "tpu"; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.data = "no_such_file"; }));
   EXPECT_TRUE(refused([](loss_options& o) { o.checkpoints = 0; }));
   EXPECT_TRUE(refused([](loss_options& o) { o.model = "tiny+length:0"; }));
   EXPECT_TRUE(refused([](loss_options& o) { o.outlier_steps = 3; }));

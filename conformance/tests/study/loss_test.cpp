@@ -57,18 +57,16 @@ TEST_P(LossOutlier, ChangesNothingButWhatASharedScaleDoes) {
   const training_run run = small(6);
   const auto stress = stress_of(run.settings().shape, {GetParam(), 18});
   const auto of = [&](const char* name, bool stressed) {
-    return forked(run, parse_arm(name),
-                  stressed ? stress : std::vector<train::scaled_block>{});
+    return run.under(parse_arm(name),
+                     stressed ? stress : std::vector<train::scaled_block>{});
   };
-  training_run plain = of("bf16", false), stressed = of("bf16", true);
-  EXPECT_EQ(losses_of(plain, 3), losses_of(stressed, 3));
-  plain.advance();
-  stressed.advance();
-  EXPECT_EQ(plain.digest(), stressed.digest());
+  const auto plain = of("bf16", false), stressed = of("bf16", true);
+  EXPECT_EQ(losses_of(*plain, 3), losses_of(*stressed, 3));
+  EXPECT_EQ(plain->digest(), stressed->digest());
   const auto b = run.data().training(run.state().steps);
-  const auto right = of("bf16", false).pass_of(b);
+  const auto right = of("bf16", false)->host_pass(b);
   const auto error = [&](const char* name, bool on) {
-    return compare(of(name, on).pass_of(b), right).all.relative;
+    return compare(of(name, on)->host_pass(b), right).all.relative;
   };
   EXPECT_EQ(error("bf16", true), 0);
   for (const char* arm : {"full", block_arm, "tensor"}) {
@@ -81,11 +79,11 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LossOutlier,
 
 /// Without the inverse where it is read, an outlier is another model.
 TEST(LossStress, HalfOfAnOutlierIsSeen) {
-  const training_run run = small(1);
+  training_run run = small(1);
   auto stress = stress_of(run.settings().shape, {outlier_kind::unit, 4});
   stress.pop_back();
   const arm bf16 = parse_arm(bf16_name);
-  EXPECT_NE(losses_of(forked(run, bf16, stress), 1), losses_of(run, 1));
+  EXPECT_NE(losses_of(*run.under(bf16, stress), 1), losses_of(run, 1));
 }
 
 TEST(LossSeeds, AreRunsOfTheirOwn) {

@@ -60,16 +60,10 @@ state_gap compare(const pass& ours, const pass& base) {
   return gap;
 }
 
-std::vector<double> losses_of(training_run run, int steps) {
+std::vector<double> losses_of(any_run& run, int steps) {
   std::vector<double> losses;
   for (int i = 0; i < steps; ++i) losses.push_back(run.advance().loss);
   return losses;
-}
-
-training_run forked(training_run run, const train::arm& how,
-                    std::vector<train::scaled_block> stress) {
-  run.change(how, std::move(stress));
-  return run;
 }
 
 double fork_gap(const std::vector<double>& losses,

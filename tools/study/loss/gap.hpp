@@ -16,7 +16,7 @@
 
 namespace zeroulp::loss {
 
-using train::training_run;
+using train::any_run;
 using pass = train::pass_outputs<train::engine_ops>;
 
 /// One gradient's error. Without a gradient on both sides: 0, 1, 1.
@@ -36,11 +36,8 @@ struct state_gap {
 double loss_of(const pass& p);
 state_gap compare(const pass& ours, const pass& base);
 
-/// The losses of a fork.
-std::vector<double> losses_of(training_run run, int steps);
-/// The run under another arm, with outliers.
-training_run forked(training_run run, const train::arm& how,
-                    std::vector<train::scaled_block> stress = {});
+/// The losses of the next steps.
+std::vector<double> losses_of(any_run& run, int steps);
 /// The mean over `steps` of the relative difference of losses.
 double fork_gap(const std::vector<double>& losses,
                 const std::vector<double>& base_losses, int steps);

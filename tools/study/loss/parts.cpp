@@ -25,16 +25,23 @@ constexpr std::size_t gap_head = 2;
 constexpr std::size_t arm_head = 5;
 constexpr std::size_t each_gradient = 3;
 
-train::training_run run_of(const loss_options& o,
-                           const train::model_shape& shape,
-                           std::uint64_t seed) {
+train::run_settings settings_of(const loss_options& o,
+                                const train::model_shape& shape,
+                                std::uint64_t seed) {
   train::run_settings s{shape, parse_arm(bf16_name)};
   s.seed = seed;
   const std::int64_t steps =
       std::int64_t{o.every} * o.checkpoints + o.fork_steps + o.batches;
   s.rate = train::usual_rate(shape, steps);
   s.rate.hold = steps;  // forks are alike whenever they begin
-  return {s, train::training_data(shape, seed)};
+  return s;
+}
+
+train::training_data data_of(const loss_options& o,
+                             const train::model_shape& shape,
+                             std::uint64_t seed) {
+  return o.data.empty() ? train::training_data(shape, seed)
+                        : train::training_data(o.data, shape, seed);
 }
 
 std::vector<train::parameter> parameters_of(const loss_options& o) {
@@ -93,23 +100,33 @@ double rerouted(const pass& a, const pass& b) {
 }
 
 std::vector<double> measure_gap(const loss_options& o,
-                                const train::training_run& run, int n) {
-  train::training_run at = run_of(o, state_shape_of(o), run.settings().seed);
-  at.set_state(run.state());
-  const train::batch b = at.data().training(at.state().steps + n);
+                                const train::any_run& run, int n) {
+  const train::model_shape shape = state_shape_of(o);
+  const std::uint64_t seed = run.settings().seed;
+  const auto at =
+      run.with(settings_of(o, shape, seed), data_of(o, shape, seed));
+  const train::batch b = at->data().training(at->steps() + n);
   const auto all = comparisons_of(o.compared);
   std::map<std::string, pass> passes;
   for (const auto& [name, how] : arms_of(all)) {
-    passes.emplace(name, forked(at, how).pass_of(b));
+    passes.emplace(name, at->under(how)->host_pass(b));
   }
+  const auto* known = at->data().known();
   std::vector<double> out{loss_of(passes.at(bf16_name)),
-                          at.data().known()->ideal_loss(b)};
-  for (const auto& c : all) {
-    const auto& ours = passes.at(c.arm);
-    const auto& base = passes.at(c.base);
-    const state_gap g = compare(ours, base);
-    out.insert(out.end(), {g.loss, g.all.relative, g.all.cosine, g.all.slope,
-                           rerouted(ours, base)});
+                          known == nullptr ? 0 : known->ideal_loss(b)};
+  std::vector<state_gap> gaps(all.size());
+  const auto count = static_cast<std::ptrdiff_t>(all.size());
+#pragma omp parallel for schedule(dynamic)
+  for (std::ptrdiff_t i = 0; i < count; ++i) {
+    const auto& c = all[static_cast<std::size_t>(i)];
+    gaps[static_cast<std::size_t>(i)] =
+        compare(passes.at(c.arm), passes.at(c.base));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const state_gap& g = gaps[i];
+    out.insert(out.end(),
+               {g.loss, g.all.relative, g.all.cosine, g.all.slope,
+                rerouted(passes.at(all[i].arm), passes.at(all[i].base))});
     for (const gradient_gap& e : g.each) {
       out.insert(out.end(), {e.relative, e.cosine, e.slope});
     }
@@ -420,8 +437,11 @@ train::model_shape state_shape_of(const loss_options& o) {
   return train::parse_shape(o.model + o.state);
 }
 
-train::training_run start(const loss_options& o, int n) {
-  return run_of(o, shape_of(o), o.seed + static_cast<std::uint64_t>(n));
+std::unique_ptr<train::any_run> start(const loss_options& o, int n) {
+  const train::model_shape shape = shape_of(o);
+  const std::uint64_t seed = o.seed + static_cast<std::uint64_t>(n);
+  return train::make_run(o.on, settings_of(o, shape, seed),
+                         data_of(o, shape, seed));
 }
 
 std::vector<part> parts_of(const loss_options& o, int n, int c) {
@@ -434,8 +454,8 @@ std::vector<part> parts_of(const loss_options& o, int n, int c) {
                             std::vector<train::scaled_block> stress) {
     parts.push_back({std::move(name), static_cast<std::size_t>(steps),
                      static_cast<double>(steps),
-                     [how, steps, stress](const train::training_run& run) {
-                       return losses_of(forked(run, how, stress), steps);
+                     [how, steps, stress](const train::any_run& run) {
+                       return losses_of(*run.under(how, stress), steps);
                      }});
   };
   for (const auto& [name, how] : arms) {
@@ -452,19 +472,18 @@ std::vector<part> parts_of(const loss_options& o, int n, int c) {
   const double larger = static_cast<double>(state_shape_of(o).tokens()) /
                         static_cast<double>(shape.tokens());
   for (int b = 0; b < o.batches; ++b) {
-    parts.push_back({gap_name(at, b),
-                     gap_head + compared.size() * arm_numbers(o),
-                     static_cast<double>(arms.size()) * larger,
-                     [o, b](const train::training_run& run) {
-                       return measure_gap(o, run, b);
-                     }});
+    parts.push_back(
+        {gap_name(at, b), gap_head + compared.size() * arm_numbers(o),
+         static_cast<double>(arms.size()) * larger,
+         [o, b](const train::any_run& run) { return measure_gap(o, run, b); }});
   }
   return parts;
 }
 
 loss_result assemble(const loss_options& o, const part_numbers& numbers) {
   loss_result r;
-  r.entropy = start(o, 0).data().known()->entropy();
+  const train::training_data data = data_of(o, shape_of(o), o.seed);
+  if (data.known() != nullptr) r.entropy = data.known()->entropy();
   add_gaps(o, numbers, r);
   add_forks(o, numbers, r);
   r.doses = measure_doses(o);

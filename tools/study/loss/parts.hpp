@@ -19,7 +19,7 @@ struct part {
   std::string name;
   std::size_t count;
   double passes;  ///< over the model: what it costs
-  std::function<std::vector<double>(const train::training_run&)> run;
+  std::function<std::vector<double>(const train::any_run&)> run;
 };
 
 /// The numbers of parts by name.
@@ -30,7 +30,7 @@ train::model_shape shape_of(const loss_options& o);
 train::model_shape state_shape_of(const loss_options& o);
 
 /// Run n (from 0) of BF16 at its start. Throws input_error.
-train::training_run start(const loss_options& o, int n);
+std::unique_ptr<train::any_run> start(const loss_options& o, int n);
 
 /// The parts of checkpoint c (from 0) of run n.
 std::vector<part> parts_of(const loss_options& o, int n, int c);

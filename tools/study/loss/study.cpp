@@ -34,7 +34,11 @@ struct task {
   std::function<void()> work;
 };
 
+bool is_on_cpu(const loss_options& o) { return o.on == "cpu"; }
+
+/// A GPU does one thing after the other.
 int threads_of(const loss_options& o) {
+  if (!is_on_cpu(o)) return 1;
 #ifdef _OPENMP
   return o.threads > 0 ? o.threads : omp_get_max_threads();
 #else
@@ -60,10 +64,17 @@ std::string describe(const loss_options& o) {
   for (const auto& x : o.outliers) {
     line += fmt::format(" {}:{}", name_of(x.kind), x.exponent);
   }
+  if (!o.data.empty()) {
+    line += " data " + train::training_data(o.data, shape_of(o), o.seed).name();
+  }
   return line;
 }
 
-using train::training_run;
+/// A BF16 run, from which others fork, and its receipt.
+struct trunk {
+  std::unique_ptr<train::any_run> run;
+  train::receipt rows;
+};
 
 class study {
  public:
@@ -89,9 +100,12 @@ class study {
   std::int64_t step(int c) const {
     return std::int64_t{options_.every} * (c + 1);
   }
-  static std::string trunk(int n, int c) {
-    return fmt::format("trunk.{}.{}", n, c);
+  /// Where run n keeps its checkpoints.
+  train::run_folder folder_of(int n, const train::any_run& run) const {
+    return {options_.folder / fmt::format("trunk.{}", n),
+            train::settings_json(run, "")};
   }
+  bool is_stored() const { return !options_.folder.empty(); }
 
   seed_run missing(int n) {
     seed_run r{n, {}};
@@ -113,22 +127,27 @@ class study {
   }
 
   void follow(const seed_run& r) {
-    std::optional<training_run> run;
+    std::optional<trunk> t;
     for (int c = 0; c <= r.last; ++c) {
       const auto& parts = r.open[static_cast<std::size_t>(c)];
       if (parts.empty()) continue;
-      if (!run || run->state().steps != step(c)) run = reach(r.number, c);
-      std::optional<training_run> next;
+      if (!t || t->run->steps() != step(c)) t = reach(r.number, c);
+      const train::any_run& run = *t->run;
+      std::optional<trunk> next;
       std::vector<task> tasks;
       if (c < r.last) {  // the longest: first
-        tasks.push_back({0, [&, c] { next = trained(*run, r.number, c + 1); }});
+        tasks.push_back({0, [&, c] {
+                           next =
+                               trained({run.under(run.settings().how), t->rows},
+                                       r.number, c + 1);
+                         }});
       }
       for (const part& p : parts) {
-        tasks.push_back({p.passes, [&] { keep(p, p.run(*run)); }});
+        tasks.push_back({p.passes, [&] { keep(p, p.run(run)); }});
       }
       run_all(tasks);
-      store_.remove(trunk(r.number, c));
-      run = std::move(next);
+      if (is_stored()) folder_of(r.number, run).remove(step(c));
+      t = std::move(next);
     }
   }
 
@@ -139,27 +158,29 @@ class study {
   }
 
   /// Run n at checkpoint c, from an earlier state of it.
-  training_run trained(training_run run, int n, int c) {
-    while (run.state().steps < step(c)) {
-      run.advance();
+  trunk trained(trunk t, int n, int c) {
+    while (t.run->steps() < step(c)) {
+      const train::step_report report = t.run->advance();
+      const bool there = t.run->steps() == step(c);
+      t.rows.add(report, there ? t.run->digest() : "");
       done_something(0, 1);
     }
-    store_.keep(trunk(n, c), train::state_bytes(run.state()));
-    return run;
+    if (is_stored()) folder_of(n, *t.run).save(*t.run, t.rows, true);
+    return t;
   }
 
   /// Run n at checkpoint c, from the latest of its states that is kept.
-  training_run reach(int n, int c) {
-    training_run run = start(options_, n);
-    for (int at = c; at >= 0 && run.state().steps == 0; --at) {
-      const auto kept = store_.find(trunk(n, at));
-      if (kept && !train::take_state(*kept, run)) {
-        throw input_error(trunk(n, at) + ": of another length");
-      }
+  trunk reach(int n, int c) {
+    auto run = start(options_, n);
+    const train::run_folder folder = folder_of(n, *run);
+    train::receipt rows(train::settings_json(*run, ""));
+    for (int at = c; is_stored() && at >= 0 && run->steps() == 0; --at) {
+      if (folder.has(step(at))) rows = folder.load(step(at), *run);
     }
-    done_something(0, static_cast<double>(run.state().steps));
-    run_all({{0, [&] { run = trained(std::move(run), n, c); }}});
-    return run;
+    trunk t{std::move(run), std::move(rows)};
+    done_something(0, static_cast<double>(t.run->steps()));
+    run_all({{0, [&] { t = trained(std::move(t), n, c); }}});
+    return t;
   }
 
   void done_something(double passes, double steps = 0) {
@@ -181,7 +202,7 @@ class study {
     for (std::ptrdiff_t i = 0; i < count; ++i) {
       if (failed()) continue;
       try {
-        stay_on_one_thread();
+        if (is_on_cpu(options_)) stay_on_one_thread();
         const task& t = tasks[static_cast<std::size_t>(i)];
         t.work();
         done_something(t.passes);
@@ -224,6 +245,7 @@ void check(const loss_options& o) {
            (o.outlier_steps >= 1 && o.outlier_steps <= o.fork_steps),
        "steps with outliers: use 1 to those of a fork");
   need(o.threads >= 0 && o.threads <= 1024, "threads: use 0 (all) to 1024");
+  need(o.on == "cpu" || o.on == "gpu", "backend: use one of cpu, gpu");
   need(!o.compared.empty(), "arms to compare: name one");
   for (const auto* list : {&o.compared, &o.under_outliers}) {
     for (const auto& text : *list) parse_comparison(text);
@@ -337,6 +359,22 @@ loss_options dose_size() {
   return o;
 }
 
+/// The campaign's model, on a GPU: what a width of 2048 and K to 65,536 do.
+loss_options lite4_size() {
+  loss_options o = usual_size();
+  o.model = "lite4";
+  o.seeds = o.checkpoints = 3;
+  o.batches = 1;
+  o.fork_steps = 32;
+  o.outlier_steps = 24;
+  o.outliers = {{outlier_kind::channel, 4},
+                {outlier_kind::channel, 8},
+                {outlier_kind::channel, 14}};
+  o.compared.push_back("tensor_unpromoted/tensor");
+  o.compared.push_back("full+attention_cache.format:e4m3");
+  return o;
+}
+
 }  // namespace
 
 const std::vector<loss_size>& loss_sizes() {
@@ -348,7 +386,9 @@ const std::vector<loss_size>& loss_sizes() {
       {"wide", "an hour: the model T, K of 128 to 1024", wide_size()},
       {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
       {"more_tokens", "gradients alone, of 65536 tokens", more_tokens_size()},
-      {"dose", "accumulators of 8 to 13 fraction bits", dose_size()}};
+      {"dose", "accumulators of 8 to 13 fraction bits", dose_size()},
+      {"lite4", "an hour of an H100: the model lite4, K of 512 to 65536",
+       lite4_size()}};
   return sizes;
 }
 

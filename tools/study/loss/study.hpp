@@ -68,7 +68,9 @@ struct loss_options {
   /// Fraction bits of accumulators whose error is measured.
   std::vector<int> doses;
   std::uint64_t seed = 1;
-  int threads = 0;  ///< 0: as many as OpenMP offers
+  std::string data = {};   ///< a file of bytes; empty: the known source
+  std::string on = "cpu";  ///< or "gpu": the same bits
+  int threads = 0;         ///< 0: as many as OpenMP offers
   /// Where finished parts are kept; a run with the same options goes on from
   /// what it finds there. Empty: nowhere.
   std::filesystem::path folder;
@@ -82,7 +84,7 @@ struct loss_size {
   const char* what;
   loss_options options;
 };
-/// smoke, quick, full, wide, tokens, more_tokens, dose.
+/// smoke, quick, full, wide, tokens, more_tokens, dose, lite4.
 const std::vector<loss_size>& loss_sizes();
 
 struct loss_interval {
@@ -95,7 +97,7 @@ struct loss_checkpoint {
   std::uint64_t seed;
   std::int64_t step;
   double loss;   ///< BF16's, mean of the batches
-  double ideal;  ///< the batches' surprise under the true probabilities
+  double ideal;  ///< the batches' surprise under the true probabilities, or 0
 };
 
 /// At the same state, means of the batches. `arm` is the comparison's text.
@@ -154,7 +156,7 @@ struct loss_dose {
 };
 
 struct loss_result {
-  double entropy;  ///< of the data, nats a token
+  double entropy = 0;  ///< of the data, nats a token; 0: nobody knows
   std::vector<loss_checkpoint> checkpoints;
   std::vector<loss_gap> gaps;            ///< by seed, checkpoint, arm
   std::vector<loss_series> same_state;   ///< gaps[].loss by arm

@@ -237,6 +237,8 @@ loss_options options_of(const loss_request& q) {
   if (!q.compared.empty()) o.compared = q.compared;
   o.seed = q.seed;
   o.threads = q.threads;
+  o.data = q.data;
+  o.on = q.on;
   return o;
 }
 
@@ -247,6 +249,7 @@ std::string command_of(const loss_request& q) {
   for (const auto& arm : q.compared) {
     command += fmt::format(" --loss-arm {}", arm);
   }
+  if (!q.data.empty()) command += fmt::format(" --loss-data {}", q.data);
   return command + fmt::format(" --loss-seed {}", q.seed);
 }
 
@@ -291,6 +294,7 @@ json to_json(const std::string& command, const loss_options& o,
             {"outliers", outliers},
             {"compared", o.compared},
             {"under_outliers", o.under_outliers},
+            {"data", o.data.empty() ? "source" : o.data},
             {"seed", o.seed}}},
           {"entropy", r.entropy},
           {"bound", loss_bound},
@@ -355,6 +359,13 @@ void add_loss_options(CLI::App& command, loss_request& q) {
       ->capture_default_str()
       ->needs(loss);
   command
+      .add_option("--loss-data", q.data,
+                  "a file of bytes; without one, a source of known entropy")
+      ->needs(loss);
+  command.add_option("--loss-on", q.on, "cpu or gpu: the same bits")
+      ->capture_default_str()
+      ->needs(loss);
+  command
       .add_option("--loss-threads", q.threads,
                   "that it uses, 0 for all; the bits do not depend on it")
       ->capture_default_str()
@@ -385,11 +396,12 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
   const auto& last = r.checkpoints.back();
   print(fmt::format(
       "The model {} beside BF16, {} runs of {} checkpoints, to step {}: the "
-      "last loss of BF16 is {:.4f}, {:.4f} is possible; entropy {:.4f} "
-      "nats.\n\n"
+      "last loss of BF16 is {:.4f}{}.\n\n"
       "At the same state, in percent:\n\n",
-      o.model, o.seeds, o.checkpoints, last.step, last.loss, last.ideal,
-      r.entropy));
+      o.model, o.seeds, o.checkpoints, last.step, last.loss,
+      r.entropy == 0 ? ""
+                     : fmt::format(", {:.4f} is possible; entropy {:.4f} nats",
+                                   last.ideal, r.entropy)));
   print(to_text(same_state_table(r)));
   if (!r.forks.empty()) {
     print(

@@ -37,6 +37,8 @@ struct loss_request {
   std::string size = "full";
   std::string model;                  ///< instead of the size's; empty: it
   std::vector<std::string> compared;  ///< likewise; empty: the size's
+  std::string data;  ///< a file of bytes; empty: the source of known entropy
+  std::string on = "cpu";
   std::uint64_t seed = 1;
   int threads = 0;
   bool as_json = false;

@@ -108,12 +108,8 @@ std::unique_ptr<train::any_run> make_run(const train_options& o) {
   auto data = o.data.empty()
                   ? train::training_data(settings.shape)
                   : train::training_data(o.data, settings.shape, o.seed);
-  if (o.on == "gpu") return train::run_on_gpu(settings, std::move(data));
-  if (o.on != "cpu") {
-    throw input_error(fmt::format("--on {}: use one of cpu, gpu", o.on));
-  }
-  require_memory(memory_of(settings.shape));
-  return std::make_unique<train::training_run>(settings, std::move(data));
+  if (o.on == "cpu") require_memory(memory_of(settings.shape));
+  return train::make_run(o.on, settings, std::move(data));
 }
 
 /// The SHA-256 of the plan, if there is one.
