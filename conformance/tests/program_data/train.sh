@@ -180,3 +180,46 @@ if [ -z "$reason" ] && ! grep -q '^DIFFERENT: computed' .out; then
   reason="says something else: $out"
 fi
 verdict train_tells_that_an_audited_step_differs "$reason"
+
+# The report of a campaign: what is not of its plan is named.
+small='tiny+sequences:1+length:32'
+cat >plan.json <<'END'
+{"size": "tiny+sequences:1+length:32", "data": "source", "steps": 2,
+ "base": "bf16", "control": "full", "arms": ["full"], "positive_controls": [],
+ "pairs": [], "seeds": [1, 2], "looks": [2], "level": 0.9, "bound": 0.9}
+END
+for arm in bf16 full; do
+  for seed in 1 2; do
+    run 0 train --size $small --arm $arm --seed $seed --steps 2 \
+      --plan plan.json --held-out 1 --held-out-by bf16 --out runs/$arm.$seed
+    verdict "train_runs_$arm.${seed}_of_a_plan" "$reason"
+  done
+done
+report=(train --report runs --plan plan.json)
+shows train_reports_a_verdict '^full +bf16 +2 .* within$' "${report[@]}"
+shows train_reports_that_nothing_was_sensitive '^No positive control' \
+  "${report[@]}" --out report
+holds train_reports_in_files test -s report/parity.json -a \
+  -s report/gaps.csv -a -s report/losses.csv
+refuses train_reports_by_a_plan 'name the plan' train --report runs
+refuses train_reports_what_there_is 'no such|name the folder' \
+  train --report nowhere --plan plan.json
+sed 's/"steps": 2/"steps": 3/' plan.json >other.json
+refuses train_reports_runs_of_the_plan 'settings.json: plan is .*, in the plan' \
+  train --report runs --plan other.json
+for field in size looks bound arms; do
+  sed "s/\"$field\"/\"x$field\"/" plan.json >other.json
+  refuses "train_reports_by_a_plan_with_$field" "other.json: .*$field" \
+    train --report runs --plan other.json
+done
+echo '[[[[[[[[[[[[]]]]]]]]]]]]' >other.json
+refuses train_reports_by_a_plan_that_is_one 'other.json: nested too deep' \
+  train --report runs --plan other.json
+cp -r runs/full.1 runs/twice
+refuses train_reports_a_run_once 'two runs of arm .full., seed 1' "${report[@]}"
+rm -r runs/twice
+sed -i '2s/0x1/0x2/' runs/full.2/held_out.csv
+refuses train_reports_losses_of_the_chain 'held_out.csv: line 2 is damaged' \
+  "${report[@]}"
+rm runs/full.2/held_out.csv
+refuses train_reports_runs_that_ended 'full.2/held_out.csv' "${report[@]}"

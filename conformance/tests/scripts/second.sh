@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The second implementation of the training step, in NumPy and from the SPEC
-# alone, makes the program's tensors: second.sh PROGRAM FOLDER
+# alone, makes the program's tensors, and that of a campaign's report its
+# numbers: second.sh PROGRAM FOLDER
 set -euo pipefail
 program=$1
 folder=$2
@@ -53,4 +54,43 @@ check "second implementation: experts without rows" empty_experts || true
 check "second implementation: a rate that falls" \
   same tiny bf16 1 12 "$spec" || true
 check "second implementation: four shards" same T full 4 1 "$spec" || true
+
+# A campaign's report: one that was drawn, with verdicts of every kind, and one
+# that ran.
+same_report() {
+  "$program" train --report "$1/runs" --plan "$1/plan.json" --out "$1/report" \
+    >"$1/report.txt" || [ $? -eq 1 ] || return
+  "$python" "$root/conformance/second/parity.py" "$1/plan.json" "$1/report"
+}
+drawn() {
+  "$python" "$root/conformance/tests/scripts/make_campaign.py" "$1" &&
+    same_report "$1" || return
+  local said
+  for said in "control .* within" "near .* 6 .* within" "far .* beyond" \
+    "wide .* 12 .* undecided" "second_look .* 12 .* within" \
+    "few .* 5 .* too few seeds" "^Sensitive:"; do
+    grep -qE "$said" "$1/report.txt" || { echo "no '$said'"; return 1; }
+  done
+}
+ran() {
+  mkdir -p "$1"
+  local small='tiny+sequences:1+length:32' arm seed
+  echo '{"size": "'$small'", "data": "source", "steps": 3, "base": "bf16",
+    "control": "bf16_split_k", "arms": ["bf16_split_k", "full"],
+    "positive_controls": [], "pairs": [], "seeds": [3, 1], "looks": [2],
+    "level": 0.9, "bound": 0.0025}' >"$1/plan.json"
+  for arm in bf16 bf16_split_k full; do
+    for seed in 1 3; do
+      "$program" train --size "$small" --arm $arm --seed $seed --steps 3 \
+        --plan "$1/plan.json" --held-out 2 --held-out-by bf16 \
+        --out "$1/runs/$arm.$seed" >/dev/null || return
+    done
+  done
+  same_report "$1"
+}
+rm -rf "$folder/drawn" "$folder/ran"
+check "second implementation: the report of a campaign that was drawn" \
+  drawn "$folder/drawn" || true
+check "second implementation: the report of a campaign that ran" \
+  ran "$folder/ran" || true
 finish

@@ -9,11 +9,13 @@
 #include <filesystem>
 
 #include "src/base/sha256.hpp"
+#include "tools/study/parity/runs.hpp"
 #include "tools/train/run_folder.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/train/audit.hpp"
 #include "tools/zeroulp/train/digests.hpp"
+#include "tools/zeroulp/train/report.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
 
 namespace zeroulp::program {
@@ -29,7 +31,9 @@ struct train_options {
   std::string compare;
   std::string plan;
   std::vector<std::int64_t> keep;
+  std::vector<std::string> held_out_by;
   audit_request audit;
+  report_request report;
   std::int64_t every = 10;
   std::int64_t digest_every = 1;
   std::int64_t steps = 50;
@@ -124,12 +128,38 @@ void check(const train_options& o) {
   if (o.out.empty() && !o.keep.empty()) {
     throw input_error("--keep: name the folder with --out");
   }
+  for (const std::string& text : o.held_out_by) (void)find_arm(text);
   for (const std::int64_t t : o.keep) {
     if (t < 1 || t > o.steps) {
       throw input_error(
           fmt::format("--keep {}: use a step, 1 to {}", t, o.steps));
     }
   }
+}
+
+/// The held-out loss by the run's arm, then by others; in a file, too.
+void print_held_out(const train_options& o, const train::any_run& run,
+                    const train::receipt& rows) {
+  std::string file = std::string(parity::held_out_header) + "\n";
+  std::string chain = rows.rows().back().chain;
+  const auto add = [&](const std::string& arm, double loss) {
+    const auto row = parity::held_out_row(run.steps(), o.held_out, arm, loss);
+    chain = sha256_hex(chain + row);
+    file += fmt::format("{},{}\n", row, chain);
+  };
+  const double own = run.held_out_loss(o.held_out);
+  print(fmt::format("\nheld out: {:.6f}\n", own));
+  add(run.settings().how.name, own);
+  for (const std::string& text : o.held_out_by) {
+    const arm other = find_arm(text);
+    const double loss = run.under(other)->held_out_loss(o.held_out);
+    print(fmt::format("held out by {}: {:.6f}\n", other.name, loss));
+    add(other.name, loss);
+  }
+  if (o.out.empty()) return;
+  output_set files(o.out);
+  files.add("held_out.csv", file);
+  files.commit();
 }
 
 void run_training(const train_options& o, outcome& out) {
@@ -157,9 +187,7 @@ void run_training(const train_options& o, outcome& out) {
     }
     tell(static_cast<double>(t), static_cast<double>(o.steps), "");
   }
-  if (o.held_out > 0) {
-    print(fmt::format("\nheld out: {:.6f}\n", run.held_out_loss(o.held_out)));
-  }
+  if (o.held_out > 0) print_held_out(o, run, rows);
   digests.write();
   out.status = digests.report();
 }
@@ -199,6 +227,8 @@ void add_train(CLI::App& app, outcome& out) {
       ->add_option("--held-out", o->held_out,
                    "Batches of the loss at the end that no step sees")
       ->capture_default_str();
+  command->add_option("--held-out-by", o->held_out_by,
+                      "Arms that compute that loss besides the run's own");
   command->add_option("--out", o->out,
                       "A folder for the run: it goes on from there");
   command->add_option("--every", o->every, "Steps between checkpoints in --out")
@@ -218,8 +248,15 @@ void add_train(CLI::App& app, outcome& out) {
                       "A file whose SHA-256 stands in the receipt");
   add_seed(command, o->seed, "of the weights and of the order of data");
   add_audit(command, o->audit);
+  add_report(command, o->report);
   add_reference(command);
   command->callback([o, &out] {
+    if (!o->report.runs.empty()) {
+      o->report.plan = o->plan;
+      o->report.out = o->out;
+      out.status = run_report(o->report);
+      return;
+    }
     if (o->audit.run.empty()) return run_training(*o, out);
     o->audit.data = o->data;
     o->audit.digests = o->digests;
