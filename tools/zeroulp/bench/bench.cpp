@@ -94,14 +94,15 @@ std::vector<std::string> to_cells(const bench_row& row, const goal* g) {
 
 std::vector<bench_entry> selected(const std::string& name) {
   std::vector<bench_entry> all;
-  for (auto* list :
-       {gemm_benches, conversion_benches, quantizer_benches, layout_benches}) {
+  for (auto* list : {gemm_benches, conversion_benches, quantizer_benches,
+                     layout_benches, training_benches}) {
     for (auto& entry : list()) all.push_back(std::move(entry));
   }
   std::vector<bench_entry> some;
   std::string known;
   for (auto& entry : all) {
     for (const auto& n : entry.names) known += (known.empty() ? "" : ", ") + n;
+    if (entry.takes_minutes && name.empty()) continue;
     if (std::any_of(entry.names.begin(), entry.names.end(),
                     [&](const auto& n) { return n.rfind(name, 0) == 0; })) {
       some.push_back(std::move(entry));

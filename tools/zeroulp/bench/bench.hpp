@@ -93,12 +93,14 @@ struct bench_group {
 struct bench_entry {
   std::vector<std::string> names;
   std::function<bench_group(bench_context&)> make;
+  bool takes_minutes = false;  ///< it is left out unless it is named
 };
 
 std::vector<bench_entry> gemm_benches();
 std::vector<bench_entry> conversion_benches();
 std::vector<bench_entry> quantizer_benches();
 std::vector<bench_entry> layout_benches();
+std::vector<bench_entry> training_benches();
 
 /// Adds `peer` and the ratio of job `ours` over it.
 void add_peer(bench_group& g, std::size_t ours, bench_job peer);

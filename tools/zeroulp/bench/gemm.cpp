@@ -76,26 +76,6 @@ gemm_shape usual_shape(const bench_context& how) {
 }
 
 template <class Code>
-gemm_problem<Code> make_problem(const path& unit, gemm_shape s) {
-  return {s,
-          unit,
-          std::make_shared<gemm_side<Code>>(unit.a, 11, s.m, s.k),
-          std::make_shared<gemm_side<Code>>(unit.b, 12, s.n, s.k),
-          nullptr,
-          nullptr,
-          nullptr};
-}
-
-template <class Code>
-gemm_problem<Code> with_recipe(gemm_problem<Code> p, const char* name) {
-  const auto r = std::make_shared<recipe>(parse_recipe(name).value);
-  p.a_scales = std::make_shared<side_scales>(r->a, 13, p.shape.m, p.shape.k);
-  p.b_scales = std::make_shared<side_scales>(r->b, 14, p.shape.n, p.shape.k);
-  p.by = r;
-  return p;
-}
-
-template <class Code>
 std::shared_ptr<const prepared_pair> prepare(const gemm_problem<Code>& p) {
   return std::make_shared<prepared_pair>(
       prepared_pair{{p.a->f, p.a->view()}, {p.b->f, p.b->view()}});

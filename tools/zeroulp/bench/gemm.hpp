@@ -8,6 +8,7 @@
 
 #include "tools/zeroulp/bench/bench.hpp"
 #include "zeroulp/engine.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::program {
 
@@ -117,6 +118,28 @@ struct gemm_problem {
     }
   }
 };
+
+/// By a path, without scales: random-normal codes.
+template <class Code>
+gemm_problem<Code> make_problem(const path& unit, gemm_shape s) {
+  return {s,
+          unit,
+          std::make_shared<gemm_side<Code>>(unit.a, 11, s.m, s.k),
+          std::make_shared<gemm_side<Code>>(unit.b, 12, s.n, s.k),
+          nullptr,
+          nullptr,
+          nullptr};
+}
+
+/// The same by a recipe, with random scales.
+template <class Code>
+gemm_problem<Code> with_recipe(gemm_problem<Code> p, const char* name) {
+  const auto r = std::make_shared<recipe>(parse_recipe(name).value);
+  p.a_scales = std::make_shared<side_scales>(r->a, 13, p.shape.m, p.shape.k);
+  p.b_scales = std::make_shared<side_scales>(r->b, 14, p.shape.n, p.shape.k);
+  p.by = r;
+  return p;
+}
 
 }  // namespace zeroulp::program
 
