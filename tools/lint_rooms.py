@@ -39,7 +39,8 @@ BELOW = {
     "cuda/": ("cuda/", "src/c_abi/"),
     "tools/train/": ("src/", "tools/train/"),
     "tools/study/": ("src/", "tools/train/", "tools/study/"),
-    "fuzz/libfuzzer/": SUITE + ("tools/zeroulp/",),
+    "tools/checkpoint/": ("src/", "tools/checkpoint/"),
+    "fuzz/libfuzzer/": SUITE + ("tools/zeroulp/", "tools/checkpoint/"),
     "fuzz/": SUITE,
     "conformance/mutants/runner/": SUITE + ("conformance/tests/engine/",),
     "conformance/mutants/": SUITE + ("conformance/device/",),
@@ -51,7 +52,8 @@ BELOW = {
     "conformance/": SUITE,
     "tools/zeroulp/": SUITE + ("cuda/", "conformance/device/",
                                "conformance/peers/", "conformance/plugin/",
-                               "tools/train/", "tools/study/", "tools/zeroulp/"),
+                               "tools/train/", "tools/study/", "tools/checkpoint/",
+                       "tools/zeroulp/"),
 }
 faults = []
 

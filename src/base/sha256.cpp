@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cstdint>
 
 namespace zeroulp {
 namespace {
@@ -58,21 +57,42 @@ void take_block(state& h, const unsigned char* block) {
 
 }  // namespace
 
-std::string sha256_hex(std::string_view bytes) {
-  std::string text(bytes);
-  text += '\x80';
-  while (text.size() % 64 != 56) text += '\0';
-  const std::uint64_t bits = std::uint64_t{8} * bytes.size();
-  for (int shift = 56; shift >= 0; shift -= 8) {
-    text += static_cast<char>(bits >> shift & 0xff);
+void sha256::add(std::string_view bytes) {
+  bytes_ += bytes.size();
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  std::size_t left = bytes.size();
+  if (held_ != 0) {
+    const std::size_t part = std::min(left, rest_.size() - held_);
+    std::copy_n(data, part, rest_.data() + held_);
+    held_ += part;
+    data += part;
+    left -= part;
+    if (held_ < rest_.size()) return;
+    take_block(state_, rest_.data());
+    held_ = 0;
   }
-  state h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const auto* data = reinterpret_cast<const unsigned char*>(text.data());
-  for (std::size_t at = 0; at < text.size(); at += 64) take_block(h, data + at);
-  std::string hex;
-  for (const auto word : h) hex += fmt::format("{:08x}", word);
-  return hex;
+  for (; left >= 64; data += 64, left -= 64) take_block(state_, data);
+  std::copy_n(data, left, rest_.data());
+  held_ = left;
+}
+
+std::string sha256::hex() {
+  const std::uint64_t bits = std::uint64_t{8} * bytes_;
+  std::string end = "\x80";
+  while ((held_ + end.size()) % 64 != 56) end += '\0';
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    end += static_cast<char>(bits >> shift & 0xff);
+  }
+  add(end);
+  std::string text;
+  for (const auto word : state_) text += fmt::format("{:08x}", word);
+  return text;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  sha256 h;
+  h.add(bytes);
+  return h.hex();
 }
 
 }  // namespace zeroulp

@@ -52,6 +52,7 @@ void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
 void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
 void add_fuzz_merge(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
+void add_checkpoint(CLI::App& app, outcome& out);
 void add_bench(CLI::App& app, outcome& out);
 
 /// The program: calls the subcommand that `arguments` (without the program's
