@@ -7,6 +7,8 @@ definitions that share nothing with the program:
                                          by the program, against FOLDER
     checkpoints.py sparse FOLDER BYTES   one weight of zeros, of a sparse file
     checkpoints.py bf16 FOLDER           the BF16 weights of deepseek_v3
+    checkpoints.py spread FOLDER         MXFP4 with a block that FP8 has not
+    checkpoints.py expect_quantized, expect_rescaled, with_packages, nudge: below
     checkpoints.py same A B              the same tensors, byte for byte
     checkpoints.py headers FOLDER        headers for a corpus of a fuzzer
 
@@ -78,7 +80,8 @@ def encode(kind, x):
     if rest > 0.5 or rest == 0.5 and q & 1:
         q += 1
     code = q + (e - least << man_bits)  # the carry makes the next exponent
-    return sign << exp_bits + man_bits | min(code, top << man_bits)
+    most = 0x7e if kind == "F8_E4M3" else top << man_bits
+    return sign << exp_bits + man_bits | min(code, most)
 
 
 class File:
@@ -554,6 +557,116 @@ def expect(folder, out, to, via=None):
     print(f"same {count} numbers of {len(used)} weights")
 
 
+def power_above(x):
+    """The least power of two that is not below x."""
+    m, e = math.frexp(x)
+    return math.ldexp(1.0, e - 1 if m == 0.5 else e)
+
+
+def expect_quantized(folder, out, scale):
+    """The convention zeroulp in blocks of 128 x 128. A quotient of 8 by 24 bits
+    that is no tie is further from one than FP64 rounds."""
+    before, after = read_all(folder), read_all(out)
+    count = 0
+    for name, tensor in before.items():
+        if name + "_scale_inv" not in after:
+            assert after[name] == tensor, name
+            continue
+        (m, n), x = tensor[1], [decode(tensor[0], w) for w in words(tensor)]
+        codes = words(after[name])
+        scales = words(after[name + "_scale_inv"])
+        grid = blocks(m, n)
+        for gi in range(grid[0]):
+            for gj in range(grid[1]):
+                at = [i * n + j for i in range(gi * 128, min(gi * 128 + 128, m))
+                      for j in range(gj * 128, min(gj * 128 + 128, n))]
+                amax = max(abs(x[k]) for k in at)
+                s = power_above(amax / 448) if scale == "pow2" else \
+                    decode("F32", encode("F32", amax / 448))
+                assert scales[gi * grid[1] + gj] == encode("F32", s), name
+                for k in at:
+                    assert codes[k] == encode("F8_E4M3", x[k] / s), (name, k)
+                count += len(at)
+    assert count > 0
+    print(f"same {count} codes")
+
+
+def expect_rescaled(folder, out):
+    before, after = read_all(folder), read_all(out)
+    count = 0
+    for name, tensor in before.items():
+        if name + "_scale_inv" not in before:
+            continue
+        (m, n), codes, made = tensor[1], words(tensor), words(after[name])
+        old = words(before[name + "_scale_inv"])
+        new = words(after[name + "_scale_inv"])
+        ratio = []
+        for a, b in zip(old, new):
+            s = decode("F32", a)
+            assert decode("F32", b) == power_above(s), name
+            ratio.append(s / power_above(s))
+        width = blocks(m, n)[1]
+        for i in range(m):
+            for j in range(n):
+                x = decode("F8_E4M3", codes[i * n + j])
+                want = encode("F8_E4M3", x * ratio[i // 128 * width + j // 128])
+                assert made[i * n + j] == want, (name, i, j)
+        count += m * n
+    assert count > 0
+    print(f"same {count} codes")
+
+
+def with_packages(folder, out):
+    """The numbers of FOLDER as ml_dtypes has them, by two roundings; and what
+    the package safetensors says of OUT."""
+    import ml_dtypes
+    import numpy
+    from safetensors import safe_open
+    before, after, count = read_all(folder), read_all(out), 0
+    for name, (kind, shape, data) in before.items():
+        if kind != "F8_E4M3":
+            continue
+        scale = before[name + "_scale_inv"]
+        s = numpy.frombuffer(scale[2], "<f4").reshape(scale[1])
+        s = s.repeat(128, 0).repeat(128, 1)[:shape[0], :shape[1]]
+        x = numpy.frombuffer(data, ml_dtypes.float8_e4m3fn).reshape(shape)
+        y = (x.astype(numpy.float32) * s).astype(ml_dtypes.bfloat16)
+        assert y.tobytes() == after[name][2], name
+        count += y.size
+    for file in os.listdir(out):
+        if file.endswith(".safetensors"):
+            with safe_open(os.path.join(out, file), "numpy") as f:
+                for name in f.keys():
+                    s = f.get_slice(name)
+                    assert s.get_shape() == after[name][1], name
+                    assert s.get_dtype() == after[name][0], name
+    print(f"same {count} numbers as ml_dtypes")
+
+
+def spread(folder):
+    """MXFP4 whose second weight has a block with scales too far apart."""
+    r = Random(10)
+    f = File()
+    for name in ("a", "b"):
+        scales = exponents(r, 64 * 8)
+        f.add(f"{name}.weight", "U8", [64, 128],
+              [0x12 + r.below(4) for _ in range(64 * 128)])
+        if name == "b":
+            scales[33 * 8 + 5] = 90
+        f.add(f"{name}.weight_scale", "U8", [64, 8], scales)
+    write(folder, [f], None)
+
+
+def nudge(folder, out):
+    """The same checkpoint with another code of the second weight's."""
+    f = read(os.path.join(folder, "model.safetensors"))
+    kind, shape, data = f.tensors["model.layers.1.q_proj.weight"]
+    data = bytearray(data)
+    data[4567] ^= 1
+    f.tensors["model.layers.1.q_proj.weight"] = kind, shape, bytes(data)
+    write(out, [f], None)
+
+
 def sparse(folder, size):
     """A weight of zeros of about this size, and its scales."""
     rows, cols = max(size // 16384 // 128, 1) * 128, 16384
@@ -607,7 +720,8 @@ def main():
     command, *rest = sys.argv[1:]
     {"make": make, "damage": damage, "expect": expect,
      "sparse": lambda folder, size: sparse(folder, int(size)),
-     "bf16": write_bf16, "same": same, "headers": headers}[command](*rest)
+     "bf16": write_bf16, "spread": spread, "nudge": nudge, "with_packages": with_packages,
+     "expect_quantized": expect_quantized, "expect_rescaled": expect_rescaled, "same": same, "headers": headers}[command](*rest)
 
 
 if __name__ == "__main__":

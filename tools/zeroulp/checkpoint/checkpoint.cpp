@@ -97,6 +97,10 @@ void add_checkpoint(CLI::App& app, outcome& out) {
   add_checkpoint_verify(*sub, out);
   add_checkpoint_hash(*sub, out);
   add_checkpoint_dequantize(*sub, out);
+  add_checkpoint_requantize(*sub, out);
+  add_checkpoint_rescale(*sub, out);
+  add_checkpoint_diff(*sub, out);
+  add_checkpoint_identify(*sub, out);
 }
 
 }  // namespace zeroulp::program

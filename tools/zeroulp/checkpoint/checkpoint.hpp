@@ -54,6 +54,10 @@ void add_checkpoint_list(CLI::App& sub, outcome& out);
 void add_checkpoint_verify(CLI::App& sub, outcome& out);
 void add_checkpoint_hash(CLI::App& sub, outcome& out);
 void add_checkpoint_dequantize(CLI::App& sub, outcome& out);
+void add_checkpoint_requantize(CLI::App& sub, outcome& out);
+void add_checkpoint_rescale(CLI::App& sub, outcome& out);
+void add_checkpoint_diff(CLI::App& sub, outcome& out);
+void add_checkpoint_identify(CLI::App& sub, outcome& out);
 
 }  // namespace zeroulp::program
 
