@@ -7,7 +7,7 @@
 Arrays are NumPy's, ml_dtypes', torch's or what speaks DLPack; results are of
 the caller's library. A matrix has its leading dimensions folded into rows."""
 
-from . import identify, testing
+from . import checkpoint, identify, testing
 from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import CudaError, Error, InternalError
 from ._library import version as __version__
@@ -30,7 +30,7 @@ __all__ = [
     "CudaError", "Error", "Errors", "Explanation", "Format", "InternalError",
     "Path", "Plan", "Quantized", "Recipe", "Routing", "Tensor", "__version__",
     "adamw", "add_shards", "arms", "attention", "attention_backward",
-    "balance_loss", "clip_factor", "combine", "compare", "convention",
+    "balance_loss", "checkpoint", "clip_factor", "combine", "compare", "convention",
     "conventions", "cross_entropy", "decode",
     "dequantize", "dispatch", "encode", "explain", "format", "formats",
     "gemm", "gradient_norm", "identify", "log", "measure_errors", "multiply",

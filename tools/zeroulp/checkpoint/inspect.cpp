@@ -27,6 +27,8 @@ json tensor_json(const opened& o, const tensor& t) {
          {"type", checkpoint::name_of(t.type)},
          {"shape", shape_json(t.shape)},
          {"file", o.files.shard_of(t).name},
+         {"path", std::filesystem::absolute(o.files.shard_of(t).path).string()},
+         {"offset", t.offset},
          {"bytes", t.bytes}};
   const auto role = role_of(o, t);
   if (!role.empty()) j["role"] = role;
@@ -39,7 +41,12 @@ json tensor_json(const opened& o, const tensor& t) {
                     {"type", checkpoint::name_of(q->scale->type)},
                     {"shape", shape_json(q->scale->shape)}};
     }
-    if (q->second != nullptr) j["second_scale"] = q->second->name;
+    if (q->second != nullptr) {
+      j["second_scale"] = q->second->name;
+      j["second_use"] = q->family->use == checkpoint::second_use::divide
+                            ? "divide"
+                            : "multiply";
+    }
   }
   return j;
 }
