@@ -18,7 +18,7 @@ fi
 seconds=${1:-60}
 shift || true
 targets=("$@")
-[[ $# -gt 0 ]] || targets=(npy vectors token arguments values c_abi)
+[[ $# -gt 0 ]] || targets=(npy vectors token arguments values c_abi safetensors)
 for target in "${targets[@]}"; do
   if [[ ! $seconds =~ ^[0-9]+$ || ! -d $root/fuzz/corpus/$target ]]; then
     echo "usage: run.sh [-b FOLDER] [SECONDS] [TARGET...]" >&2
@@ -56,7 +56,7 @@ fi
 
 export OMP_NUM_THREADS=1
 declare -A longest=([npy]=1024 [vectors]=2048 [token]=2048 [arguments]=512
-                    [values]=512 [c_abi]=256)
+                    [values]=512 [c_abi]=256 [safetensors]=1024)
 # Short histories of allocations: faster, and the replay has the long ones.
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8
 status=0

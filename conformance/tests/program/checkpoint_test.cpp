@@ -280,6 +280,9 @@ TEST(Sha256, IsTheSameInParts) {
     h.add(std::string_view(text).substr(0, cut));
     h.add(std::string_view(text).substr(cut));
     EXPECT_EQ(h.hex(), sha256_hex(text));
+    sha256 words(false);
+    words.add(std::string_view(text).substr(cut));
+    EXPECT_EQ(words.hex(), sha256_hex(std::string_view(text).substr(cut)));
   }
   EXPECT_EQ(sha256_hex("abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

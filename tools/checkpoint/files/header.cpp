@@ -17,6 +17,10 @@ entry entry_of(raw_entry&& raw, std::uint64_t data, const std::string& file) {
                          const std::string& found) {
     refuse({"header", file, raw.name, expected, found});
   };
+  if (raw.name.size() > most_name_bytes) {
+    raw.name.resize(64);
+    wrong(fmt::format("a name of at most {} bytes", most_name_bytes), "more");
+  }
   const auto type = find_element(raw.dtype);
   if (!type) wrong("dtype one of " + element_names(), "'" + raw.dtype + "'");
   const auto bytes = bytes_of(*type, raw.shape);

@@ -23,6 +23,10 @@ namespace zeroulp::checkpoint {
 /// The most bytes that a header may have: the format's own limit.
 inline constexpr std::uint64_t most_header_bytes = 100'000'000;
 
+/// The most bytes of a tensor's name. The format has no such limit; here names
+/// are matched with expressions, which recurse.
+inline constexpr std::size_t most_name_bytes = 4096;
+
 using shape_t = std::vector<std::uint64_t>;
 
 /// A tensor of a file: `bytes` from `offset` of the file on.

@@ -278,7 +278,8 @@ void finish(const checkpoint& c, looked_at& l, verification& v) {
 std::vector<fault> check_scales(const checkpoint& c, const pairs& p) {
   std::vector<fault> faults;
   for (const auto& q : p.weights) {
-    if (q.scale != nullptr) check_scales_of(c, q, faults);
+    if (q.scale == nullptr || q.weight->bytes == 0) continue;
+    check_scales_of(c, q, faults);
   }
   return faults;
 }
