@@ -4,7 +4,7 @@ checkpoints() { python3 -S -E "$here/program_data/checkpoints.py" "$@"; }
 same_numbers() { checkpoints expect "$@" | grep -q '^same '; }
 
 kinds='deepseek_v3 deepseek_v31 bf16_scales deepseek_v4 compressed_tensors
-  modelopt mistral mxfp8 gpt_oss experts'
+  modelopt mistral mxfp8 gpt_oss experts expert_scales row_groups'
 for kind in $kinds; do
   checkpoints make "$kind" "$kind"
   shows "checkpoint_verify_holds_$kind" '^held: .* 0 faults$' \
@@ -34,6 +34,10 @@ holds checkpoint_config_declares_no_more \
 run 0 checkpoint dequantize deepseek_v3 --only 'layers[.]1' --out part
 holds checkpoint_leaves_what_is_not_asked_for grep -q ' 4 quantized weights' \
   <("$program" checkpoint list part)
+
+holds checkpoint_declares_what_became_numbers \
+  grep -q '"model.layers.1.q_proj"' part/config.json
+shows checkpoint_verify_holds_part '^held' checkpoint verify part
 
 # list and hash.
 shows checkpoint_list_names_scale_and_group \
@@ -172,6 +176,18 @@ shows checkpoint_goes_on '^1 shards written, 1 kept' \
   checkpoint dequantize large --out killed
 run 0 checkpoint dequantize large --out unkilled
 holds checkpoint_goes_on_to_the_same_bytes diff -r killed unkilled
+
+# A disk that is full, or a limit: one line, and nothing half written.
+limited() {
+  # shellcheck disable=SC2317
+  (ulimit -f 2000 && "$program" checkpoint dequantize large --out full 2>&1)
+}
+is checkpoint_says_that_it_cannot_write 1 "$(limited | grep -c 'cannot write: File too large')"
+holds checkpoint_keeps_whole_shards_alone \
+  test "$(cd full && echo *)" = 'first.safetensors zeroulp-checkpoint.journal'
+head -c 100 full/first.safetensors >cut && mv cut full/first.safetensors
+refuses checkpoint_refuses_a_shard_that_was_cut 'first.safetensors: expected [0-9]+ bytes .*, found 100' \
+  checkpoint dequantize large --out full
 
 # Memory: one tile a thread, whatever the file. The large file where asked for.
 size=2000000000

@@ -130,5 +130,6 @@ groups_of_columns no.scale.of.whole.columns requantize plain --group 0x128
 exponents_of_fp32_scales use.--scale.pow2 requantize plain --scale fp32 --scale-type e8m0
 an_unknown_family did.you.mean.'deepseek_v3' requantize plain --family deepseek_v33
 an_unknown_convention unknown.convention requantize plain --convention x
+to_leave_other_groups o_proj.weight:.expected.groups.of.1x128.in.what requantize deepseek_v3 --group 1x128 --only q_proj --out none
 nothing_to_quantize expected.weights requantize plain --only nothing
 EOT

@@ -292,6 +292,30 @@ def experts():
     return [f], {"quantization_config": FP8_CONFIG}
 
 
+def expert_scales():
+    """Three dimensions, a scale an expert and a scale a row of each."""
+    r = Random(11)
+    f = File()
+    f.add("experts.up", "F8_E4M3", [3, 20, 24], fp8(r, [3, 20, 24]))
+    f.add("experts.up_scale", "F32", [3, 1, 1], f32(r, 3))
+    f.add("experts.down", "F8_E4M3", [3, 20, 24], fp8(r, [3, 20, 24]))
+    f.add("experts.down_scale", "BF16", [3, 20, 1],
+          [encode("BF16", decode("F32", x)) for x in f32(r, 60)])
+    return [f], None
+
+
+def row_groups():
+    """compressed-tensors in groups of 64 of a row."""
+    r = Random(12)
+    f = File()
+    f.add("a.weight", "F8_E4M3", [6, 192], fp8(r, [6, 192]))
+    f.add("a.weight_scale", "F32", [6, 3], f32(r, 18))
+    return [f], {"quantization_config": {
+        "quant_method": "compressed-tensors", "config_groups": {"group_0": {
+            "weights": {"num_bits": 8, "type": "float", "strategy": "group",
+                        "group_size": 64}}}}}
+
+
 KINDS = {
     "deepseek_v3": deepseek_v3,
     "deepseek_v31": lambda: deepseek_v3(
@@ -301,7 +325,8 @@ KINDS = {
         "BF16"),
     "deepseek_v4": deepseek_v4, "compressed_tensors": compressed_tensors,
     "modelopt": modelopt, "mistral": mistral, "mxfp8": mxfp8,
-    "gpt_oss": gpt_oss, "experts": experts}
+    "gpt_oss": gpt_oss, "experts": experts, "expert_scales": expert_scales,
+    "row_groups": row_groups}
 
 
 def write(folder, files, config):
@@ -481,7 +506,7 @@ def scales_of(tensors, name):
     packed = kind in ("U8", "I8")
     for scale, block in ((name + "_scale_inv", 128), (base + ".scale", 128),
                          (base + ".weight_scale", None),
-                         (base + ".scale_weight", None),
+                         (base + ".scale_weight", None), (name + "_scale", None),
                          (name[:-7] + "_scales", 32),
                          (name[:-7] + "_scale", 16)):
         if scale in tensors and scale != name:
@@ -508,8 +533,12 @@ def scales_of(tensors, name):
         elif packed or tensors[scale][0] == "U8":
             width = 16 if g is not None else 32
             x = s[row * -(-n // width) + col // width]
-        elif sshape[-1] == 1 and len(s) == m:
+        elif sshape[-1] == 1 and len(s) in (m, math.prod(numbers[:-1])):
             x = s[row]
+        elif len(s) == numbers[0] and len(numbers) == 3:
+            x = s[row // m]
+        elif sshape == [m, n // 64]:
+            x = s[row * (n // 64) + col // 64]
         else:
             grid = blocks(m, n)  # of a matrix
             x = s[(row // m * grid[0] + row % m // 128) * grid[1] + col // 128]

@@ -42,11 +42,12 @@ constexpr struct {
   const char* descr;
   element type;
 } npy_elements[] = {
-    {"|b1", element::boolean}, {"|u1", element::u8},   {"|i1", element::i8},
-    {"<u2", element::u16},     {"<i2", element::i16},  {"<f2", element::f16},
-    {"<u4", element::u32},     {"<i4", element::i32},  {"<f4", element::f32},
-    {"<u8", element::u64},     {"<i8", element::i64},  {"<f8", element::f64},
-    {"|V1", element::u8},      {"<V2", element::bf16}, {"|V2", element::bf16},
+    {"|b1", element::boolean}, {"|u1", element::u8},  {"|i1", element::i8},
+    {"<u2", element::u16},     {"<i2", element::i16}, {"<f2", element::f16},
+    {"<u4", element::u32},     {"<i4", element::i32}, {"<f4", element::f32},
+    {"<u8", element::u64},     {"<i8", element::i64}, {"<f8", element::f64},
+    {"|V1", element::u8},      {"<V1", element::u8},  {"<V2", element::bf16},
+    {"|V2", element::bf16},
 };
 
 constexpr std::uint64_t most_npy_header = 65536;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <regex>
-
 #include "tools/checkpoint/files/fault.hpp"
 #include "tools/checkpoint/files/json.hpp"
 #include "zeroulp/names.hpp"
@@ -57,40 +55,11 @@ std::optional<group_shape> group_of(const json& weights,
     return block_of(value_of(weights, "block_structure"), "block_structure",
                     file);
   }
-  return {};  // groups of a row are the family's
-}
-
-void add_kept(const json& list, model_config& c) {
-  if (!list.is_array()) return;
-  for (const auto& module : list) {
-    if (module.is_string()) c.kept.push_back(module.get<std::string>());
+  const json& size = value_of(weights, "group_size");
+  if (strategy == "group" && size.is_number_integer()) {
+    return block_of(json::array({1, size}), "group_size", file);
   }
-}
-
-void read_groups(const json& groups, model_config& c) {
-  if (!groups.is_object()) return;
-  std::optional<group_shape> found;
-  int different = 0;
-  for (const auto& [name, value] : groups.items()) {
-    const auto g = group_of(value_of(value, "weights"), c.file);
-    if (g && (!found || !(*g == *found))) ++different;
-    if (g) found = g;
-  }
-  // Where groups differ, the shapes of scales have to say.
-  if (different == 1) c.group = found;
-}
-
-void read_declaration(const json& q, model_config& c) {
-  c.method = text_at(q, "quant_method");
-  if (c.method.empty()) c.method = text_at(q, "quant_algo");
-  c.group =
-      block_of(value_of(q, "weight_block_size"), "weight_block_size", c.file);
-  c.powers_of_two = text_at(q, "scale_fmt") == "ue8m0";
-  for (const char* name : {"modules_to_not_convert", "ignored_layers", "ignore",
-                           "exclude_modules"}) {
-    add_kept(value_of(q, name), c);
-  }
-  read_groups(value_of(q, "config_groups"), c);
+  return {};
 }
 
 bool is_part(const std::string& weight, const std::string& module) {
@@ -121,25 +90,60 @@ std::regex regex_of(const std::string& rule) {
   return std::regex(text + "(\\..*)?");
 }
 
+kept_rule rule_of(const std::string& text, const std::string& file) {
+  const bool is_pattern =
+      text.starts_with("re:") || text.find('*') != text.npos;
+  if (!is_pattern) return {text, {}};
+  try {
+    return {text, regex_of(text)};
+  } catch (const std::regex_error&) {
+    refuse({"config", file, "", "an expression", "'" + text + "'"});
+  }
+}
+
+void add_kept(const json& list, model_config& c) {
+  if (!list.is_array()) return;
+  for (const auto& module : list) {
+    if (!module.is_string()) continue;
+    c.kept.push_back(rule_of(module.get<std::string>(), c.file));
+  }
+}
+
+void read_groups(const json& groups, model_config& c) {
+  if (!groups.is_object()) return;
+  std::optional<group_shape> found;
+  int different = 0;
+  for (const auto& [name, value] : groups.items()) {
+    const auto g = group_of(value_of(value, "weights"), c.file);
+    if (g && (!found || !(*g == *found))) ++different;
+    if (g) found = g;
+  }
+  // Where groups differ, the shapes of scales have to say.
+  if (different == 1) c.group = found;
+}
+
+void read_declaration(const json& q, model_config& c) {
+  c.method = text_at(q, "quant_method");
+  if (c.method.empty()) c.method = text_at(q, "quant_algo");
+  c.group =
+      block_of(value_of(q, "weight_block_size"), "weight_block_size", c.file);
+  c.powers_of_two = text_at(q, "scale_fmt") == "ue8m0";
+  for (const char* name : {"modules_to_not_convert", "ignored_layers", "ignore",
+                           "exclude_modules"}) {
+    add_kept(value_of(q, name), c);
+  }
+  read_groups(value_of(q, "config_groups"), c);
+}
+
 }  // namespace
 
 std::optional<std::string> model_config::kept_by(
     const std::string& weight) const {
+  const std::string module = weight.substr(0, weight.rfind('.'));
   for (const auto& rule : kept) {
-    const bool is_pattern =
-        rule.starts_with("re:") || rule.find('*') != rule.npos;
-    if (!is_pattern) {
-      if (is_part(weight, rule)) return rule;
-      continue;
-    }
-    try {
-      if (std::regex_match(weight.substr(0, weight.rfind('.')),
-                           regex_of(rule))) {
-        return rule;
-      }
-    } catch (const std::regex_error&) {
-      refuse({"config", file, weight, "an expression", "'" + rule + "'"});
-    }
+    const bool fits = rule.pattern ? std::regex_match(module, *rule.pattern)
+                                   : is_part(weight, rule.text);
+    if (fits) return rule.text;
   }
   return {};
 }

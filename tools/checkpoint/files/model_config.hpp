@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,19 @@
 
 namespace zeroulp::checkpoint {
 
+/// A rule of modules that stay as they are: a name, which is a part of the
+/// weight's between dots, or an expression (`re:`, or with *).
+struct kept_rule {
+  std::string text;
+  std::optional<std::regex> pattern;
+};
+
 struct model_config {
   std::string file;                  ///< empty: there is none
   std::string method;                ///< empty: it declares no quantization
   std::optional<group_shape> group;  ///< of weights; 0: the whole dimension
   bool powers_of_two = false;        ///< scale_fmt ue8m0
-  /// Modules whose weights stay as they are: names, or `re:` and an expression.
-  std::vector<std::string> kept;
+  std::vector<kept_rule> kept;
 
   /// The rule that keeps the weight, or nothing.
   std::optional<std::string> kept_by(const std::string& weight) const;

@@ -154,6 +154,20 @@ void write_shard(const checkpoint& c, const conversion& how,
   out.finish();
 }
 
+/// Throws unless a shard of an earlier run has the size that it is to have.
+void check_kept(const shard_plan& p,
+                const std::map<std::string, std::string>& metadata,
+                const fs::path& path) {
+  auto entries = p.entries;
+  std::uint64_t size = make_header(entries, metadata).size();
+  for (const auto& e : entries) size += e.bytes;
+  const auto found = size_of_file(path);
+  if (found == size) return;
+  refuse({"output", path.string(), "",
+          fmt::format("{} bytes of an earlier run: remove it", size),
+          fmt::to_string(found)});
+}
+
 std::string index_text(const std::vector<shard_plan>& plans) {
   map_json map = map_json::object();
   std::uint64_t total = 0;
@@ -220,6 +234,7 @@ converted convert(const checkpoint& c, const conversion& how,
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const fs::path path = folder / plans[i].name;
     if (fs::exists(path, ignored)) {
+      check_kept(plans[i], c.shards[i].metadata, path);
       ++r.kept;
       state.total -= plans[i].bytes;
       continue;
@@ -229,6 +244,7 @@ converted convert(const checkpoint& c, const conversion& how,
     ++r.written;
     r.bytes += plans[i].bytes;
   }
+  end_progress(options, state);
   write_rest(c, how, plans, folder);
   out.keep();
   out.end();

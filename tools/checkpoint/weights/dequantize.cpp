@@ -16,7 +16,8 @@ namespace {
 struct fates {
   std::vector<const quantized*> weight;  ///< null: none, or not asked for
   std::vector<bool> dropped;
-  bool all = true;  ///< no weight stays quantized
+  bool all = true;                   ///< no weight stays quantized
+  std::vector<std::string> modules;  ///< of weights that become numbers
 };
 
 fates fates_of(const checkpoint& c, const pairs& p,
@@ -37,7 +38,8 @@ fates fates_of(const checkpoint& c, const pairs& p,
     f.weight[place(w.weight)] = &w;
     if (w.scale != nullptr) f.dropped[place(w.scale)] = true;
     if (w.second != nullptr) f.dropped[place(w.second)] = true;
-    modules.insert(w.weight->name.substr(0, w.weight->name.rfind('.')));
+    f.modules.push_back(w.weight->name.substr(0, w.weight->name.rfind('.')));
+    modules.insert(f.modules.back());
   }
   for (const auto& t : c.tensors) {
     // Scales of activations go with the codes that they were for.
@@ -86,6 +88,19 @@ void drop_declaration(json& config) {
   }
 }
 
+/// Declares the modules that have numbers now.
+void declare_kept(json& config, const std::vector<std::string>& modules) {
+  if (!config.is_object() || !config.contains("quantization_config")) return;
+  json& q = config["quantization_config"];
+  if (!q.is_object()) return;
+  const char* name = q.contains("ignored_layers") ? "ignored_layers"
+                     : q.contains("ignore")       ? "ignore"
+                                                  : "modules_to_not_convert";
+  json& list = q[name];
+  if (!list.is_array()) list = json::array();
+  for (const auto& m : modules) list.push_back(m);
+}
+
 }  // namespace
 
 std::function<bool(const std::string&)> matcher(const std::string& only,
@@ -112,7 +127,7 @@ conversion dequantization(const checkpoint& c, const pairs& p,
       "dequantize to {}{}{} only '{}'", name_of(q.to),
       q.how.via_fp32 ? " via fp32" : "",
       q.how.order == product_order::codes ? " codes first" : "", q.only);
-  how.outputs = [&c, &q, f, place_of](const tensor& t) -> std::vector<entry> {
+  how.outputs = [&q, f, place_of](const tensor& t) -> std::vector<entry> {
     const auto place = place_of(t);
     if (f->dropped[place]) return {};
     entry e = t;
@@ -130,7 +145,9 @@ conversion dequantization(const checkpoint& c, const pairs& p,
     if (w == nullptr) return add_copy(c, t, to.front(), out, jobs);
     add_weight(c, *w, q, to.front(), out, jobs);
   };
-  if (f->all) how.change_config = drop_declaration;
+  how.change_config = [f](json& config) {
+    f->all ? drop_declaration(config) : declare_kept(config, f->modules);
+  };
   return how;
 }
 

@@ -277,6 +277,7 @@ std::vector<tensor_diff> diff(const diff_side& a, const diff_side& b,
     d.a = x.text();
     all.push_back(d);
   }
+  end_progress(options, state);
   for (const auto& [name, y] : of_b) {
     if (of_a.contains(name)) continue;
     tensor_diff d;

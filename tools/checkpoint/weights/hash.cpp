@@ -83,6 +83,7 @@ std::vector<tensor_hash> hash_tensors(const checkpoint& c, const pairs& p,
          }});
   }
   run_jobs(jobs, options, state);
+  end_progress(options, state);
   return out;
 }
 

@@ -251,6 +251,7 @@ std::vector<identified> identify(const diff_side& numbers,
   for (auto& [place, s] : subjects) {
     identify_one(s, options, state, all[place]);
   }
+  end_progress(options, state);
   return all;
 }
 

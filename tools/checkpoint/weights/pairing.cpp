@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -70,9 +71,9 @@ void set_declared_groups(const checkpoint& c, quantized& q) {
   const shape_t& s = q.scale->shape;
   const std::size_t rank = q.shape.size();
   const auto& declared = c.config.group;
-  const bool is_channel = rank >= 2 && !s.empty() && s[0] > 1 &&
-                          (s.size() == 1 || s.back() == 1) &&
-                          q.scale->count() == q.shape[rank - 2];
+  const bool is_channel =
+      rank >= 2 && !s.empty() && (s.size() == rank - 1 || s.back() == 1) &&
+      q.scale->count() > 1 && q.scale->count() == product(q.shape, 0, rank - 1);
   const bool is_expert = rank > 2 && q.shape[0] > 1 && !s.empty() &&
                          s[0] == q.shape[0] && q.scale->count() == s[0];
   if (!declared && is_single(*q.scale)) {
@@ -195,6 +196,7 @@ class pairer {
     } else {
       complete(q);
     }
+    ++used_[{q.family, t.type}];
     out_.weights.push_back(q);
   }
 
@@ -253,10 +255,8 @@ class pairer {
     std::ptrdiff_t most = -1;
     for (const auto& row : families()) {
       if (!takes(row, t)) continue;
-      const auto n = std::count_if(
-          out_.weights.begin(), out_.weights.end(), [&](const quantized& q) {
-            return q.family == &row && q.weight->type == t.type;
-          });
+      const auto at = used_.find({&row, t.type});
+      const std::ptrdiff_t n = at == used_.end() ? 0 : at->second;
       if (n > most) {
         most = n;
         best = &row;
@@ -323,6 +323,8 @@ class pairer {
   const checkpoint& c_;
   bool allow_unscaled_;
   pairs out_;
+  /// How many weights of a type each family has.
+  std::map<std::pair<const family_row*, element>, std::ptrdiff_t> used_;
   std::set<const tensor*> known_;  ///< whose fault is told
 };
 

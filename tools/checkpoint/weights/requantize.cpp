@@ -263,7 +263,8 @@ std::vector<requantized> requantized_of(const checkpoint& c, const pairs& p,
     const tensor& t = c.tensors[i];
     const auto at = p.weight_at[i];
     if (p.scale_of[i] >= 0 || !only(t.name)) continue;
-    if (!q.except.empty() && except(t.name)) continue;
+    const bool asks = at < 0 || q.except_codes;
+    if (!q.except.empty() && asks && except(t.name)) continue;
     requantized w;
     w.from = &t;
     w.q = at >= 0 ? &p.weights[static_cast<std::size_t>(at)] : nullptr;
@@ -297,6 +298,7 @@ void prove(const checkpoint& c, const requantize_request& q,
     add_quantization(c, q, w, {}, options, jobs);
     run_jobs(jobs, options, state);
   }
+  end_progress(options, state);
 }
 
 conversion requantization(const checkpoint& c, const pairs& p,
@@ -316,6 +318,14 @@ conversion requantization(const checkpoint& c, const pairs& p,
     return at >= 0 &&
            find(*p.weights[static_cast<std::size_t>(at)].weight) != nullptr;
   };
+  for (const auto& w : p.weights) {
+    const bool fits = w.packed == packing::none && w.group == q.group;
+    if (fits || find(*w.weight) != nullptr) continue;
+    refuse({"weights", c.file_of(*w.weight), w.weight->name,
+            "groups of " + zeroulp::name_of(q.group) +
+                " in what --only and --except leave, as one config declares",
+            zeroulp::name_of(w.group)});
+  }
   conversion how;
   how.request = fmt::format(
       "requantize to {} group {} scale {} convention {} family {} scales {} "

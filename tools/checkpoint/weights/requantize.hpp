@@ -22,6 +22,7 @@ struct requantize_request {
   element scales = element::f32;       ///< or f8_e8m0, of powers of two
   std::string only;
   std::string except;
+  bool except_codes = true;  ///< false: `except` is of numbers alone
   reading read;
 };
 

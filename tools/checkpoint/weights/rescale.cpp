@@ -165,6 +165,7 @@ void prove(const checkpoint& c, const std::vector<rescaled>& weights,
     add_rescaling(c, w, {}, jobs);
     run_jobs(jobs, options, state);
   }
+  end_progress(options, state);
 }
 
 conversion rescaling(const checkpoint& c, const std::vector<rescaled>& weights,

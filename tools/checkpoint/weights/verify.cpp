@@ -199,27 +199,36 @@ double median(std::vector<double> x) {
 }
 
 void compare_sizes(const checkpoint& c, verification& v) {
-  std::map<std::string, std::vector<double>> kinds;
+  struct kind {
+    std::vector<double> sizes;
+    double usual = 0;
+  };
+  std::map<std::string, kind> kinds;
   std::vector<double> all;
+  const auto counts = [](const weight_facts& w) {
+    return w.mean > 0 && std::isfinite(w.mean);
+  };
   for (const auto& w : v.weights) {
-    if (!(w.mean > 0) || !std::isfinite(w.mean)) continue;
-    kinds[kind_of(w.of->name)].push_back(w.mean);
+    if (!counts(w)) continue;
+    kinds[kind_of(w.of->name)].sizes.push_back(w.mean);
     all.push_back(w.mean);
   }
   constexpr std::size_t few = 3;
   if (all.size() < few) return;
   const double middle = median(all);
+  for (auto& [name, k] : kinds) {
+    k.usual = k.sizes.size() < few ? middle : median(k.sizes);
+  }
   for (const auto& w : v.weights) {
-    if (!(w.mean > 0) || !std::isfinite(w.mean)) continue;
-    const auto& kind = kinds[kind_of(w.of->name)];
-    const bool alone = kind.size() < few;
-    const double usual = alone ? middle : median(kind);
-    const double factor = w.mean / usual;
+    if (!counts(w)) continue;
+    const auto name = kind_of(w.of->name);
+    const auto& k = kinds[name];
+    const double factor = w.mean / k.usual;
     if (factor < far_off && factor > 1 / far_off) continue;
     v.faults.push_back(
         {"size", c.file_of(*w.of), w.of->name,
-         fmt::format("mean |w| near {:.3g}, that of {}", usual,
-                     alone ? "all weights" : kind_of(w.of->name)),
+         fmt::format("mean |w| near {:.3g}, that of {}", k.usual,
+                     k.sizes.size() < few ? "all weights" : name),
          fmt::format("{:.3g}: {:.3g} times that", w.mean, factor)});
   }
 }
@@ -313,6 +322,7 @@ verification verify(const checkpoint& c, const pairs& p,
     finish(c, l, v);
     l.sum.reset();
   }
+  end_progress(options, state);
   compare_sizes(c, v);
   return v;
 }

@@ -33,6 +33,11 @@ struct work_state {
 void run_jobs(const std::vector<job>& jobs, const work_options& options,
               work_state& state);
 
+/// Says that all is done: parts of the bytes may have needed no work.
+inline void end_progress(const work_options& options, const work_state& state) {
+  if (options.tell && state.total > 0) options.tell(state.total, state.total);
+}
+
 }  // namespace zeroulp::checkpoint
 
 #endif  // ZEROULP_TOOLS_CHECKPOINT_WEIGHTS_WORK_HPP_

@@ -51,6 +51,8 @@ std::unique_ptr<opened> open_for(const std::string& path, bool allow_unscaled,
       (unscaled ? "; --allow-unscaled takes FP8 without scales" : ""));
 }
 
+std::string one_line(std::string_view text) { return input_error(text).what(); }
+
 std::string bytes_text(double bytes) {
   const char* unit = "B";
   for (const char* next : {"kB", "MB", "GB", "TB"}) {

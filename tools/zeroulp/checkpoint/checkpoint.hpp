@@ -40,6 +40,8 @@ std::unique_ptr<opened> open_for(const std::string& path, bool allow_unscaled,
 /// Threads, and progress with GB/s on a terminal.
 checkpoint::work_options work_options_of(const checkpoint_request& q);
 
+/// Text from a file as one line, whatever it has.
+std::string one_line(std::string_view text);
 /// "1.5 GB".
 std::string bytes_text(double bytes);
 /// The weight that a tensor is, or null.

@@ -82,8 +82,7 @@ void run_diff(const two_checkpoints& o, outcome& out) {
       list.push_back(diff_json(d));
     } else if (d.like != checkpoint::likeness::same_bytes &&
                d.like != checkpoint::likeness::same_values) {
-      // A line, whatever the tensor is called.
-      text += std::string(input_error(diff_line(d)).what()) + "\n";
+      text += one_line(diff_line(d)) + "\n";
     }
   }
   if (o.common.as_json) {
@@ -173,9 +172,7 @@ void run_identify_checkpoint(const two_checkpoints& o, outcome& out) {
     if (o.common.as_json) {
       list.push_back(identified_json(i));
     } else {
-      text +=
-          std::string(input_error(i.name + ": " + identified_text(i)).what()) +
-          "\n";
+      text += one_line(i.name + ": " + identified_text(i)) + "\n";
     }
   }
   if (o.common.as_json) {

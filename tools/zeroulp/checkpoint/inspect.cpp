@@ -56,7 +56,7 @@ std::string list_text(const opened& o, const std::vector<const tensor*>& all) {
   double bytes = 0;
   for (const auto* x : all) {
     bytes += static_cast<double>(x->bytes);
-    std::vector<std::string> row = {x->name,
+    std::vector<std::string> row = {one_line(x->name),
                                     checkpoint::name_of(x->type),
                                     checkpoint::text_of(x->shape),
                                     "",
@@ -66,7 +66,8 @@ std::string list_text(const opened& o, const std::vector<const tensor*>& all) {
       row[3] = name_of(q->group);
       if (q->scale != nullptr) {
         row[4] = fmt::format(
-            "{} {} {}", q->scale->name.substr(q->scale->name.rfind('.') + 1),
+            "{} {} {}",
+            one_line(q->scale->name.substr(q->scale->name.rfind('.') + 1)),
             checkpoint::name_of(q->scale->type),
             checkpoint::text_of(q->scale->shape));
       }
@@ -96,7 +97,7 @@ void run_list(const checkpoint_request& q) {
   print(list_text(*o, all));
   if (o->pairs.faults.empty()) return;
   print(fmt::format("{} faults, the first: {}\n", o->pairs.faults.size(),
-                    input_error(o->pairs.faults.front().text()).what()));
+                    one_line(o->pairs.faults.front().text())));
 }
 
 json verify_json(const opened& o, const checkpoint::verification& v) {
@@ -133,11 +134,10 @@ void run_verify(const checkpoint_request& q, outcome& out) {
   if (q.as_json) return print_json(verify_json(*o, v));
   std::string text;
   for (const auto& f : v.faults) {
-    // One line each, whatever names there are.
-    text += std::string(input_error(f.text()).what()) + "\n";
+    text += one_line(f.text()) + "\n";
   }
   for (const auto& n : o->files.notes) {
-    text += fmt::format("note: {}\n", input_error(n).what());
+    text += fmt::format("note: {}\n", one_line(n));
   }
   const auto said = checkpoint::fingerprint(v);
   if (!said.empty()) text += said + "\n";
@@ -168,7 +168,8 @@ void run_hash(const checkpoint_request& q) {
   }
   table t{{"tensor", "bytes", "values"}, {}};
   for (const auto& h : hashes) {
-    t.rows.push_back({h.of->name, h.bytes, h.values.empty() ? "-" : h.values});
+    t.rows.push_back(
+        {one_line(h.of->name), h.bytes, h.values.empty() ? "-" : h.values});
   }
   t.rows.push_back({"all", bytes, values});
   print(zeroulp::to_text(t));

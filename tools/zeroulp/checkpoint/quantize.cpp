@@ -77,6 +77,7 @@ checkpoint::requantize_request request_of(const requantize_options& o) {
   q.family = family_of(o.family);
   q.scales = scale_type_of(o.scale_type, q.scale != scale_kind::float32);
   q.only = o.only;
+  q.except_codes = !o.except.empty();
   q.except =
       o.except.empty() && o.only.empty() ? checkpoint::usually_kept : o.except;
   q.read.order = o.order == "codes" ? checkpoint::product_order::codes
@@ -123,7 +124,7 @@ struct report {
     ++weights;
     exact += c.is_exact() ? 1 : 0;
     list.push_back(change_json(c));
-    text += std::string(input_error(change_text(c)).what()) + "\n";
+    text += one_line(change_text(c)) + "\n";
   }
 };
 
@@ -227,7 +228,7 @@ void add_checkpoint_requantize(CLI::App& sub, outcome& out) {
       ->capture_default_str();
   c->add_option("--only", o->only, "weights whose names have this expression");
   c->add_option("--except", o->except,
-                fmt::format("but not those with this one [{}]",
+                fmt::format("but not those with this one [of numbers: {}]",
                             checkpoint::usually_kept));
   c->add_option("--order", o->order, "of two scales: see dequantize")
       ->check(CLI::IsMember({"scales", "codes"}))
