@@ -40,6 +40,7 @@ BELOW = {
     "tools/train/": ("src/", "tools/train/"),
     "tools/study/": ("src/", "tools/train/", "tools/study/"),
     "tools/checkpoint/": ("src/", "tools/checkpoint/"),
+    "tools/parity/": SUITE + ("tools/checkpoint/", "tools/parity/"),
     "fuzz/libfuzzer/": SUITE + ("tools/zeroulp/", "tools/checkpoint/"),
     "fuzz/": SUITE,
     "conformance/mutants/runner/": SUITE + ("conformance/tests/engine/",),
@@ -52,8 +53,9 @@ BELOW = {
     "conformance/": SUITE,
     "tools/zeroulp/": SUITE + ("cuda/", "conformance/device/",
                                "conformance/peers/", "conformance/plugin/",
-                               "tools/train/", "tools/study/", "tools/checkpoint/",
-                       "tools/zeroulp/"),
+                               "tools/train/", "tools/study/",
+                               "tools/checkpoint/", "tools/parity/",
+                               "tools/zeroulp/"),
 }
 faults = []
 

@@ -146,7 +146,7 @@ level() { [ "${ZEROULP_LEVEL:-1}" -ge "$1" ]; }
 chains=('convert step tensor gemm measure identify refuse signals'
   'campaign catalog vectors conform fuzz bench' 'plugin plugin_conforms' hollow
   'plugin_seal plugin_faults' train
-  'checkpoint checkpoint_two')
+  'checkpoint checkpoint_two parity')
 # At level 0, which is for sanitizers, without the parts that compute for long,
 # or start hundreds of processes: other parts run the same code.
 if ! level 1; then

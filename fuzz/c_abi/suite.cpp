@@ -9,6 +9,7 @@
 #include "fuzz/cases/token.hpp"
 #include "fuzz/engine/shrink.hpp"
 #include "fuzz/explain/report.hpp"
+#include "fuzz/explain/settings_text.hpp"
 #include "fuzz/explain/window.hpp"
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/engine.hpp"
@@ -25,38 +26,13 @@ using json = nlohmann::ordered_json;
 
 thread_local std::string last_text;
 
-/// Calls `use` for each part of a list with commas; NULL has none.
-template <class Use>
-void for_each_part(const char* list, Use use) {
-  std::string_view rest = list == nullptr ? "" : list;
-  while (!rest.empty()) {
-    const auto end = rest.find(',');
-    use(rest.substr(0, end));
-    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-  }
-}
-
-/// Calls `use(name, value)` for each setting of "name=value,...".
-template <class Use>
-void for_each_setting(const char* text, Use use) {
-  for_each_part(text, [&use](std::string_view one) {
-    const auto equals = one.find('=');
-    if (equals == std::string_view::npos) {
-      refuse("settings: '{}': use name=value", one);
-    }
-    use(one.substr(0, equals), one.substr(equals + 1));
-  });
+/// NULL says nothing.
+std::string_view or_empty(const char* text) {
+  return text == nullptr ? std::string_view{} : text;
 }
 
 target target_of(const char* name) {
   return parse_target(std::string_view(&needed(name, "target")));
-}
-
-/// What a problem has where nothing is said.
-settings usual_settings() {
-  settings s;
-  s.from = bf16;
-  return s;
 }
 
 /// The matrix called `name`; one without elements if it is not among them.
@@ -94,7 +70,7 @@ void check_names(const zeroulp_named_matrix* all, std::int64_t count,
 
 kind_set ignored_kinds(const char* text) {
   kind_set kinds;
-  for_each_part(text, [&kinds](std::string_view name) {
+  for_each_part(or_empty(text), [&kinds](std::string_view name) {
     bool known = false;
     for (const mismatch_kind k : all_mismatch_kinds) {
       if (k == mismatch_kind::failure || name != name_of(k)) continue;
@@ -113,23 +89,7 @@ problem problem_of(target t, const char* text,
                    const zeroulp_named_matrix* operands, std::int64_t count) {
   problem p;
   p.what = t;
-  p.with = usual_settings();
-  // A recipe, for the path's operands, stands for settings that others change.
-  settings& s = p.with;
-  std::string_view claimed;
-  for_each_setting(text, [&](auto name, auto value) {
-    if (name == "path") set(s, t, name, value);
-    if (name == "recipe" && t == target::gemm) claimed = value;
-  });
-  if (!claimed.empty()) {
-    s.gemm =
-        engine::for_operands(parse_recipe(claimed).value, s.unit.a, s.unit.b);
-    s.unit.acc = s.gemm.acc;
-  }
-  for_each_setting(text, [&](auto name, auto value) {
-    if (name == "path" || (name == "recipe" && t == target::gemm)) return;
-    set(s, t, name, value);
-  });
+  p.with = settings_of(t, or_empty(text));
   const auto specs = info_of(t).operands(p.with);
   std::vector<std::string> names;
   for (const auto& spec : specs) names.emplace_back(spec.name);
@@ -199,12 +159,12 @@ zeroulp_status zeroulp_suite_case(const char* target, const char* profile,
                                   uint64_t number) {
   return guarded("zeroulp_suite_case", [&] {
     const auto t = target_of(target);
-    for_each_setting(settings, [&](auto name, auto value) {
+    for_each_setting(or_empty(settings), [&](auto name, auto value) {
       fuzz::settings tried;
       set(tried, t, name, value);  // throws before anything is drawn
     });
     const auto pinned = [&](fuzz::settings& s) {
-      for_each_setting(settings,
+      for_each_setting(or_empty(settings),
                        [&](auto name, auto value) { set(s, t, name, value); });
     };
     const int which = profile == nullptr ? -1 : parse_profile(t, profile);

@@ -134,6 +134,7 @@ int run(const std::vector<std::string>& arguments,
   add_measure(app, out);
   add_study(app, out);
   add_train(app, out);
+  add_parity(app, out);
   add_tensors(app, out);
   add_conform(app, out);
   add_catalog(app, out);

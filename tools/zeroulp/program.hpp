@@ -44,6 +44,7 @@ void add_compare(CLI::App& app, outcome& out);
 void add_measure(CLI::App& app, outcome& out);
 void add_study(CLI::App& app, outcome& out);
 void add_train(CLI::App& app, outcome& out);
+void add_parity(CLI::App& app, outcome& out);
 void add_tensors(CLI::App& app, outcome& out);
 void add_vectors(CLI::App& app, outcome& out);
 void add_conform(CLI::App& app, outcome& out);

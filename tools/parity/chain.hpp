@@ -1,0 +1,48 @@
+// Defines `chain`: the operators of a pass in order, and the tensors that each
+// reads and makes, by name.
+//
+//   {"operators": [
+//     {"name": "norm", "is": "rms_norm", "with": "value=bf16",
+//      "reads": {"x": "hidden", "w": "norm.weight"}, "makes": {"y": "normed"}},
+//     {"name": "quantize", "is": "quantize", "with": "group=1x128",
+//      "reads": {"x": "normed"}, "makes": {"codes": "q", "scales": "q.scale"}},
+//     {"name": "up", "is": "gemm", "with": "recipe=deepgemm.1d2d",
+//      "reads": {"a": "q", "a_scales": "q.scale", "b": "up", "b_scales":
+//      "up.s"}, "makes": {"d": "gates"}}]}
+//
+// Operators, operands and settings are those of `zeroulp fuzz`. Settings that
+// are left out follow from the tensors' types, or are the usual ones.
+
+#ifndef ZEROULP_TOOLS_PARITY_CHAIN_HPP_
+#define ZEROULP_TOOLS_PARITY_CHAIN_HPP_
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/cases/problem.hpp"
+
+namespace zeroulp::parity {
+
+/// A name of an operand or an output, and the tensor that it is.
+using binding = std::pair<std::string, std::string>;
+
+struct chain_operator {
+  std::string name;
+  fuzz::target is;
+  std::string with;  ///< "name=value,..."
+  std::vector<binding> reads;
+  std::vector<binding> makes;
+
+  /// The tensor of an operand or an output; null: it has none.
+  const std::string* reads_as(std::string_view operand) const;
+  const std::string* makes_as(std::string_view output) const;
+};
+
+/// Throws input_error that names the file, the operator and what is taken.
+std::vector<chain_operator> read_chain(const std::filesystem::path& file);
+
+}  // namespace zeroulp::parity
+
+#endif  // ZEROULP_TOOLS_PARITY_CHAIN_HPP_

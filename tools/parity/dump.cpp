@@ -1,0 +1,178 @@
+// Tensors of a dump as matrices, and two dumps' tensors compared in pieces.
+
+#include "tools/parity/dump.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "src/base/sha256.hpp"
+#include "zeroulp/core/convert.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp::parity {
+namespace {
+
+using checkpoint::element;
+using checkpoint::tensor;
+
+constexpr std::uint64_t piece = 1 << 20;  // elements
+
+/// Formats that a container of bits may hold.
+bool fits_container(element type, format f) {
+  switch (type) {
+    case element::u8:
+    case element::i8:
+      return f == fuzz::integer || f.bits() <= 8;
+    case element::u16:
+    case element::i16:
+      return f == fuzz::integer || (f.bits() <= 16 && f.bits() > 8);
+    case element::u32:
+    case element::i32:
+    case element::i64:
+    case element::u64:
+      return f == fuzz::integer || f == fuzz::row_word || f == fp32;
+    default:
+      return false;
+  }
+}
+
+std::uint64_t load(const std::byte* at, int bytes) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, at, static_cast<std::size_t>(bytes));
+  return word;
+}
+
+int width_of(const tensor& t, const std::string& path) {
+  const int bits = checkpoint::bits_of(t.type);
+  if (bits < 8) {
+    throw input_error(
+        fmt::format("{}: tensor '{}' is {}: packed elements are "
+                    "of checkpoints, not of a pass",
+                    path, t.name, checkpoint::name_of(t.type)));
+  }
+  return bits / 8;
+}
+
+double number(const std::optional<format>& f, std::uint64_t code) {
+  return f ? to_double(decode(*f, code)) : static_cast<double>(code);
+}
+
+}  // namespace
+
+dump::dump(const std::filesystem::path& path,
+           std::map<std::string, std::string> names)
+    : files_(checkpoint::open_checkpoint(path)), names_(std::move(names)) {}
+
+bool dump::has(const std::string& name) const {
+  const auto other = names_.find(name);
+  return files_.find(other == names_.end() ? name : other->second) != nullptr;
+}
+
+const tensor& dump::find(const std::string& name) const {
+  const auto other = names_.find(name);
+  const std::string& mine = other == names_.end() ? name : other->second;
+  const tensor* const t = files_.find(mine);
+  if (t == nullptr) {
+    throw input_error(fmt::format(
+        "{}: there is no tensor '{}', which the chain names", path(), mine));
+  }
+  return *t;
+}
+
+extent dump::extent_of(const std::string& name) const {
+  const auto& shape = find(name).shape;
+  extent e;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    (i + 1 == shape.size() ? e.cols : e.rows) *= shape[i];
+  }
+  return e;
+}
+
+std::optional<format> dump::format_of(const std::string& name) const {
+  return checkpoint::row_of(find(name).type).holds;
+}
+
+fuzz::matrix dump::read(const std::string& name, const char* as, format type,
+                        fuzz::range r) const {
+  const tensor& t = find(name);
+  const auto held = checkpoint::row_of(t.type).holds;
+  const bool is_widened = type == fp32 && held && *held != fp32;
+  if (!(held && *held == type) && !is_widened &&
+      !fits_container(t.type, type)) {
+    throw input_error(
+        fmt::format("{}: tensor '{}' is {}: '{}' is {}", path(), t.name,
+                    checkpoint::name_of(t.type), as,
+                    type == fuzz::integer ? "integers" : name_of(type)));
+  }
+  const int width = width_of(t, path());
+  const extent e = extent_of(name);
+  fuzz::matrix m(as, type, r.length, static_cast<std::ptrdiff_t>(e.cols));
+  const std::uint64_t from = static_cast<std::uint64_t>(r.first) * e.cols *
+                             static_cast<std::uint64_t>(width);
+  const auto bytes = m.words.size() * static_cast<std::size_t>(width);
+  const auto part = files_.map(t, from, bytes);
+  for (std::size_t i = 0; i < m.words.size(); ++i) {
+    const std::uint64_t word =
+        load(part.data() + i * static_cast<std::size_t>(width), width);
+    m.words[i] = is_widened ? recode(*held, word, fp32) : word;
+  }
+  return m;
+}
+
+tensor_difference compare(const dump& a, const dump& b,
+                          const std::string& name) {
+  const tensor& x = a.find(name);
+  const tensor& y = b.find(name);
+  tensor_difference d;
+  d.elements = x.count();
+  if (x.shape != y.shape) {
+    d.other_shape = true;
+    return d;
+  }
+  const int wx = width_of(x, a.path()), wy = width_of(y, b.path());
+  const auto fx = checkpoint::row_of(x.type).holds;
+  const auto fy = checkpoint::row_of(y.type).holds;
+  const bool same_type = x.type == y.type;
+  const std::uint64_t cols = std::max<std::uint64_t>(a.extent_of(name).cols, 1);
+  double error = 0, size = 0;
+  std::string digests;
+  for (std::uint64_t at = 0; at < d.elements; at += piece) {
+    const std::uint64_t n = std::min(piece, d.elements - at);
+    const auto px = a.files().map(x, at * static_cast<std::uint64_t>(wx),
+                                  n * static_cast<std::uint64_t>(wx));
+    const auto py = b.files().map(y, at * static_cast<std::uint64_t>(wy),
+                                  n * static_cast<std::uint64_t>(wy));
+    if (same_type && px.text() == py.text()) {
+      digests += sha256_hex(px.text());
+      continue;
+    }
+    for (std::uint64_t i = 0; i < n; ++i) {
+      const std::uint64_t u =
+          load(px.data() + i * static_cast<std::uint64_t>(wx), wx);
+      const std::uint64_t v =
+          load(py.data() + i * static_cast<std::uint64_t>(wy), wy);
+      const bool same = same_type ? u == v : number(fx, u) == number(fy, v);
+      const double p = number(fx, u), q = number(fy, v);
+      if (std::isfinite(p) && std::isfinite(q)) {
+        error += (p - q) * (p - q);
+        size += p * p;
+      }
+      if (same) continue;
+      if (d.different++ == 0) {
+        d.first_row = (at + i) / cols;
+        d.first_col = (at + i) % cols;
+      }
+    }
+  }
+  if (d.different > 0) {
+    d.relative = size > 0 ? std::sqrt(error / size) : std::sqrt(error);
+  } else if (same_type) {
+    d.digest = sha256_hex(digests);
+  }
+  return d;
+}
+
+}  // namespace zeroulp::parity

@@ -1,0 +1,71 @@
+// Defines `parity`: the first tensor and the first rule in which two dumps of
+// one pass differ, and how much of the final difference each rule makes.
+//
+//   differs    a rule of B is another than A's
+//   inherited  the same rule on inputs that differ
+//   input      a tensor that no operator makes differs
+//   unknown    outputs differ, and a rule was not found
+//
+// All elements are compared. Rules are sought on some rows of the pass, from
+// the first that differs on; products and norms of a row depend on it alone.
+// The share of a rule: A's pass is computed again with B's rule in one
+// operator; 1 - |that - B| / |A - B| of the last tensor.
+
+#ifndef ZEROULP_TOOLS_PARITY_PARITY_HPP_
+#define ZEROULP_TOOLS_PARITY_PARITY_HPP_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/parity/rules.hpp"
+
+namespace zeroulp::parity {
+
+enum class state { equal, differs, inherited, unknown };
+/// "equal", "differs", "inherited", "unknown".
+const char* name_of(state s);
+
+struct compared_tensor {
+  std::string name;
+  tensor_difference by;
+};
+
+struct operator_report {
+  std::string name;
+  std::string is;
+  state said = state::equal;
+  rule a;
+  rule b;
+  std::vector<compared_tensor> reads;  ///< those that no operator makes
+  std::vector<compared_tensor> makes;
+  std::optional<double> share;  ///< of the final difference; none: not computed
+};
+
+struct parity_report {
+  std::vector<operator_report> operators;
+  std::string first_tensor;  ///< that differs; empty: all are equal
+  std::string first_rule;    ///< the operator whose rules differ first
+  bool is_input = false;     ///< no operator makes the first tensor
+  std::uint64_t first_row = 0;
+  std::uint64_t rows = 0;           ///< on which rules were sought
+  std::optional<double> all_rules;  ///< share of all rules of B together
+  std::string why_no_shares;
+
+  bool same() const { return first_tensor.empty(); }
+};
+
+struct parity_options {
+  std::uint64_t rows = 128;  ///< 0: all
+  std::function<void(double done, double total, const std::string& what)>
+      progress;
+};
+
+/// Throws input_error if a tensor is missing, or cannot be what the chain says.
+parity_report compare(const std::vector<chain_operator>& chain, const dump& a,
+                      const dump& b, const parity_options& how);
+
+}  // namespace zeroulp::parity
+
+#endif  // ZEROULP_TOOLS_PARITY_PARITY_HPP_
