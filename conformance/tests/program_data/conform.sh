@@ -113,10 +113,12 @@ else
   run 0 conform --gpu --list --json
   cp .out gpu.json
   holds conform_gpu_cites_clauses_that_exist python3 -c 'import json, re, sys
-known = set(re.findall(r"\*\*([A-Z]\d+)\*\*", open(sys.argv[1]).read()))
+text = "".join(open(name).read() for name in sys.argv[1:])
+known = set(re.findall(r"\*\*([A-Z]\d+)\*\*", text))
 for check in json.load(open("gpu.json")):
     cited = check["clauses"].split()
-    assert cited and known.issuperset(cited), check' "$here/../SPEC.md"
+    assert cited and known.issuperset(cited), check' \
+    "$here/../SPEC.md" "$here/../SPEC_TRAINING.md"
   if ! nvidia-smi -L >/dev/null 2>&1; then
     refuses conform_gpu_needs_one 'no NVIDIA GPU here' conform --gpu --out bad
     holds refused_conform_writes_nothing test ! -e bad
