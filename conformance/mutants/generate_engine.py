@@ -61,8 +61,6 @@ CALLS = {
 # Whatever these say, the bits are the same: which way lines run, and whether
 # threads are worth it.
 SPEED_ONLY = {"runs_down", "work_each"}
-# Not yet: no case has their refusals, and none tells where a row of room ends.
-NOT_YET = {"balance_loss", "update_average", "shares_of_scores"}
 SPEED_ONLY_LINES = re.compile(r"(\[\[\w+\]\] )?const double work =|using ")
 generate.ENUMERATORS.update({
     "kernel": ["core", "steps", "sums", "exact_sums"],
@@ -186,7 +184,7 @@ class File(generate.File):
         p = self.text(self.solid(i, -1))
         n = self.text(self.solid(i, 1))
         if group == "space" or self.in_static_condition(i) or \
-                function in SPEED_ONLY | NOT_YET or \
+                function in SPEED_ONLY or \
                 SPEED_ONLY_LINES.match(self.statement(i)):
             return
         if group == "real":

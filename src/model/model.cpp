@@ -30,8 +30,10 @@ void for_row_blocks(std::ptrdiff_t rows, std::ptrdiff_t elements, Use use) {
       training_work * static_cast<double>(elements));
 }
 
+/// Words that no sum begins with: what is read before it is written shows.
 std::vector<std::uint32_t> room(std::ptrdiff_t m, std::ptrdiff_t n) {
-  return std::vector<std::uint32_t>(static_cast<std::size_t>(m * n));
+  constexpr std::uint32_t unwritten = 0x7fa5a5a5;
+  return std::vector<std::uint32_t>(static_cast<std::size_t>(m * n), unwritten);
 }
 
 void check_router(const router& r, std::ptrdiff_t experts, const char* what) {
@@ -187,9 +189,10 @@ void balance_loss(const balance_rows& t) {
     throw input_error("balance_loss: no experts, or none chosen");
   }
   check_indices(t.experts, 0, n, "balance_loss, experts");
-  auto work = room(sequences, 4 * n);
+  const std::ptrdiff_t each = 4 * n;
+  auto work = room(sequences, each);
   balance_rows with_work = t;
-  with_work.work = {work.data(), sequences, 4 * n};
+  with_work.work = {work.data(), sequences, each};
   for_tiles(
       sequences, 1, 1, 1,
       [&](std::ptrdiff_t s, std::ptrdiff_t, std::ptrdiff_t, std::ptrdiff_t) {

@@ -116,6 +116,63 @@ void requests::biases() {
   places(usual, call, "update_bias, experts", {0, 5}, 2, 0, 3);
 }
 
+void requests::balances() {
+  using t = balance_rows;
+  // Two sequences of 3 tokens, 4 experts, 2 slots a token.
+  const t usual{
+      router_score::sigmoid, 3,           fp32_one,          {word, 6, 4},
+      {index, 6, 2},         {out, 2, 1}, {out + 100, 6, 4}, {}};
+  const auto& call = f.balance_loss;
+  const std::string name = "balance_loss, ";
+  one(
+      usual, call, [](auto&) {}, "");
+  one(
+      usual, call, [](t& x) { x.dlogits = {}; }, "");
+  shapes(usual, call, &t::scores, name + "scores", false, false, true);
+  shapes(usual, call, &t::experts, name + "experts", true, false, true);
+  shapes(usual, call, &t::losses, name + "losses", true, true, false);
+  shapes(usual, call, &t::dlogits, name + "dlogits", true, true, true);
+  places(usual, call, name + "experts", {0, 1, 5, 11}, 2, 0, 3);
+  const auto lengths = [&](std::ptrdiff_t m, std::ptrdiff_t length,
+                           bool whole) {
+    one(
+        usual, call,
+        [&](t& x) {
+          x.length = length;
+          x.scores.rows = x.experts.rows = x.dlogits.rows = m;
+          x.losses.rows = length > 0 ? m / length : 0;
+        },
+        whole ? ""
+              : fmt::format("balance_loss: {} tokens in sequences of {}", m,
+                            length));
+  };
+  lengths(6, 1, true);
+  lengths(6, 6, true);
+  lengths(0, 3, true);
+  lengths(0, 1, true);
+  lengths(5, 3, false);
+  lengths(7, 3, false);
+  lengths(6, 0, false);
+  lengths(0, 0, false);
+  lengths(6, -1, false);
+  lengths(6, -3, false);
+  const auto counts = [&](std::ptrdiff_t experts, std::ptrdiff_t top,
+                          bool right) {
+    one(
+        usual, call,
+        [&](t& x) {
+          x.scores.cols = x.dlogits.cols = experts;
+          x.experts.cols = top;
+        },
+        right ? "" : "balance_loss: no experts, or none chosen");
+  };
+  counts(1, 1, true);
+  counts(4, 1, true);
+  counts(4, 0, false);
+  counts(0, 0, false);
+  counts(0, 1, false);
+}
+
 void requests::plans() {
   using t = expert_plan;
   // 6 slots, 4 experts, rows aligned to 2.

@@ -313,6 +313,25 @@ void requests::sums() {
   shapes(usual, squares, &shards::last, "sum_of_squares", false, false, true);
 }
 
+void requests::averages() {
+  struct update {
+    codes_in weights;
+    codes_out average;
+  };
+  const update usual{{word, 3, 4}, {out, 3, 4}};
+  const auto call = [&](const update& u) {
+    f.update_average(u.weights, fp32_one, u.average);
+  };
+  one(
+      usual, call, [](auto&) {}, "");
+  shapes(usual, call, &update::average, "update_average, average", false, false,
+         true);
+  shapes(usual, call, &update::weights, "update_average, weights", true, true,
+         true);
+  one(
+      usual, call, [](update& u) { u.weights.rows = u.average.rows = 0; }, "");
+}
+
 }  // namespace zeroulp::conformance::model_refusals
 
 namespace zeroulp::conformance {
@@ -326,10 +345,12 @@ std::string wrong_model_refusal(const model_functions& f) {
   r.attention();
   r.routers();
   r.biases();
+  r.balances();
   r.plans();
   r.slot_gradients_of();
   r.losses();
   r.sums();
+  r.averages();
   for (const auto& x : r.all) {
     const bool right =
         x.expected.empty() ? x.said.empty() : x.said.rfind(x.expected, 0) == 0;

@@ -108,10 +108,12 @@ struct requests {
   void attention();
   void losses();
   void sums();
+  void averages();
 
   // expert_refusal_cases.cpp
   void routers();
   void biases();
+  void balances();
   void plans();
   void slot_gradients_of();
 };

@@ -88,10 +88,10 @@ ZEROULP_HD constexpr void balance_loss(const balance_rows& t,
   };
   for (std::ptrdiff_t s = begin; s < end; ++s) {
     const std::ptrdiff_t first = s * t.length;
-    std::uint32_t* const f = t.work.data + s * t.work.row_stride;
-    std::uint32_t* const mean = f + n;
-    std::uint32_t* const range = mean + n;
-    std::uint32_t* const shares = range + n;
+    std::uint32_t* const shares = t.work.data + s * t.work.row_stride;
+    std::uint32_t* const f = shares + n;
+    std::uint32_t* const range = f + n;
+    std::uint32_t* const mean = range + n;
     for (std::ptrdiff_t e = 0; e < n; ++e) f[e] = mean[e] = range[e] = 0;
     // Counts first.
     for (std::ptrdiff_t i = first; i < first + t.length; ++i) {
