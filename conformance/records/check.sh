@@ -28,7 +28,8 @@ digest() {
 }
 
 core='include/zeroulp/core/*.hpp'
-model='include/zeroulp/core/model/*.hpp include/zeroulp/model.hpp'
+model='include/zeroulp/core/model/*.hpp include/zeroulp/model.hpp
+       include/zeroulp/model_more.hpp'
 kernels='include/zeroulp/cuda.hpp include/zeroulp/cuda_[!m]*.hpp
          cuda/[!m]*/*.cu* cuda/[!m]*/*.hpp cuda/gemm/*.cpp cuda/common/*.cpp'
 cases='include/zeroulp/random.hpp conformance/cases/*
@@ -44,7 +45,8 @@ sources_of() {
     library) echo "$core include/zeroulp/[!m]*.hpp include/zeroulp/metrics.hpp
                    src/[!m]*/*.?pp" ;;
     cpu) echo "$core $model $cases conformance/contract/* conformance/checks/*.hpp
-               conformance/checks/*/* conformance/oracles/* conformance/vectors/*
+               conformance/checks/*/* conformance/oracles/*.?pp
+               conformance/oracles/model/* conformance/vectors/*
                fuzz/targets/model/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/[!mp]*/*.*
@@ -53,6 +55,7 @@ sources_of() {
                      include/zeroulp/cuda.hpp include/zeroulp/cuda_model.hpp
                      cuda/model/* cuda/common/* cuda/ptx/* conformance/cases/*
                      conformance/checks/model/* conformance/oracles/model_*
+                     conformance/oracles/model/*
                      conformance/device/model/*
                      conformance/device/support/test.hpp" ;;
     peers) echo "$core cuda/emulator/* conformance/device/peers/*

@@ -5,7 +5,7 @@
 //   engine::rms_norm_backward   route   route_backward   update_bias
 //   engine::make_plan   slot_backward   cross_entropy   sum_of_losses
 //   engine::add_shards   sum_of_squares   log   balance_loss
-//   engine::update_average
+//   engine::update_average   mla_forward
 //
 // Activations and their gradients are BF16 codes; weights, scores and sums are
 // FP32 bits. Elements of a row are adjacent (column stride 1). Outputs named
@@ -25,6 +25,7 @@
 #include "zeroulp/core/model/cross_entropy.hpp"
 #include "zeroulp/core/model/expert_rows.hpp"
 #include "zeroulp/core/model/gradient_norm.hpp"
+#include "zeroulp/core/model/mla.hpp"
 #include "zeroulp/core/model/rms_norm_backward.hpp"
 #include "zeroulp/core/model/rope.hpp"
 #include "zeroulp/core/model/router.hpp"
@@ -85,6 +86,13 @@ void attention_backward(const attention_shape& shape, const attention_inputs& t,
                         const attention_kept& kept,
                         matrix_view<const std::uint16_t> d_o,
                         const attention_gradients_out& out);
+
+/// Attention of MLA, its products in one of two orders; outputs as of
+/// attention_forward. SPEC N27.
+void mla_forward(mla_order order, const mla_shape& shape, const mla_tokens& t,
+                 matrix_view<std::uint16_t> o,
+                 matrix_view<std::uint32_t> largest,
+                 matrix_view<std::uint32_t> inverse);
 
 /// SPEC N8 to N10. t.work is not read.
 void route(const router& r, const routing& t);

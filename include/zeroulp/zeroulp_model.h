@@ -86,6 +86,23 @@ ZEROULP_API zeroulp_status zeroulp_attention_backward(
     const zeroulp_matrix* dq, const zeroulp_matrix* dk,
     const zeroulp_matrix* dv);
 
+enum zeroulp_mla_order {
+  ZEROULP_MLA_UNABSORBED = 0,  ///< keys and values of each head, as in training
+  ZEROULP_MLA_ABSORBED = 1     ///< the latent row instead, as in decoding
+};
+
+/// Attention of MLA in a zeroulp_mla_order. q is m x heads (depth + rope), with
+/// rope's elements turned, `latent` m x rank, `rope_key` m x rope, `up` heads
+/// (depth + value_depth) x rank: of each head the weights of its keys, then of
+/// its values. o is m x heads value_depth. All are BF16; largest and inverse as
+/// of zeroulp_attention_forward. SPEC N27.
+ZEROULP_API zeroulp_status zeroulp_mla_forward(
+    int32_t order, const zeroulp_attention* shape,
+    const zeroulp_const_matrix* q, const zeroulp_const_matrix* latent,
+    const zeroulp_const_matrix* rope_key, const zeroulp_const_matrix* up,
+    const zeroulp_matrix* o, const zeroulp_matrix* largest,
+    const zeroulp_matrix* inverse);
+
 enum zeroulp_router_score {
   ZEROULP_ROUTER_SIGMOID = 0,
   ZEROULP_ROUTER_SOFTMAX = 1

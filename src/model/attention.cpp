@@ -5,40 +5,28 @@
 
 #include <algorithm>
 #include <exception>
-#include <vector>
 
 #include "src/arrays/lines.hpp"
 #include "src/base/float_mode.hpp"
 #include "src/base/threads.hpp"
 #include "src/model/checks.hpp"
+#include "src/model/products.hpp"
 #include "src/model/rows.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::engine {
-namespace {
 
-using codes = matrix_view<const std::uint16_t>;
-
-/// A matrix that a block makes for itself.
-template <class T>
-class scratch {
- public:
-  scratch(std::ptrdiff_t m, std::ptrdiff_t n)
-      : data_(static_cast<std::size_t>(m * n)), rows_(m), cols_(n) {}
-  matrix_view<T> view() { return {data_.data(), rows_, cols_}; }
-
- private:
-  std::vector<T> data_;
-  std::ptrdiff_t rows_;
-  std::ptrdiff_t cols_;
-};
-
-/// D = A B^T on the tensor core: BF16 operands, FP32 sums.
-void product(const codes& a, const codes& b, matrix_view<std::uint32_t> d) {
+void product(const matrix_view<const std::uint16_t>& a,
+             const matrix_view<const std::uint16_t>& b,
+             matrix_view<std::uint32_t> d) {
   static const recipe by = for_operands(unpromoted_recipe, bf16, bf16);
   gemm(by, prepared_operand(bf16, a), {}, prepared_operand(bf16, b), {}, {}, d);
 }
+
+namespace {
+
+using codes = matrix_view<const std::uint16_t>;
 
 bool has_specials(const codes& x) {
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {

@@ -76,6 +76,10 @@ std::vector<model_check> model_check_list() {
       {"SumsOfSquares", "N1 N17", "host FP64", 0, sums_of_squares},
       {"BalanceLosses", "N1 N2 N25", "host FP32", 0, balance_losses},
       {"AveragesOfWeights", "N26", "host FP32", 0, averages_of_weights},
+      {"LatentAttention", "N5 N6 N27", "exact integers, host FP32", 0,
+       latent_attention},
+      {"OrdersOfLatentAttention", "N27", "exact integers, host FP32", 0,
+       orders_of_latent_attention},
       {"RatesAndClipping", "N17 N18", "host FP64", 0, rates_and_clipping},
   };
 }

@@ -32,6 +32,7 @@ std::function<Result(Arguments...)> core_of(
 }  // namespace
 
 model_functions engine_model() {
+  // The last ones of the table are the library's already.
   return {"engine",
           engine::log,
           engine::rms_norm_backward,
@@ -69,28 +70,30 @@ model_functions model_of(const model_operators& o) {
 
 model_functions core_model() {
   const model_functions f = engine_model();
-  return {"core",
-          core_of(f.log),
-          core_of(f.rms_norm_backward),
-          core_of(f.rope),
-          f.rope_frequency,
-          f.rope_table,
-          core_of(f.attention_forward),
-          core_of(f.attention_backward),
-          core_of(f.route),
-          core_of(f.route_backward),
-          f.update_bias,
-          f.make_plan,
-          core_of(f.slot_backward),
-          core_of(f.cross_entropy),
-          f.sum_of_losses,
-          core_of(f.add_shards),
-          core_of(f.sum_of_squares),
-          core_of(f.balance_loss),
-          core_of(f.update_average),
-          f.attention_scale,
-          f.clip_factor,
-          f.rate_of};
+  model_functions core{"core",
+                       core_of(f.log),
+                       core_of(f.rms_norm_backward),
+                       core_of(f.rope),
+                       f.rope_frequency,
+                       f.rope_table,
+                       core_of(f.attention_forward),
+                       core_of(f.attention_backward),
+                       core_of(f.route),
+                       core_of(f.route_backward),
+                       f.update_bias,
+                       f.make_plan,
+                       core_of(f.slot_backward),
+                       core_of(f.cross_entropy),
+                       f.sum_of_losses,
+                       core_of(f.add_shards),
+                       core_of(f.sum_of_squares),
+                       core_of(f.balance_loss),
+                       core_of(f.update_average),
+                       f.attention_scale,
+                       f.clip_factor,
+                       f.rate_of};
+  core.mla_forward = core_of(f.mla_forward);
+  return core;
 }
 
 }  // namespace zeroulp::conformance

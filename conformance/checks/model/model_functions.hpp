@@ -54,6 +54,10 @@ struct model_functions {
       zeroulp::clip_factor;
   std::function<double(const rate_schedule&, std::int64_t step)> rate_of =
       zeroulp::rate_of;
+  std::function<void(mla_order, const mla_shape&, const mla_tokens&,
+                     matrix_view<std::uint16_t> o, codes_out largest,
+                     codes_out inverse)>
+      mla_forward = engine::mla_forward;
 };
 
 /// The compiled library with the vector instructions in use.

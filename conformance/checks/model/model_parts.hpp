@@ -108,6 +108,10 @@ verdict attention_backward_pass(const model_functions&, const effort&);
 verdict values_that_are_no_numbers(const model_functions&, const effort&);
 verdict gradients_that_are_no_numbers(const model_functions&, const effort&);
 
+// mla_checks.cpp
+verdict latent_attention(const model_functions&, const effort&);
+verdict orders_of_latent_attention(const model_functions&, const effort&);
+
 // router_checks.cpp
 verdict router_choices(const model_functions&, const effort&);
 verdict router_gradients(const model_functions&, const effort&);

@@ -343,6 +343,7 @@ std::string wrong_model_refusal(const model_functions& f) {
   r.ropes();
   r.tables();
   r.attention();
+  r.latent_attention();
   r.routers();
   r.biases();
   r.balances();

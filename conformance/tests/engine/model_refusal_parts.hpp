@@ -110,6 +110,9 @@ struct requests {
   void sums();
   void averages();
 
+  // mla_refusal_cases.cpp
+  void latent_attention();
+
   // expert_refusal_cases.cpp
   void routers();
   void biases();

@@ -315,6 +315,22 @@ def test_route_refuses():
             call()
 
 
+def test_latent_attention():
+    heads, depth, rope, values, rank, length = 2, 16, 8, 12, 32, 20
+    codes = [bf16(normal(*shape)) for shape in (
+        (length, heads * (depth + rope)), (length, rank), (length, rope),
+        (heads * (depth + values), rank))]
+    one, other = (zeroulp.latent_attention(*codes, heads, order=order)
+                  for order in ("unabsorbed", "absorbed"))
+    a, b = numbers(one.o), numbers(other.o)
+    assert a.shape == (length, heads * values) and (a != b).any()
+    assert np.abs(a - b).max() < 0.05 * np.abs(a).max()
+    with pytest.raises(Error, match="order: 'other': use one of"):
+        zeroulp.latent_attention(*codes, heads, order="other")
+    with pytest.raises(Error, match="latent: 19 x 32, but 20 x 32"):
+        zeroulp.latent_attention(codes[0], codes[1][:19], *codes[2:], heads)
+
+
 def test_update_bias():
     bias = np.float32([0, 0.5, 1, 0])
     new = zeroulp.update_bias(bias, [[0, 1], [0, 1], [0, 3], [0, 2]], 0.25)

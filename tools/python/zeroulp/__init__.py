@@ -13,8 +13,8 @@ from ._library import CudaError, Error, InternalError
 from ._library import version as __version__
 from ._model import (Attention, AttentionGradients, Plan, Routing, add_shards,
                      attention, attention_backward, balance_loss, clip_factor,
-                     cross_entropy, gradient_norm, log, plan, rate_of,
-                     rms_norm_backward, rope, rope_table, route, route_backward,
+                     cross_entropy, gradient_norm, latent_attention, log, plan,
+                     rate_of, rms_norm_backward, rope, rope_table, route, route_backward,
                      slot_backward, sum_of_losses, update_average, update_bias)
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
                           quantize, recode, retile, step)
@@ -33,7 +33,7 @@ __all__ = [
     "balance_loss", "checkpoint", "clip_factor", "combine", "compare", "convention",
     "conventions", "cross_entropy", "decode",
     "dequantize", "dispatch", "encode", "explain", "format", "formats",
-    "gemm", "gradient_norm", "identify", "log", "measure_errors", "multiply",
+    "gemm", "gradient_norm", "identify", "latent_attention", "log", "measure_errors", "multiply",
     "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
     "recode", "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table",
     "route", "route_backward", "slot_backward", "step", "sum_of_losses",

@@ -107,6 +107,8 @@ ZEROULP_COMBINE_BF16_HOPS = 1
 ZEROULP_COMBINE_BF16_PAIR = 2
 ZEROULP_ROPE_ADJACENT = 0
 ZEROULP_ROPE_HALVES = 1
+ZEROULP_MLA_UNABSORBED = 0
+ZEROULP_MLA_ABSORBED = 1
 ZEROULP_ROUTER_SIGMOID = 0
 ZEROULP_ROUTER_SOFTMAX = 1
 ZEROULP_GROUP_TOP2_SUM = 0
@@ -563,6 +565,7 @@ FUNCTIONS = {
     "zeroulp_attention_scale": (c_int32, [c_int64, POINTER(c_uint32)]),
     "zeroulp_attention_forward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_attention_backward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_mla_forward": (c_int32, [c_int32, POINTER(zeroulp_attention), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_route": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_route_backward": (c_int32, [POINTER(zeroulp_router), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_update_bias": (c_int32, [POINTER(zeroulp_const_matrix), c_uint32, POINTER(zeroulp_matrix)]),

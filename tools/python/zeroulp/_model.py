@@ -21,6 +21,8 @@ from ._training import _need_shape
 
 _PAIRS = {"adjacent": _abi.ZEROULP_ROPE_ADJACENT,
           "halves": _abi.ZEROULP_ROPE_HALVES}
+_ORDERS = {"unabsorbed": _abi.ZEROULP_MLA_UNABSORBED,
+           "absorbed": _abi.ZEROULP_MLA_ABSORBED}
 _SCORES = {"sigmoid": _abi.ZEROULP_ROUTER_SIGMOID,
            "softmax": _abi.ZEROULP_ROUTER_SOFTMAX}
 _GROUP_SCORES = {"top2_sum": _abi.ZEROULP_GROUP_TOP2_SUM,
@@ -325,6 +327,34 @@ def attention_backward(d_o, q, k, v, o, largest, inverse, heads, length=None,
           gradient, *out)
     return AttentionGradients(*(given_back(a, "bf16", x.shape, x.like)
                                 for a, x in zip(out, (queries, keys, values))))
+
+
+def latent_attention(q, latent, rope_key, up, heads, order="unabsorbed",
+                     length=None, scale=None):
+    """Attention of MLA. q is [..., heads (depth + rope)], its rope's elements
+    turned; all heads share `latent` [..., rank] and `rope_key` [..., rope]; `up`
+    [heads (depth + values), rank] has the weights of each head's keys, then of
+    its values. All are bfloat16. `order` is that of the products: `unabsorbed`
+    (training) or `absorbed` (decoding). Scores are multiplied by `scale`,
+    1 / sqrt(depth + rope) unless given. Returns as attention does. SPEC N27."""
+    queries, rows = _codes(q, "q"), _codes(latent, "latent")
+    key, weights = _codes(rope_key, "rope_key"), _codes(up, "up")
+    heads = _whole(heads, "heads", 1, 2**31 - 1)
+    m, width = queries.words.shape
+    if length is None:
+        length = max(queries.shape[-2] if len(queries.shape) > 1 else 1, 1)
+    shape = _attention_shape(width // heads, heads, length, scale)
+    values = weights.words.shape[0] // heads - width // heads + \
+        key.words.shape[1]
+    o = _new(m, heads * max(values, 0), np.uint16)
+    largest, inverse = (_new(m, heads, np.uint32) for _ in range(2))
+    _call("zeroulp_mla_forward", _one_of(_ORDERS, order, "order"), shape, queries,
+          rows, key, weights, o, largest, inverse)
+    each = (*queries.shape[:-1], heads)
+    return Attention(
+        given_back(o, "bf16", (*queries.shape[:-1], o.shape[1]), queries.like),
+        _floats_back(largest, each, queries.like),
+        _floats_back(inverse, each, queries.like))
 
 
 def _router(top, score, groups, kept, group_score, normalized, scale):
