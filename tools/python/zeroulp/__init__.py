@@ -7,7 +7,7 @@
 Arrays are NumPy's, ml_dtypes', torch's or what speaks DLPack; results are of
 the caller's library. A matrix has its leading dimensions folded into rows."""
 
-from . import checkpoint, identify, testing
+from . import checkpoint, identify, parity, testing
 from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import CudaError, Error, InternalError
 from ._library import version as __version__
@@ -34,7 +34,7 @@ __all__ = [
     "conventions", "cross_entropy", "decode",
     "dequantize", "dispatch", "encode", "explain", "format", "formats",
     "gemm", "gradient_norm", "identify", "latent_attention", "log", "measure_errors", "multiply",
-    "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
+    "parity", "path", "paths", "plan", "quantize", "rate_of", "recipe", "recipes",
     "recode", "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table",
     "route", "route_backward", "slot_backward", "step", "sum_of_losses",
     "swiglu", "tensors", "testing", "threads", "update_average", "update_bias",

@@ -1,0 +1,102 @@
+"""Two dumps of a pass, made here and compared by the bundled program."""
+
+import numpy as np
+import pytest
+import zeroulp
+from zeroulp import parity
+
+try:
+    PROGRAM = zeroulp.identify.answer_of(["formats"], ".") is not None
+except zeroulp.Error:
+    PROGRAM = False
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="no program zeroulp here")
+
+RNG = np.random.default_rng(4)
+CHAIN = [{"name": "quantize", "is": "quantize", "with": "from=fp32,group=1x128",
+          "reads": {"x": "x"}, "makes": {"codes": "q", "scales": "q.scale"}}]
+
+
+def made(x, convention="zeroulp", scale="fp32"):
+    q = zeroulp.quantize(x, "e4m3", "1x128", convention, scale=scale)
+    return {"x": x, "q": np.asarray(q.codes).view("u1"),
+            "q.scale": np.asarray(q.scales, dtype=np.float32)}
+
+
+X = RNG.standard_normal((128, 256)).astype(np.float32)
+
+
+def test_equal_passes():
+    report = parity.compare(made(X), made(X), CHAIN)
+    assert report and report.first_tensor == ""
+    assert report.operators[0]["makes"][0]["digest"]
+
+
+def test_a_rule_is_named(tmp_path):
+    parity.record(tmp_path / "b.safetensors", made(X, scale="pow2"))
+    report = parity.compare(made(X), tmp_path / "b.safetensors", CHAIN)
+    assert not report
+    assert report.first_rule == "quantize"
+    assert "pow2" in report.operators[0]["b"]["name"]
+
+
+def test_other_names():
+    b = made(X)
+    b["codes"] = b.pop("q")
+    assert parity.compare(made(X), b, CHAIN, names={"q": "codes"})
+    with pytest.raises(zeroulp.Error, match="no tensor 'q'"):
+        parity.compare(made(X), b, CHAIN)
+
+
+class Module:
+    """What a torch module has, as far as a recorder asks."""
+
+    def __init__(self, **children):
+        self.children, self.hooks = children, []
+
+    def named_modules(self):
+        yield "", self
+        for name, child in self.children.items():
+            yield name, child
+
+    def register_forward_hook(self, hook):
+        self.hooks.append(hook)
+        owner = self
+
+        class Handle:
+            def remove(self):
+                owner.hooks.remove(hook)
+        return Handle()
+
+    def __call__(self, output):
+        for hook in self.hooks:
+            hook(self, (), output)
+
+
+class Tensor(np.ndarray):
+    def detach(self):
+        return self
+
+    def clone(self):
+        return np.array(self)
+
+
+def test_a_recorder_keeps_outputs(tmp_path):
+    norm, pair = Module(), Module()
+    model = Module(norm=norm, pair=pair)
+    with parity.Recorder(model, {"norm": "normed", "pair": "two"}) as recorder:
+        norm(X.view(Tensor))
+        pair((X[:2].view(Tensor), None))
+    assert not norm.hooks and not pair.hooks
+    assert sorted(recorder.tensors) == ["normed", "two.0"]
+    recorder.save(tmp_path / "a.safetensors")
+    kept = zeroulp.checkpoint.tensors(tmp_path / "a.safetensors")
+    assert {t["name"]: t["shape"] for t in kept} == \
+        {"normed": [128, 256], "two.0": [2, 256]}
+
+
+def test_a_recorder_names_what_is_missing(tmp_path):
+    with pytest.raises(zeroulp.Error, match="no module 'mlp'"):
+        parity.Recorder(Module(), {"mlp": "y"})
+    with pytest.raises(zeroulp.Error, match="nothing to save"):
+        parity.Recorder(Module()).save(tmp_path / "none.safetensors")
+    assert not list(tmp_path.iterdir())
