@@ -94,6 +94,11 @@ shows checkpoint_requantizes_to_exponents '^4 of 4 weights lossless' checkpoint 
 shows checkpoint_v4_keeps_its_values '^same: 4 tensors: 4 same values' \
   checkpoint diff deepseek_v4 v4_fp8
 
+mkdir lone && cp plain/model.safetensors lone/x.safetensors
+run 0 checkpoint requantize lone/x.safetensors --group 1x64 --out lone_fp8
+shows checkpoint_requantize_declares_groups_of_its_own '^held' \
+  checkpoint verify lone_fp8
+
 # rescale: what changes is said before.
 shows checkpoint_rescale_says_what_changes \
   '^[0-9]+ of 486912 codes and 486912 values change, .*nothing written' \
@@ -123,6 +128,8 @@ while read -r name pattern arguments; do
   refuses "checkpoint_refuses_$name" "$pattern" checkpoint $arguments
 done <<'EOT'
 one_checkpoint_of_two B diff deepseek_v3
+to_dequantize_numbers expected.quantized.weights,.found.none dequantize plain --out none
+to_dequantize_nothing as.--only.says dequantize deepseek_v3 --only nothing --out none
 no_fp8_to_identify expected.quantized.weights identify plain plain
 no_fp8_to_rescale expected.weights.of.FP8 rescale plain
 to_quantize_to_bf16 e4m3.or.e5m2 requantize plain --to bf16

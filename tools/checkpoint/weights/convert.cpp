@@ -189,8 +189,10 @@ void write_rest(const checkpoint& c, const conversion& how,
     files.add(folder / c.index.filename(), index_text(plans));
   }
   std::error_code ignored;
-  if (fs::exists(c.folder / "config.json", ignored)) {
-    json config = read_strict_json(c.folder / "config.json");
+  const bool has_config = fs::exists(c.folder / "config.json", ignored);
+  if (has_config || how.needs_config) {
+    json config = has_config ? read_strict_json(c.folder / "config.json")
+                             : json::object();
     if (how.change_config) how.change_config(config);
     files.add(folder / "config.json", config.dump(2) + "\n");
   }

@@ -32,6 +32,7 @@ struct conversion {
       add_jobs;
   /// Changes what config.json says.
   std::function<void(json& config)> change_config;
+  bool needs_config = false;  ///< one is written even if there was none
 };
 
 struct converted {

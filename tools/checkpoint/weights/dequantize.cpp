@@ -119,6 +119,10 @@ std::function<bool(const std::string&)> matcher(const std::string& only,
 conversion dequantization(const checkpoint& c, const pairs& p,
                           const dequantize_request& q) {
   const auto f = std::make_shared<fates>(fates_of(c, p, q));
+  if (f->modules.empty()) {
+    refuse({"weights", c.path.string(), "", "quantized weights",
+            q.only.empty() ? "none" : "none, as --only says"});
+  }
   const auto place_of = [&c](const tensor& t) {
     return static_cast<std::size_t>(&t - c.tensors.data());
   };

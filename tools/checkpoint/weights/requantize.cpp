@@ -355,6 +355,7 @@ conversion requantization(const checkpoint& c, const pairs& p,
       kept.push_back(t.name.substr(0, t.name.rfind('.')));
     }
   }
+  how.needs_config = true;  // without it, nobody knows the groups
   how.change_config = [&q, kept](json& config) {
     if (config.is_object())
       config["quantization_config"] = declaration(q, kept);
