@@ -15,7 +15,8 @@ names = {row["name"] for row in rows}
 for name in """gemm.hopper_fp8 gemm.promoted_1x128_128x128 gemm.exact
     gemm.layer_4096x7168x2048 encode.fp32.e4m3 encode.fp32.e4m3:core
     encode.bf16.e5m6 decode.e4m3.fp32 sweep.fp32.e4m3 quantize.1x128
-    quantize.128x1.bf16 quantize.128x128.vllm dequantize.1x128 retile.e4m3
+    quantize.128x1.bf16 quantize.128x128.vllm dequantize.1x128
+    dequantize.128x128.bf16 dequantize.128x128.bf16.via_fp32 retile.e4m3
     pack.e5m6 ratio.promoted_over_unpromoted""".split():
     assert name in names, name
 for row in rows:

@@ -43,6 +43,7 @@ constexpr goal goals[] = {
     {"encode.fp32.e4m3", 1, nullptr, 1, 3},
     {"encode.fp32.e5m2", 1, nullptr, 1, 3},
     {"sweep.fp32.e4m3", 1, nullptr, 4, 2},
+    {"dequantize.128x128.bf16", 1, nullptr, 2, 0},
 };
 
 const goal* goal_of(const bench_row& row) {

@@ -165,6 +165,63 @@ bench_group dequantize_group(bench_context& how) {
   return g;
 }
 
+/// To BF16, as a checkpoint's blocks: rounded once, or to FP32 first.
+bench_group dequantize_blocks(const std::string& name, bool twice,
+                              bench_context& how) {
+  const shape whole = usual_shape(how);
+  const group_shape group{tile, tile};
+  const auto codes = normals<std::uint8_t>(e4m3, whole);
+  const shape blocks = groups_of(group, whole);
+  const auto scales = std::make_shared<dense<std::uint32_t>>(
+      blocks, random_scales(32, blocks.count()));
+  const auto rounded = [twice](std::uint64_t code, std::uint32_t scale) {
+    if (twice) {
+      const auto first = dequantize_element(e4m3, code, scale);
+      return recode(fp32, first, bf16, {}, cuda_nosat);
+    }
+    return encode(bf16, product(decode(e4m3, code), decode(fp32, scale)), {},
+                  cuda_nosat);
+  };
+  const auto at = [codes, scales, rounded](std::ptrdiff_t i, std::ptrdiff_t j) {
+    return static_cast<std::uint16_t>(
+        rounded(codes->view()(i, j), scales->view()(i / tile, j / tile)));
+  };
+  const auto add = [&](const std::string& job, shape s, auto work) {
+    const auto out = zeros<std::uint16_t>(s);
+    bench_job j = make_job(job, s);
+    for (int i = 0; i < sample_size; ++i) {
+      const auto k = sampled_place(s.count(), i);
+      j.sample(out->view()(k / s.n, k % s.n), at(k / s.n, k % s.n),
+               place(k / s.n, k % s.n));
+    }
+    j.run = [out, work] { work(out->view()); };
+    return j;
+  };
+  bench_group g;
+  const auto numbers = zeros<std::uint32_t>(twice ? whole : shape{0, 0});
+  g.jobs.push_back(add(name, whole, [=](matrix_view<std::uint16_t> out) {
+    const matrix_view<const std::uint8_t> in = codes->view();
+    const matrix_view<const std::uint32_t> by = scales->view();
+    if (!twice) {
+      return engine::dequantize(e4m3, group, in, by, bf16, out);
+    }
+    engine::dequantize(e4m3, group, in, by, numbers->view());
+    engine::recode(fp32, numbers->view(), bf16, out, rounding::nearest_even,
+                   cuda_nosat);
+  }));
+  g.jobs[0].threads = how.threads;
+  add_peer(
+      g, 0,
+      add(name + ":core", part_of(whole), [at](matrix_view<std::uint16_t> out) {
+        for (std::ptrdiff_t i = 0; i < out.rows; ++i) {
+          for (std::ptrdiff_t j = 0; j < out.cols; ++j) {
+            out(i, j) = at(i, j);
+          }
+        }
+      }));
+  return g;
+}
+
 }  // namespace
 
 std::vector<bench_entry> quantizer_benches() {
@@ -187,6 +244,13 @@ std::vector<bench_entry> quantizer_benches() {
     }
   }
   all.push_back({{"dequantize.1x128"}, dequantize_group});
+  for (const bool twice : {false, true}) {
+    const std::string name =
+        fmt::format("dequantize.128x128.bf16{}", twice ? ".via_fp32" : "");
+    all.push_back({{name}, [name, twice](bench_context& how) {
+                     return dequantize_blocks(name, twice, how);
+                   }});
+  }
   return all;
 }
 
