@@ -37,8 +37,8 @@ FILES = [
 ]
 MODEL_FILES = [
     "model/attention.cpp", "model/checks.hpp", "model/hardware.hpp",
-    "model/mla.cpp", "model/model.cpp", "model/rope_table.cpp",
-    "model/rows-inl.hpp",
+    "model/indexer.cpp", "model/mla.cpp", "model/model.cpp", "model/mtp.cpp",
+    "model/parallel.cpp", "model/rope_table.cpp", "model/rows-inl.hpp",
 ]
 # Of each function of an arithmetic, the change; see engine_schemata.hpp.
 ARITHMETIC = {
@@ -70,6 +70,7 @@ generate.ENUMERATORS.update({
     "element_rule": ["exact_quotient", "quotient", "scale_reciprocal",
                      "inverse", "approximate_quotient"],
     "rope_pairs": ["adjacent", "halves"],
+    "pipe_pass": ["forward", "backward", "weights"],
     "mla_order": ["unabsorbed", "absorbed"],
     "router_score": ["sigmoid", "softmax"],
     "group_score": ["top2_sum", "max"],

@@ -220,6 +220,82 @@ typedef struct zeroulp_rate_schedule {
 ZEROULP_API zeroulp_status zeroulp_rate_of(
     const zeroulp_rate_schedule* schedule, int64_t step, double* rate);
 
+/// What a rank of DualPipe does, in order: `steps` (3 micro_batches x 3,
+/// indices) has a pass (0: forward, 1: backward of inputs, 2: gradients of
+/// weights), a direction (0 or 1) and a micro-batch a row. `stages` is even,
+/// `micro_batches` is even and 2 stages or more. SPEC N28.
+ZEROULP_API zeroulp_status zeroulp_dual_pipe_steps(int64_t stages,
+                                                   int64_t micro_batches,
+                                                   int64_t rank,
+                                                   const zeroulp_matrix* steps);
+/// The micro-batches of a stage in the order in which their gradients of
+/// weights are made: 2 x micro_batches / 2, indices, a row a direction. SPEC
+/// N28.
+ZEROULP_API zeroulp_status zeroulp_dual_pipe_order(int64_t stages,
+                                                   int64_t micro_batches,
+                                                   int64_t stage,
+                                                   const zeroulp_matrix* order);
+/// Adds `count` gradients, FP32 and of one shape: each row of `order` (indices
+/// of gradients, none twice) is a chain, and the chains are added in order.
+/// SPEC N28.
+ZEROULP_API zeroulp_status zeroulp_accumulate_micro_batches(
+    const zeroulp_const_matrix* gradients, int64_t count,
+    const zeroulp_const_matrix* order, const zeroulp_matrix* out);
+
+/// The replica of each slot (m x top, indices) from its expert (m x top,
+/// indices); replicas ends[i] to ends[i + 1] are those of expert i, `ends` is
+/// (e + 1) x 1, from 0. SPEC N29.
+ZEROULP_API zeroulp_status zeroulp_choose_replicas(
+    const zeroulp_const_matrix* experts, const zeroulp_const_matrix* ends,
+    const zeroulp_matrix* replicas);
+/// For each row of a plan by expert, the row of a plan by replica (`from`, rows
+/// x 1, indices, -1: none), from the rows that both plans give the slots (m x
+/// top, indices, -1: none). SPEC N29.
+ZEROULP_API zeroulp_status zeroulp_merge_replicas(
+    const zeroulp_const_matrix* by_replica,
+    const zeroulp_const_matrix* by_expert, const zeroulp_matrix* from);
+
+/// Logits of the lightning indexer (m x n, FP32), from codes of E4M3: q is m x
+/// heads depth, k is n x depth; their scales are m x heads and n x 1, the
+/// heads' weights m x heads, FP32. Query i sees the first (first + i + 1) keys;
+/// others have -Inf. SPEC N30.
+ZEROULP_API zeroulp_status zeroulp_indexer_logits(
+    const zeroulp_const_matrix* q, const zeroulp_const_matrix* k,
+    const zeroulp_const_matrix* q_scales, const zeroulp_const_matrix* k_scales,
+    const zeroulp_const_matrix* weights, int64_t first,
+    const zeroulp_matrix* logits);
+/// The keys with the largest logits (m x n, FP32) of those that a query sees:
+/// `keys` (m x top, indices) ascend, then -1; equal logits: the lower index.
+/// `ties` (m x 1, indices): how many left out equal the last one taken. SPEC
+/// N30.
+ZEROULP_API zeroulp_status
+zeroulp_indexer_keys(const zeroulp_const_matrix* logits, int64_t first,
+                     const zeroulp_matrix* keys, const zeroulp_matrix* ties);
+
+/// The tokens that a module of multi-token prediction at a depth from 1 reads
+/// and predicts, from the model's targets; all are m x 1, indices, -1: none, m
+/// being a multiple of `length`. SPEC N31.
+ZEROULP_API zeroulp_status zeroulp_mtp_tokens(
+    const zeroulp_const_matrix* targets, int64_t length, int64_t depth,
+    const zeroulp_matrix* inputs, const zeroulp_matrix* predictions);
+/// What the module's projection reads, joined (m x 2 d, BF16): the model's rows
+/// h and the embeddings `next` (m x d, BF16), each normalized, with weights of
+/// 1 x d and factors of m x 1, FP32; eps is FP32 bits. SPEC N31.
+ZEROULP_API zeroulp_status zeroulp_mtp_input(
+    const zeroulp_const_matrix* h, const zeroulp_const_matrix* next,
+    const zeroulp_const_matrix* w_h, const zeroulp_const_matrix* w_next,
+    uint32_t eps, const zeroulp_matrix* joined, const zeroulp_matrix* rstd_h,
+    const zeroulp_matrix* rstd_next);
+/// Its gradients, from d_joined (m x 2 d, BF16) and, unless NULL, `residual` (m
+/// x d, BF16): the gradient that h has by the model itself. SPEC N31.
+ZEROULP_API zeroulp_status zeroulp_mtp_input_backward(
+    const zeroulp_const_matrix* d_joined, const zeroulp_const_matrix* h,
+    const zeroulp_const_matrix* next, const zeroulp_const_matrix* w_h,
+    const zeroulp_const_matrix* w_next, const zeroulp_const_matrix* rstd_h,
+    const zeroulp_const_matrix* rstd_next, const zeroulp_const_matrix* residual,
+    const zeroulp_matrix* dh, const zeroulp_matrix* d_next,
+    const zeroulp_matrix* dw_h, const zeroulp_matrix* dw_next);
+
 /// How a training step stores one of its tensors, what it is made from, what
 /// reads it: DeepSeek-V3 report, Figure 6 and section 3.3. Texts live as long
 /// as the process.

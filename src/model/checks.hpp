@@ -26,6 +26,10 @@ void check_if_any(const matrix_view<T>& v, std::ptrdiff_t rows,
   if (v.data != nullptr) check_rows_of(v, rows, cols, what);
 }
 
+/// Throws input_error unless each is from `least` to below `count`.
+void check_indices(matrix_view<const std::int32_t> x, std::ptrdiff_t least,
+                   std::ptrdiff_t count, const char* what);
+
 }  // namespace zeroulp::engine
 
 #endif  // ZEROULP_SRC_MODEL_CHECKS_HPP_

@@ -44,6 +44,8 @@ void check_router(const router& r, std::ptrdiff_t experts, const char* what) {
       what, experts, r.groups, r.kept, r.top));
 }
 
+}  // namespace
+
 void check_indices(matrix_view<const std::int32_t> x, std::ptrdiff_t least,
                    std::ptrdiff_t count, const char* what) {
   if (x.cols == 0) return;
@@ -55,8 +57,6 @@ void check_indices(matrix_view<const std::int32_t> x, std::ptrdiff_t least,
     }
   }
 }
-
-}  // namespace
 
 void check_rows_of(std::ptrdiff_t v_rows, std::ptrdiff_t v_cols,
                    std::ptrdiff_t col_stride, std::ptrdiff_t rows,

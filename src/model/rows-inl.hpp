@@ -107,6 +107,9 @@ struct model_rows {
                              row(t.p, i), row(t.ds, i));
     }
   }
+  static void logits_of_query(const indexer_query& t) {
+    zeroulp::indexer_logits<A>(t);
+  }
   static void scaled(const scaled_rows& t) {
     for (std::ptrdiff_t i = 0; i < t.x.rows; ++i) {
       const std::uint32_t* const x = row(t.x, i);

@@ -7,6 +7,7 @@
 #define ZEROULP_SRC_MODEL_ROWS_HPP_
 
 #include "zeroulp/model.hpp"
+#include "zeroulp/model_more.hpp"
 
 namespace zeroulp::engine {
 
@@ -95,7 +96,8 @@ struct scaled_rows {
     (b, t))                                                                    \
   X(gradients_of_queries, (const query_block& b, const query_gradients& t),    \
     (b, t))                                                                    \
-  X(scaled, (const scaled_rows& t), (t))
+  X(scaled, (const scaled_rows& t), (t))                                       \
+  X(logits_of_query, (const indexer_query& t), (t))
 
 #define ZEROULP_DECLARE(NAME, PARAMETERS, ARGUMENTS) void NAME PARAMETERS;
 ZEROULP_MODEL_ROWS(ZEROULP_DECLARE)

@@ -80,6 +80,18 @@ std::vector<model_check> model_check_list() {
        latent_attention},
       {"OrdersOfLatentAttention", "N27", "exact integers, host FP32", 0,
        orders_of_latent_attention},
+      {"PipelineSchedules", "N28", "a pipeline on a clock", 0,
+       pipeline_schedules},
+      {"PipelineOrders", "N28", "definition", 0, pipeline_orders},
+      {"SumsOfMicroBatches", "N28", "host FP32", 0, sums_of_micro_batches},
+      {"ChoicesOfReplicas", "N29", "definition", 0, choices_of_replicas},
+      {"ReplicasGiveTheSame", "N29", "one expert of each", 0,
+       replicas_give_the_same},
+      {"LogitsOfTheIndexer", "N30", "rational, host FP32", 0,
+       logits_of_the_indexer},
+      {"KeysOfTheIndexer", "N30", "definition", 0, keys_of_the_indexer},
+      {"TokensOfMtp", "N31", "definition", 0, tokens_of_mtp},
+      {"RowsOfMtp", "N1 N2 N3 N31", "host FP32", 0, rows_of_mtp},
       {"RatesAndClipping", "N17 N18", "host FP64", 0, rates_and_clipping},
   };
 }

@@ -93,6 +93,11 @@ model_functions core_model() {
                        f.clip_factor,
                        f.rate_of};
   core.mla_forward = core_of(f.mla_forward);
+  core.accumulate_micro_batches = core_of(f.accumulate_micro_batches);
+  core.indexer_logits = core_of(f.indexer_logits);
+  core.indexer_keys = core_of(f.indexer_keys);
+  core.mtp_input = core_of(f.mtp_input);
+  core.mtp_input_backward = core_of(f.mtp_input_backward);
   return core;
 }
 

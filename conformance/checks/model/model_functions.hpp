@@ -10,6 +10,7 @@
 #include "conformance/contract/model_operators.hpp"
 #include "conformance/contract/registry.hpp"
 #include "zeroulp/model.hpp"
+#include "zeroulp/model_more.hpp"
 
 namespace zeroulp::conformance {
 
@@ -58,6 +59,32 @@ struct model_functions {
                      matrix_view<std::uint16_t> o, codes_out largest,
                      codes_out inverse)>
       mla_forward = engine::mla_forward;
+  std::function<void(const dual_pipe_shape&, std::ptrdiff_t rank,
+                     matrix_view<std::int32_t> steps)>
+      dual_pipe_steps = engine::dual_pipe_steps;
+  std::function<void(const dual_pipe_shape&, std::ptrdiff_t stage,
+                     matrix_view<std::int32_t> order)>
+      dual_pipe_order = engine::dual_pipe_order;
+  std::function<void(std::span<const codes_in> gradients, slots_in order,
+                     codes_out out)>
+      accumulate_micro_batches = engine::accumulate_micro_batches;
+  std::function<void(const replica_choice&)> choose_replicas =
+      engine::choose_replicas;
+  std::function<void(const replica_rows&)> merge_replicas =
+      engine::merge_replicas;
+  std::function<void(const engine::indexer_inputs&, codes_out logits)>
+      indexer_logits = engine::indexer_logits;
+  std::function<void(codes_in logits, std::ptrdiff_t first,
+                     matrix_view<std::int32_t> keys,
+                     matrix_view<std::int32_t> ties)>
+      indexer_keys = engine::indexer_keys;
+  std::function<void(const mtp_shift&)> mtp_tokens = engine::mtp_tokens;
+  std::function<void(const engine::mtp_rows&, std::uint32_t eps,
+                     matrix_view<std::uint16_t> joined, codes_out rstd_h,
+                     codes_out rstd_next)>
+      mtp_input = engine::mtp_input;
+  std::function<void(const engine::mtp_rows&, const engine::mtp_gradients&)>
+      mtp_input_backward = engine::mtp_input_backward;
 };
 
 /// The compiled library with the vector instructions in use.

@@ -112,6 +112,21 @@ verdict gradients_that_are_no_numbers(const model_functions&, const effort&);
 verdict latent_attention(const model_functions&, const effort&);
 verdict orders_of_latent_attention(const model_functions&, const effort&);
 
+// pipeline_checks.cpp
+verdict pipeline_schedules(const model_functions&, const effort&);
+verdict pipeline_orders(const model_functions&, const effort&);
+verdict sums_of_micro_batches(const model_functions&, const effort&);
+verdict choices_of_replicas(const model_functions&, const effort&);
+verdict replicas_give_the_same(const model_functions&, const effort&);
+
+// indexer_checks.cpp
+verdict logits_of_the_indexer(const model_functions&, const effort&);
+verdict keys_of_the_indexer(const model_functions&, const effort&);
+
+// mtp_checks.cpp
+verdict tokens_of_mtp(const model_functions&, const effort&);
+verdict rows_of_mtp(const model_functions&, const effort&);
+
 // router_checks.cpp
 verdict router_choices(const model_functions&, const effort&);
 verdict router_gradients(const model_functions&, const effort&);

@@ -352,6 +352,11 @@ std::string wrong_model_refusal(const model_functions& f) {
   r.losses();
   r.sums();
   r.averages();
+  r.pipelines();
+  r.micro_batches();
+  r.replicas();
+  r.indexers();
+  r.predictions();
   for (const auto& x : r.all) {
     const bool right =
         x.expected.empty() ? x.said.empty() : x.said.rfind(x.expected, 0) == 0;

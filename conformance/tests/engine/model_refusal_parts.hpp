@@ -113,6 +113,13 @@ struct requests {
   // mla_refusal_cases.cpp
   void latent_attention();
 
+  // more_refusal_cases.cpp
+  void pipelines();
+  void micro_batches();
+  void replicas();
+  void indexers();
+  void predictions();
+
   // expert_refusal_cases.cpp
   void routers();
   void biases();
