@@ -136,6 +136,7 @@ int run(const std::vector<std::string>& arguments,
   add_train(app, out);
   add_parity(app, out);
   add_tensors(app, out);
+  add_operator(app, out);
   add_conform(app, out);
   add_catalog(app, out);
   add_convert(app, out);

@@ -46,6 +46,7 @@ void add_study(CLI::App& app, outcome& out);
 void add_train(CLI::App& app, outcome& out);
 void add_parity(CLI::App& app, outcome& out);
 void add_tensors(CLI::App& app, outcome& out);
+void add_operator(CLI::App& app, outcome& out);
 void add_vectors(CLI::App& app, outcome& out);
 void add_conform(CLI::App& app, outcome& out);
 void add_fuzz(CLI::App& app, outcome& out);
