@@ -166,6 +166,9 @@ for _ in {1..2000}; do
     break
   sleep 0.001
 done
+kill -STOP $killed
+refuses checkpoint_lets_one_run_write 'no other run that writes there' \
+  checkpoint dequantize large --out killed
 kill -9 $killed 2>/dev/null
 wait $killed 2>/dev/null
 holds checkpoint_killed_leaves_a_whole_shard test -e killed/first.safetensors

@@ -1,6 +1,7 @@
 #include "tools/checkpoint/weights/convert.hpp"
 
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -100,7 +101,10 @@ class output_folder {
       : folder_(folder), file_(folder / journal_name) {
     std::error_code error;
     if (fs::exists(file_, error)) {
-      if (as_text(read_file(file_)) == journal) return;
+      if (as_text(read_file(file_)) == journal) {
+        lock();
+        return;
+      }
       refuse({"output", folder.string(), "",
               "a new folder, or one that the same request of the same input "
               "began",
@@ -120,6 +124,7 @@ class output_folder {
     output_set files;
     files.add(file_, journal);
     files.commit();
+    lock();
   }
   ~output_folder() {
     if (!fresh_) return;
@@ -135,8 +140,20 @@ class output_folder {
   }
 
  private:
+  /// One run at a time writes here: the lock ends with its process.
+  void lock() {
+    lock_ = descriptor(file_, O_RDONLY);
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) {
+      return;
+    }
+    fresh_ = false;
+    refuse({"output", folder_.string(), "", "no other run that writes there",
+            "one"});
+  }
+
   fs::path folder_;
   fs::path file_;
+  descriptor lock_{-1};
   bool fresh_ = false;
   bool made_folder_ = false;
 };
