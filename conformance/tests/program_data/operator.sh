@@ -94,6 +94,7 @@ prints operator_indexer_logits_works 'i.npy: fp32 1 x 1' operator \
   weights=twos.npy logits=i.npy
 is the_indexer_drops_what_is_negative '<f4 1x1 40000000' "$(bits i.npy)"
 floats ties.npy 1x4 1 2 1 1
+floats many.npy 4096x4 1
 shows operator_indexer_keys_works '^ties decide for 1 of 1 queries$' \
   operator indexer_keys logits=ties.npy top=2 first=3 keys=keys.npy ties=t.npy
 is ties_go_to_the_lower_index '<u4 1x2 00000000 00000001' "$(bits keys.npy)"
@@ -145,6 +146,8 @@ refuses an_expert_that_is_none_is_refused 'experts \(0, 0\): 2, but 0 to 1' \
   operator plan experts=e.npy count=2 rows=bad.npy
 refuses odd_stages_are_refused '3 stages, 8 micro-batches' \
   operator dual_pipe stages=3 micro_batches=8 order=bad.npy
+refuses an_output_beyond_memory_is_refused 'GiB of memory' \
+  operator indexer_keys logits=many.npy top=2147483647 keys=bad.npy
 refuses an_output_that_cannot_be_written_is_named 'no/such' \
   operator route logits=z.npy top=2 weights=no/such.npy
 holds nothing_was_written test ! -e bad.npy

@@ -84,3 +84,91 @@ def test_mtp():
     assert np.isfinite(numbers(found.d_next)).all()
     with pytest.raises(Error, match="no multiple|sequences of 4"):
         zeroulp.mtp_tokens([1, 2, 3], 4)
+
+
+def product(a, b):
+    """A B^T of BF16 codes, FP32."""
+    return zeroulp.gemm(np.ascontiguousarray(a), np.ascontiguousarray(b),
+                        "unpromoted", format="bf16")
+
+
+def rms(x, w):
+    return x / np.sqrt((x ** 2).mean(1, keepdims=True) + 1e-6) * w
+
+
+class Module:
+    """N31 at depth 1, without its layer: the projection, a norm, the head."""
+
+    def __init__(self, length=12, d=32, vocabulary=16, weight=0.3):
+        self.targets = np.arange(length) * 7 % vocabulary
+        self.ids, self.predictions = zeroulp.mtp_tokens(self.targets, length)
+        self.factor = weight / length
+        self.h = bf16(normal(length, d))
+        self.table = bf16(normal(vocabulary, d, seed=1))
+        self.m = bf16(normal(d, 2 * d, seed=2) / 8)
+        self.head = bf16(normal(vocabulary, d, seed=3) / 4)
+        self.norms = [np.float32(1 + normal(d, seed=4 + i) / 8) for i in range(3)]
+
+    def exact(self, h, table, m, head):
+        """The loss in FP64."""
+        w_h, w_next, w_last = np.float64(self.norms)
+        x = np.concatenate([rms(h, w_h), rms(table[self.ids], w_next)], 1)
+        z = rms(x @ m.T, w_last) @ head.T
+        there = self.predictions >= 0
+        logs = np.log(np.exp(z).sum(1)) - z[np.arange(len(z)), self.predictions]
+        return self.factor * logs[there].sum()
+
+    def gradients(self, residual=None):
+        """By the operators: of h, the table, M and the head."""
+        w_h, w_next, w_last = self.norms
+        rows = np.ascontiguousarray(bits(self.table)[self.ids])
+        made = zeroulp.mtp_input(self.h, rows, w_h, w_next)
+        joined = bits(made.joined)
+        out = bf16(product(joined, self.m))
+        y, rstd, _ = zeroulp.rms_norm(np.float32(numbers(out)), w_last)
+        y = bits(y)
+        _, dz = zeroulp.cross_entropy(product(y, self.head), self.predictions,
+                                      self.factor)
+        dz = bits(dz)
+        d_out, _ = zeroulp.rms_norm_backward(bf16(product(dz, bits(self.head).T)),
+                                             out, w_last, rstd)
+        d_out = bits(d_out)
+        d_joined = bf16(product(d_out, bits(self.m).T))
+        found = zeroulp.mtp_input_backward(d_joined, self.h, rows, w_h, w_next,
+                                           made.rstd_h, made.rstd_next, residual)
+        one_hot = bf16(np.eye(len(self.table))[self.ids])
+        return (found.dh, product(one_hot.T, bits(found.d_next).T),
+                product(d_out.T, joined.T), product(dz.T, y.T))
+
+
+def test_mtp_module_against_differences():
+    module = Module()
+    given = [numbers(x) for x in (module.h, module.table, module.m, module.head)]
+    found = module.gradients()
+    for i, x in enumerate(given):
+        want = np.zeros_like(x)
+        for at in np.ndindex(x.shape):
+            kept, sides = x[at], []
+            for step in (1e-5, -1e-5):
+                x[at] = kept + step
+                sides.append(module.exact(*given))
+            x[at] = kept
+            want[at] = (sides[0] - sides[1]) / 2e-5
+        got = numbers(found[i]) if i == 0 else np.float64(found[i])
+        assert np.linalg.norm(got - want) < 0.02 * np.linalg.norm(want), i
+        # A gradient that is 3 % too large is found.
+        assert np.linalg.norm(1.03 * got - want) > 0.02 * np.linalg.norm(want), i
+
+
+def test_shared_gradients_of_mtp():
+    module = Module()
+    _, table, _, head = module.gradients()
+    for gradient in (table, head):
+        main = np.float32(normal(*gradient.shape, seed=9))
+        both = zeroulp.accumulate_micro_batches([main, gradient])
+        assert (both == main + gradient).all()
+    # h has its gradient by the model itself, too: it is added in FP32.
+    beside = bf16(normal(*module.h.shape, seed=9) / 64)
+    joined = numbers(module.gradients(beside)[0])
+    alone = numbers(module.gradients()[0])
+    assert np.abs(joined - alone - numbers(beside)).max() < 2.0 ** -10

@@ -207,6 +207,7 @@ int operator_call::choice(const std::string& name) {
 template <class T>
 matrix_view<T> operator_call::made(const std::string& name, dtype type,
                                    std::ptrdiff_t m, std::ptrdiff_t n) {
+  require_memory(static_cast<double>(m) * static_cast<double>(n) * sizeof(T));
   auto& x = outputs_[name];
   x = {std::vector<std::byte>(static_cast<std::size_t>(m * n) * sizeof(T)),
        type, m, n};
