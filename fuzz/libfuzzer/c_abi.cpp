@@ -381,6 +381,68 @@ constexpr call calls[] = {
                            a.out(x.m, x.n), a.out(x.m, x.k), a.out(x.m, x.k));
     },
     [](arguments& a, source& s, const shape& x) {
+      const zeroulp_attention layer{x.m, 1, s.word() >> 2};
+      return zeroulp_mla_forward(
+          s.small() % 3, a.disturbed(layer), a.in(x.m, x.n, 2),
+          a.in(x.m, x.k, 2), a.in(x.m, 1, 2), a.in(x.n + 1, x.k, 2),
+          a.out(x.m, 2, 2), a.out(x.m, 1), a.out(x.m, 1));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const std::int64_t stages = s.rarely(3) ? s.number() : 2 * (x.m % 3);
+      const std::int64_t count = s.rarely(3) ? s.number() : 4 * (x.m % 3);
+      if (s.rarely(2)) {
+        return zeroulp_dual_pipe_steps(stages, count, s.small(),
+                                       a.out(12 * (x.m % 3), 3));
+      }
+      return zeroulp_dual_pipe_order(stages, count, s.small(),
+                                     a.out(2, 2 * (x.m % 3)));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      std::vector<std::int32_t> rows(static_cast<std::size_t>(x.m * x.k));
+      for (auto& r : rows) r = s.rarely(16) ? s.small() : s.byte() % 2;
+      const zeroulp_const_matrix chosen{rows.data(), x.m, x.k, x.k, 1, 4};
+      const std::int32_t bounds[] = {0, s.small() % 4, 4 + s.small() % 3};
+      const zeroulp_const_matrix ends{bounds, 3, 1, 1, 1, 4};
+      if (s.rarely(3)) {
+        const zeroulp_const_matrix gradients[] = {a.in_value(x.m, x.n),
+                                                  a.in_value(x.m, x.n)};
+        return zeroulp_accumulate_micro_batches(gradients,
+                                                s.rarely(4) ? s.small() % 3 : 2,
+                                                &chosen, a.out(x.m, x.n));
+      }
+      if (s.rarely(2)) {
+        return zeroulp_choose_replicas(&chosen, &ends, a.out(x.m, x.k));
+      }
+      return zeroulp_merge_replicas(&chosen, &chosen, a.out(x.n, 1));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      const std::int64_t first = s.rarely(4) ? s.number() : s.small();
+      if (s.rarely(2)) {
+        return zeroulp_indexer_keys(a.in(x.m, x.n), first, a.out(x.m, x.k),
+                                    a.out(x.m, 1));
+      }
+      return zeroulp_indexer_logits(a.in(x.m, 2 * x.k, 1), a.in(x.n, x.k, 1),
+                                    a.in(x.m, 2), a.in(x.n, 1), a.in(x.m, 2),
+                                    first, a.out(x.m, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      if (s.rarely(3)) {
+        return zeroulp_mtp_tokens(a.in(x.m, 1), s.rarely(3) ? s.number() : x.m,
+                                  s.rarely(3) ? s.number() : 1, a.out(x.m, 1),
+                                  a.out(x.m, 1));
+      }
+      if (s.rarely(2)) {
+        return zeroulp_mtp_input(
+            a.in(x.m, x.n, 2), a.in(x.m, x.n, 2), a.in(1, x.n), a.in(1, x.n),
+            s.word(), a.out(x.m, 2 * x.n, 2), a.out(x.m, 1), a.out(x.m, 1));
+      }
+      return zeroulp_mtp_input_backward(
+          a.in(x.m, 2 * x.n, 2), a.in(x.m, x.n, 2), a.in(x.m, x.n, 2),
+          a.in(1, x.n), a.in(1, x.n), a.in(x.m, 1), a.in(x.m, 1),
+          s.rarely(2) ? nullptr : a.in(x.m, x.n, 2), a.out(x.m, x.n, 2),
+          a.out(x.m, x.n, 2), a.out(1, x.n), a.out(1, x.n));
+    },
+    [](arguments& a, source& s, const shape& x) {
       std::vector<std::int32_t> rows(static_cast<std::size_t>(x.m * x.k));
       for (auto& r : rows) r = s.rarely(16) ? s.small() : s.byte() % 2;
       const zeroulp_const_matrix experts{rows.data(), x.m, x.k, x.k, 1, 4};
