@@ -116,6 +116,8 @@ verdict orders_of_latent_attention(const model_functions&, const effort&);
 verdict pipeline_schedules(const model_functions&, const effort&);
 verdict pipeline_orders(const model_functions&, const effort&);
 verdict sums_of_micro_batches(const model_functions&, const effort&);
+
+// replica_checks.cpp
 verdict choices_of_replicas(const model_functions&, const effort&);
 verdict replicas_give_the_same(const model_functions&, const effort&);
 

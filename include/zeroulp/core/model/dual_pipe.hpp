@@ -41,11 +41,13 @@ struct pipe_move {
   pipe_pass pass;
   bool far;
 };
+namespace pipe_moves {
 inline constexpr pipe_move f0{pipe_pass::forward, false};
 inline constexpr pipe_move f1{pipe_pass::forward, true};
 inline constexpr pipe_move b0{pipe_pass::backward, false};
 inline constexpr pipe_move b1{pipe_pass::backward, true};
 inline constexpr pipe_move w{pipe_pass::weights, false};
+}  // namespace pipe_moves
 
 /// What one rank does: rows of pass, direction, micro-batch.
 class pipe_rank {
@@ -108,8 +110,8 @@ ZEROULP_HD constexpr void dual_pipe_steps(const dual_pipe_shape& s,
   const std::ptrdiff_t inner = from_end + 1;
   const std::ptrdiff_t outer = s.stages / 2 - inner;
   const std::ptrdiff_t half = s.micro_batches / 2;
-  using namespace detail;
-  pipe_rank r(half, mirrored, steps);
+  using namespace detail::pipe_moves;
+  detail::pipe_rank r(half, mirrored, steps);
   r.repeat(2 * outer, f0);
   r.repeat(inner, f0, f1);
   r.repeat(outer, b1, w, f1);
