@@ -50,7 +50,7 @@ echo '{"q": 3}' >map.json
 refuses parity_refuses_a_map_without_names "map.json: 'q' is 3" \
   parity dump_a dump_b --chain pass.json --map map.json
 sed 's/deepgemm.1d2d/deepgem/' pass.json >bad.json
-refuses parity_names_the_operator "did you mean 'deepgemm" \
+refuses parity_names_the_operator "operator 2: unknown recipe 'deepgem'" \
   parity dump_a dump_a --chain bad.json
 sed 's/"reads": {"x": "x"}/"reads": {"y": "x"}/' pass.json >bad.json
 refuses parity_names_operands "bad.json: operator 1: quantize reads no 'y'" \
