@@ -90,7 +90,7 @@ run_state any_run::empty_state() const {
     state.v.emplace_back(p.rows, p.cols);
   }
   const model_shape& s = settings_.shape;
-  for (std::ptrdiff_t l = 0; l < s.layers; ++l) {
+  for (std::ptrdiff_t l = 0; l < s.all_layers(); ++l) {
     state.biases.emplace_back(1, s.is_dense(l) ? 0 : s.experts);
   }
   return state;

@@ -32,12 +32,16 @@ const std::vector<value_field<model_shape>>& shape_fields() {
       size_field("hidden", &m::hidden),
       size_field("shared", &m::shared, 1, 1024),
       size_field("length", &m::length),
-      size_field("sequences", &m::sequences)};
+      size_field("sequences", &m::sequences),
+      size_field("mtp", &m::mtp, 0, 1)};
   return all;
 }
 
 std::string fields_json(const model_shape& s) {
-  return fields_as_json(s, shape_fields());
+  auto fields = shape_fields();
+  // A shape without a module is what it was before there were any.
+  if (s.mtp == 0) fields.pop_back();
+  return fields_as_json(s, fields);
 }
 
 void check_shape(const model_shape& s) {
@@ -101,8 +105,10 @@ std::size_t parameter_list::add(const std::string& name, std::ptrdiff_t rows,
 parameter_list::parameter_list(const model_shape& s) {
   add("embedding", s.vocabulary, s.width);
   all_[embedding].deviation = 0.5;
-  for (std::ptrdiff_t l = 0; l < s.layers; ++l) {
-    const std::string prefix = "layer" + std::to_string(l) + ".";
+  for (std::ptrdiff_t l = 0; l < s.all_layers(); ++l) {
+    const bool module = l == s.layers;
+    const std::string prefix =
+        module ? "mtp." : "layer" + std::to_string(l) + ".";
     const auto put = [&](const std::string& name, std::ptrdiff_t rows,
                          std::ptrdiff_t cols, std::ptrdiff_t zero_rows = 0) {
       return add(prefix + name, rows, cols, zero_rows);
@@ -112,6 +118,10 @@ parameter_list::parameter_list(const model_shape& s) {
       put(name + ".down", s.width, hidden);
       return up;
     };
+    if (module) {
+      module_ = {put("norm_h", 1, s.width), put("norm_next", 1, s.width),
+                 put("project", s.width, 2 * s.width)};
+    }
     layer_parameters p{};
     p.norm1 = put("norm1", 1, s.width);
     p.first = put("qkv_a", s.first_rows(), s.width,

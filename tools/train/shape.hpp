@@ -35,6 +35,7 @@ struct model_shape {
   std::ptrdiff_t plain = 128;  ///< of a head's q and k: without position
   std::ptrdiff_t turned = 64;  ///< with rope
   std::ptrdiff_t value = 128;  ///< of a head's v
+  std::ptrdiff_t mtp = 0;      ///< modules of multi-token prediction: 0 or 1
 
   std::ptrdiff_t depth() const { return plain + turned; }
   /// Rows of the first projection: q of every head, the latent, the key that
@@ -45,6 +46,8 @@ struct model_shape {
   }
   std::ptrdiff_t tokens() const { return sequences * length; }
   bool is_dense(std::ptrdiff_t layer) const { return layer < dense; }
+  /// With that of a module, which is the last one.
+  std::ptrdiff_t all_layers() const { return layers + mtp; }
 };
 
 inline constexpr model_shape named_shapes[] = {
@@ -151,7 +154,14 @@ struct layer_parameters {
   std::size_t down(std::ptrdiff_t e) const { return up(e) + 1; }
 };
 
-/// The parameters of a shape, in order: embedding, layers, last norm, head.
+/// Where a module of multi-token prediction has its own parameters, but for its
+/// layer's: both norms, and the projection.
+struct module_parameters {
+  std::size_t norm_h, norm_next, project;
+};
+
+/// The parameters of a shape, in order: embedding, layers, a module's, last
+/// norm, head.
 class parameter_list {
  public:
   explicit parameter_list(const model_shape& s);
@@ -160,6 +170,7 @@ class parameter_list {
   const layer_parameters& layer(std::ptrdiff_t l) const {
     return layers_[static_cast<std::size_t>(l)];
   }
+  const module_parameters& module() const { return module_; }
   static constexpr std::size_t embedding = 0;
   std::size_t last_norm() const { return all_.size() - 2; }
   std::size_t head() const { return all_.size() - 1; }
@@ -170,6 +181,7 @@ class parameter_list {
 
   std::vector<parameter> all_;
   std::vector<layer_parameters> layers_;
+  module_parameters module_{};
 };
 
 }  // namespace zeroulp::train

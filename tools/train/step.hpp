@@ -18,12 +18,16 @@
 #include "tools/train/shape.hpp"
 #include "tools/train/tensors.hpp"
 #include "zeroulp/core/model/attention.hpp"
+#include "zeroulp/core/model/mtp.hpp"
 
 namespace zeroulp::train {
 
 /// Called with each tensor that a pass makes: its name and its bytes.
 using tracer = std::function<void(const std::string& name, const void* bytes,
                                   std::size_t count)>;
+
+/// What multiplies the loss of a module of multi-token prediction: 0.3.
+inline constexpr std::uint32_t mtp_weight = 0x3e99999a;
 
 /// What a pass reads besides the tokens; its tensors are a backend's.
 template <class Ops>
@@ -40,7 +44,9 @@ struct pass_inputs {
 /// What a pass makes.
 template <class Ops>
 struct pass_outputs {
-  typename Ops::words losses;                  ///< tokens x 1
+  typename Ops::words losses;  ///< tokens x 1
+  /// Of a module of multi-token prediction, not multiplied; of a pass backward.
+  typename Ops::words mtp_losses;
   std::vector<typename Ops::words> gradients;  ///< by parameter, FP32
   /// Chosen, by layer; dense ones: empty.
   std::vector<typename Ops::indices> experts;
@@ -111,6 +117,21 @@ class step_pass {
     std::vector<feed_cache> feeds;  ///< dense or shared, then the routed
   };
 
+  /// The last norm, the head and its loss: of the model, or of a module.
+  struct end_cache {
+    halves x;
+    normalized norm;
+    operand head_x;
+    halves dlogits;
+  };
+  struct module_cache {
+    halves next;
+    normalized norm_h, norm_next;
+    operand joined;
+    layer_cache layer;
+    end_cache end;
+  };
+
   word_view w(std::size_t i) const { return in_.weights[i].view(); }
   matrix_view<std::uint32_t> dw(std::size_t i) {
     return out_->gradients[i].view();
@@ -140,32 +161,25 @@ class step_pass {
     halves x = Ops::embed(w(parameter_list::embedding), ids);
     note("x", x);
     std::vector<layer_cache> caches;
-    out.experts.resize(static_cast<std::size_t>(shape_.layers));
+    out.experts.resize(static_cast<std::size_t>(shape_.all_layers()));
     for (std::ptrdiff_t l = 0; l < shape_.layers; ++l) {
       prefix_ = "layer" + std::to_string(l) + ".";
       layer_cache c = layer_forward(l, x);
       if (backward) caches.push_back(std::move(c));
     }
     prefix_.clear();
-    const std::size_t last = in_.parameters.last_norm();
-    const std::size_t head = in_.parameters.head();
-    const linear_rule& rule = in_.how.head;
-    const normalized norm = Ops::rms_norm(x.view(), w(last));
-    const operand head_x = Ops::store(rule.x, norm.y.view());
-    auto logits = words::unwritten(x.rows, shape_.vocabulary);
-    Ops::product(rule.fprop, head_x, weights(rule.w, head), logits.view());
-    note("logits", logits);
-    out.losses = words::unwritten(x.rows, 1);
-    halves dlogits;
-    if (backward) dlogits = halves::unwritten(x.rows, shape_.vocabulary);
-    Ops::cross_entropy(logits, targets, factor, out.losses, dlogits);
-    note("losses", out.losses);
+    const end_cache end =
+        end_forward(std::move(x), targets, factor, backward, out.losses);
     if (!backward) return;
-    note("dlogits", dlogits);
-    halves dx = linear_backward(rule, head, dlogits.view(),
-                                Ops::transpose(rule.x, head_x));
-    dx = norm_backward(x, last, norm, dx, nullptr);
+    halves dx = end_backward(end);
     note("dx", dx);
+    halves d_next;
+    if (shape_.mtp > 0) {
+      prefix_ = "mtp.";
+      const module_cache m =
+          module_forward(end.x, targets, factor, out.mtp_losses);
+      d_next = module_backward(m, end.x, dx);
+    }
     for (std::ptrdiff_t l = shape_.layers; l-- > 0;) {
       prefix_ = "layer" + std::to_string(l) + ".";
       dx = layer_backward(l, caches.back(), dx);
@@ -173,9 +187,113 @@ class step_pass {
     }
     prefix_.clear();
     Ops::embed_backward(ids, dx.view(), dw(parameter_list::embedding));
+    if (shape_.mtp > 0) {
+      added_to({parameter_list::embedding}, [&] {
+        Ops::embed_backward(targets, d_next.view(),
+                            dw(parameter_list::embedding));
+      });
+    }
     for (std::size_t i = 0; i < out.gradients.size(); ++i) {
       note("gradient." + in_.parameters.all()[i].name, out.gradients[i]);
     }
+  }
+
+  /// make() writes gradients of parameters that have some already: the sum of
+  /// both stays.
+  template <class Make>
+  void added_to(const std::vector<std::size_t>& which, const Make& make) {
+    std::vector<words> before;
+    for (const std::size_t i : which) {
+      const parameter& p = in_.parameters.all()[i];
+      before.push_back(std::move(out_->gradients[i]));
+      out_->gradients[i] = words(p.rows, p.cols);
+    }
+    make();
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      words& gradient = out_->gradients[which[k]];
+      Ops::add_shards({&before[k], &gradient});
+      gradient = std::move(before[k]);
+    }
+  }
+
+  end_cache end_forward(halves x, const indices& targets, std::uint32_t factor,
+                        bool backward, words& losses) {
+    const linear_rule& rule = in_.how.head;
+    end_cache c;
+    c.x = std::move(x);
+    c.norm = Ops::rms_norm(c.x.view(), w(in_.parameters.last_norm()));
+    c.head_x = Ops::store(rule.x, c.norm.y.view());
+    auto logits = words::unwritten(c.x.rows, shape_.vocabulary);
+    Ops::product(rule.fprop, c.head_x, weights(rule.w, in_.parameters.head()),
+                 logits.view());
+    note("logits", logits);
+    losses = words::unwritten(c.x.rows, 1);
+    if (backward) c.dlogits = halves::unwritten(c.x.rows, shape_.vocabulary);
+    Ops::cross_entropy(logits, targets, factor, losses, c.dlogits);
+    note("losses", losses);
+    return c;
+  }
+
+  halves end_backward(const end_cache& c) {
+    const linear_rule& rule = in_.how.head;
+    note("dlogits", c.dlogits);
+    const halves d =
+        linear_backward(rule, in_.parameters.head(), c.dlogits.view(),
+                        Ops::transpose(rule.x, c.head_x));
+    return norm_backward(c.x, in_.parameters.last_norm(), c.norm, d, nullptr);
+  }
+
+  /// N31 at depth 1: it reads the targets and predicts those after them.
+  module_cache module_forward(const halves& h, const indices& targets,
+                              std::uint32_t factor, words& losses) {
+    const module_parameters& p = in_.parameters.module();
+    const linear_rule& rule = in_.how.linear;
+    const std::ptrdiff_t tokens = h.rows;
+    const index_tensor ids = Ops::on_host(targets);
+    index_tensor inputs(tokens, 1);
+    index_tensor predictions(tokens, 1);
+    mtp_tokens(
+        {ids.view(), shape_.length, 1, inputs.view(), predictions.view()});
+    module_cache c;
+    c.next = Ops::embed(w(parameter_list::embedding), targets);
+    c.norm_h = Ops::rms_norm(h.view(), w(p.norm_h));
+    c.norm_next = Ops::rms_norm(c.next.view(), w(p.norm_next));
+    auto joined = halves::unwritten(tokens, 2 * shape_.width);
+    Ops::copy(c.norm_h.y.view(),
+              joined.view().block(0, 0, tokens, shape_.width));
+    Ops::copy(c.norm_next.y.view(),
+              joined.view().block(0, shape_.width, tokens, shape_.width));
+    note("joined", joined);
+    c.joined = Ops::store(rule.x, joined.view());
+    halves x = linear(rule, p.project, c.joined);
+    note("project", x);
+    c.layer = layer_forward(shape_.layers, x);
+    c.end = end_forward(
+        std::move(x), Ops::from_host(std::move(predictions)),
+        static_cast<std::uint32_t>(multiply(fp32, mtp_weight, factor)), true,
+        losses);
+    return c;
+  }
+
+  /// Adds to dx, the gradient of h by the model; returns that of the
+  /// embeddings.
+  halves module_backward(const module_cache& c, const halves& h, halves& dx) {
+    const module_parameters& p = in_.parameters.module();
+    const linear_rule& rule = in_.how.linear;
+    halves d;
+    added_to({in_.parameters.last_norm(), in_.parameters.head()},
+             [&] { d = end_backward(c.end); });
+    d = layer_backward(shape_.layers, c.layer, d);
+    const halves d_joined = linear_backward(rule, p.project, d.view(),
+                                            Ops::transpose(rule.x, c.joined));
+    note("d_joined", d_joined);
+    const auto half = [&](std::ptrdiff_t at) {
+      return Ops::columns(d_joined.view(), at, shape_.width);
+    };
+    dx = norm_backward(h, p.norm_h, c.norm_h, half(0), &dx);
+    note("d_h", dx);
+    return norm_backward(c.next, p.norm_next, c.norm_next, half(shape_.width),
+                         nullptr);
   }
 
   /// Y of a Linear, and its input as it is kept.

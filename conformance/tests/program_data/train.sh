@@ -105,6 +105,22 @@ run 0 train --size tiny --arm full --steps 2 --held-out 0 --out arms
 refuses train_refuses_the_run_of_another_arm 'of a run with other settings' \
   train --size tiny --arm full+splits:2 --steps 2 --out arms
 
+# A module of multi-token prediction (N31) is a size of its own; it goes on from
+# its checkpoint, and a run without one is what it was.
+with_module=(train --size tiny+mtp:1 --steps 8 --held-out 0)
+run 0 "${with_module[@]}" --digests module.csv
+verdict train_runs_with_a_module "$reason"
+holds a_module_has_a_loss grep -q '^1,mtp.losses,' module.csv
+"$program" "${with_module[@]}" --every 1 --out mtp >/dev/null 2>&1 &
+until [ -e mtp/run.zeroulp ] || ! kill -0 $! 2>/dev/null; do sleep 0.02; done
+{ kill -KILL $! && wait $!; } 2>/dev/null
+shows a_module_goes_on_byte_for_byte '[0-9]+ tensors, 0 differences' \
+  "${with_module[@]}" --every 1 --out mtp --compare module.csv
+refuses train_refuses_the_run_of_a_module 'of a run with other settings' \
+  train --size tiny --steps 8 --held-out 0 --out mtp
+refuses train_has_one_module_at_most "mtp is '2': use a whole number from 0 to 1" \
+  train --size tiny+mtp:2
+
 # tensors: the report's table, of each arm.
 
 shows tensors_keep_attention_in_e5m6 \

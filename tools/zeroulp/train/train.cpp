@@ -58,7 +58,8 @@ double memory_of(const train::model_shape& s) {
   const auto width =
       static_cast<double>(s.first_rows() + s.heads * 1024 + 8 * s.width +
                           (s.top + s.shared) * 4 * s.hidden);
-  return 14 * parameters + 2 * tokens * width * static_cast<double>(s.layers);
+  return 14 * parameters +
+         2 * tokens * width * static_cast<double>(s.all_layers());
 }
 
 train::run_settings settings_of(const train_options& o) {
