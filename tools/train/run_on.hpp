@@ -119,7 +119,8 @@ std::unique_ptr<any_run> run_on<Ops>::with(run_settings settings,
 template <class Ops>
 pass_outputs<engine_ops> run_on<Ops>::host_pass(const batch& b) const {
   const pass_outputs<Ops> out = pass_of(b);
-  return {Ops::on_host(out.losses), detail::all_on_host<Ops>(out.gradients),
+  return {Ops::on_host(out.losses), Ops::on_host(out.mtp_losses),
+          detail::all_on_host<Ops>(out.gradients),
           detail::all_on_host<Ops>(out.experts)};
 }
 
