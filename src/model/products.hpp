@@ -4,6 +4,7 @@
 #ifndef ZEROULP_SRC_MODEL_PRODUCTS_HPP_
 #define ZEROULP_SRC_MODEL_PRODUCTS_HPP_
 
+#include <algorithm>
 #include <vector>
 
 #include "zeroulp/core/view.hpp"
@@ -14,8 +15,11 @@ namespace zeroulp::engine {
 template <class T>
 class scratch {
  public:
+  /// Without elements there is a place, too: blocks of it begin somewhere.
   scratch(std::ptrdiff_t m, std::ptrdiff_t n)
-      : data_(static_cast<std::size_t>(m * n)), rows_(m), cols_(n) {}
+      : data_(std::max(static_cast<std::size_t>(m * n), sizeof(T))),
+        rows_(m),
+        cols_(n) {}
   matrix_view<T> view() { return {data_.data(), rows_, cols_}; }
 
  private:
