@@ -34,12 +34,8 @@ void run_add_shards(const zeroulp_const_matrix* shards, std::int64_t count,
     refuse("count is {}: use a power of two", count);
   }
   const auto to = rows_of<fp32_bits>(out, "out");
-  std::vector<matrix_view<const fp32_bits>> from;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto name = fmt::format("shards[{}]", i);
-    from.push_back(
-        rows_of<fp32_bits>(shards + i, name.c_str(), to.rows, to.cols));
-  }
+  const auto from =
+      all_rows_of<fp32_bits>(shards, count, "shards", to.rows, to.cols);
   engine::add_shards(from, to);
 }
 

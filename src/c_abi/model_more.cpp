@@ -67,12 +67,8 @@ void run_accumulate(const zeroulp_const_matrix* gradients, std::int64_t count,
   if (count < 1) refuse("count is {}: use 1 and up", count);
   needed(gradients, "gradients");
   const auto to = rows_of<fp32_bits>(out, "out");
-  std::vector<matrix_view<const fp32_bits>> from;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto name = fmt::format("gradients[{}]", i);
-    from.push_back(
-        rows_of<fp32_bits>(gradients + i, name.c_str(), to.rows, to.cols));
-  }
+  const auto from =
+      all_rows_of<fp32_bits>(gradients, count, "gradients", to.rows, to.cols);
   engine::accumulate_micro_batches(from, rows_of<row_index>(order, "order"),
                                    to);
 }

@@ -50,6 +50,18 @@ matrix_view<element_of<T, Matrix>> optional_rows_of(const Matrix* m,
   return rows_of<T>(m, what, rows, cols);
 }
 
+/// `count` matrices of rows x cols, called what[0], what[1], ..
+template <class T, class Matrix>
+auto all_rows_of(const Matrix* list, std::int64_t count, const char* what,
+                 std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  std::vector<matrix_view<element_of<T, Matrix>>> all;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto name = fmt::format("{}[{}]", what, i);
+    all.push_back(rows_of<T>(list + i, name.c_str(), rows, cols));
+  }
+  return all;
+}
+
 /// Rows without elements are not counted.
 template <class T>
 matrix_view<T> without_empty_rows(matrix_view<T> v) {
