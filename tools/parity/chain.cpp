@@ -9,6 +9,7 @@
 #include <set>
 
 #include "fuzz/explain/settings_text.hpp"
+#include "src/base/json_levels.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::parity {
@@ -19,13 +20,8 @@ using json = nlohmann::ordered_json;
 constexpr int deepest = 8;  // nothing of a chain nests as deep
 
 json parse(const std::string& text) {
-  json all = json::parse(
-      text,
-      [](int depth, json::parse_event_t, json&) {
-        if (depth > deepest) throw input_error("nested too deep");
-        return true;
-      },
-      false);
+  json all = parse_json_to<json>(text, deepest,
+                                 [] { throw input_error("nested too deep"); });
   if (!all.is_object() || !all.contains("operators") ||
       !all["operators"].is_array() || all["operators"].empty()) {
     throw input_error("use {\"operators\": [...]} with one or more");

@@ -2,19 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "src/base/json_levels.hpp"
+
 namespace zeroulp::program {
 
 json parse_json(std::string_view text) {
-  const auto limit_depth = [](int around, json::parse_event_t event, json&) {
-    const bool opens = event == json::parse_event_t::array_start ||
-                       event == json::parse_event_t::object_start;
-    if (opens && around >= most_json_levels) {
-      throw input_error(fmt::format("is JSON nested deeper than {} levels",
-                                    most_json_levels));
-    }
-    return true;
-  };
-  json value = json::parse(text, limit_depth, false);
+  const json value = parse_json_to<json>(text, most_json_levels, [] {
+    throw input_error(
+        fmt::format("is JSON nested deeper than {} levels", most_json_levels));
+  });
   if (value.is_discarded()) throw input_error("is no JSON");
   return value;
 }
