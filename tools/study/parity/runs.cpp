@@ -9,8 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "src/base/json_levels.hpp"
 #include "src/base/sha256.hpp"
-#include "tools/train/receipt.hpp"
+#include "tools/train/run_folder.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::parity {
@@ -25,14 +26,8 @@ using json = nlohmann::json;
 
 json read_object(const std::string& text) {
   // Nothing of a plan or of settings nests as deep.
-  constexpr int deepest = 8;
-  json all = json::parse(
-      text,
-      [](int depth, json::parse_event_t, json&) {
-        if (depth > deepest) throw input_error("nested too deep");
-        return true;
-      },
-      false);
+  json all = parse_json_to<json>(text, 8,
+                                 [] { throw input_error("nested too deep"); });
   if (!all.is_object()) throw input_error("no JSON object");
   return all;
 }
@@ -115,16 +110,11 @@ void read_settings(const fs::path& file, const std::string& text, const plan& p,
 }
 
 /// Returns the last link.
-std::string read_receipt(const fs::path& file, const std::string& settings,
+std::string read_receipt(const fs::path& folder, const std::string& settings,
                          const plan& p, run& r) {
-  train::receipt rows(settings);
-  const auto lines = lines_of(text_of(file));
-  if (lines.empty() || lines[0] != train::receipt::header) {
-    refuse(file, "no receipt of a run");
-  }
-  for (std::size_t i = 1; i < lines.size(); ++i) rows.read(lines[i], file);
+  const auto rows = train::run_folder(folder, settings).read_receipt();
   if (static_cast<std::int64_t>(rows.rows().size()) != p.steps) {
-    refuse(file,
+    refuse(folder / "receipt.csv",
            fmt::format("it has {} of {} steps", rows.rows().size(), p.steps));
   }
   for (const auto& row : rows.rows()) r.losses.push_back(row.report.loss);
@@ -161,8 +151,7 @@ run read_run(const fs::path& folder, const plan& p) {
   if (settings.empty() || settings.back() != '\n') refuse(file, "it is cut");
   settings.pop_back();
   read_settings(file, settings, p, r);
-  const std::string chain =
-      read_receipt(folder / "receipt.csv", settings, p, r);
+  const std::string chain = read_receipt(folder, settings, p, r);
   const fs::path held = folder / "held_out.csv";
   read_held_out(held, chain, r);
   for (const std::string& arm : {r.arm, p.base}) {
