@@ -33,19 +33,33 @@ training_data::training_data(const model_shape& s, std::uint64_t seed)
 
 training_data::training_data(const std::string& file, const model_shape& s,
                              std::uint64_t seed)
-    : shape_(s) {
+    : shape_(s), file_(file) {
   const auto bytes = read_file(file);
   bytes_ = std::make_shared<const std::string>(as_text(bytes));
+  divide(seed);
+  name_ = "sha256:" + sha256_hex(*bytes_);
+}
+
+training_data training_data::with(const model_shape& s,
+                                  std::uint64_t seed) const {
+  if (source_) return training_data(s, seed);
+  training_data other = *this;
+  other.shape_ = s;
+  other.divide(seed);
+  return other;
+}
+
+void training_data::divide(std::uint64_t seed) {
   const std::uint64_t held = std::min(most_held, bytes_->size() / 8);
   held_from_ = bytes_->size() - held;
-  const auto length = static_cast<std::uint64_t>(s.length);
-  const std::uint64_t count = windows_in(held_from_, s);
-  const auto needed = static_cast<std::uint64_t>(s.sequences);
+  const auto length = static_cast<std::uint64_t>(shape_.length);
+  const std::uint64_t count = windows_in(held_from_, shape_);
+  const auto needed = static_cast<std::uint64_t>(shape_.sequences);
   if (count < needed || held < length + 1) {
     throw input_error(fmt::format(
         "{}: {} bytes; a step takes {} windows of {}, and an eighth is held "
         "out",
-        file, bytes_->size(), needed, length + 1));
+        file_, bytes_->size(), needed, length + 1));
   }
   counter_rng rng(seed, 0xda7a);
   do {
@@ -55,7 +69,6 @@ training_data::training_data(const std::string& file, const model_shape& s,
   } while (std::gcd(a_, count) != 1);
   c_ = rng.below(
       static_cast<std::uint32_t>(std::min<std::uint64_t>(count, 0x7fffffff)));
-  name_ = "sha256:" + sha256_hex(*bytes_);
 }
 
 batch training_data::windows(std::uint64_t first, std::uint64_t bytes_from,

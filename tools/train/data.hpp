@@ -23,6 +23,10 @@ class training_data {
   training_data(const std::string& file, const model_shape& s,
                 std::uint64_t seed);
 
+  /// The same source or bytes as batches of another shape and seed. Throws
+  /// input_error if a step has too few bytes.
+  training_data with(const model_shape& s, std::uint64_t seed) const;
+
   /// The batch of step `index`, from 0.
   batch training(std::int64_t index) const;
   /// Batch `index` of what no step sees.
@@ -33,11 +37,14 @@ class training_data {
   const source* known() const { return source_ ? &*source_ : nullptr; }
 
  private:
+  /// Of the bytes: what is held out, and the order of windows.
+  void divide(std::uint64_t seed);
   batch windows(std::uint64_t first, std::uint64_t bytes_from,
                 std::uint64_t count, bool permuted) const;
 
   model_shape shape_;
   std::string name_;
+  std::string file_;  ///< in errors
   std::optional<source> source_;
   std::shared_ptr<const std::string> bytes_;
   std::uint64_t held_from_ = 0;  ///< the first byte that is held out

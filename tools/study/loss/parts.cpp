@@ -104,7 +104,7 @@ std::vector<double> measure_gap(const loss_options& o,
   const train::model_shape shape = state_shape_of(o);
   const std::uint64_t seed = run.settings().seed;
   const auto at =
-      run.with(settings_of(o, shape, seed), data_of(o, shape, seed));
+      run.with(settings_of(o, shape, seed), run.data().with(shape, seed));
   const train::batch b = at->data().training(at->steps() + n);
   const auto all = comparisons_of(o.compared);
   std::map<std::string, pass> passes;
@@ -482,8 +482,9 @@ std::vector<part> parts_of(const loss_options& o, int n, int c) {
 
 loss_result assemble(const loss_options& o, const part_numbers& numbers) {
   loss_result r;
-  const train::training_data data = data_of(o, shape_of(o), o.seed);
-  if (data.known() != nullptr) r.entropy = data.known()->entropy();
+  if (o.data.empty()) {
+    r.entropy = data_of(o, shape_of(o), o.seed).known()->entropy();
+  }
   add_gaps(o, numbers, r);
   add_forks(o, numbers, r);
   r.doses = measure_doses(o);
