@@ -34,28 +34,27 @@ std::string json_of(const scaled_block& b) {
                      b.cols, b.exponent);
 }
 
-/// The bytes of each tensor, in order, then of the count of steps.
-std::vector<std::pair<void*, std::size_t>> parts_of(run_state& s) {
-  std::vector<std::pair<void*, std::size_t>> all;
+/// use(bytes, count) for each tensor, in order, then for the count of steps.
+template <class State, class Use>
+void for_each_part(State& s, const Use& use) {
   for_each_tensor(s, [&](auto& t) {
     // A dense layer has no biases.
-    if (t.data.empty()) return;
-    all.emplace_back(t.data.data(), t.data.size() * sizeof(t.data[0]));
+    if (!t.data.empty()) use(t.data.data(), t.data.size() * sizeof(t.data[0]));
   });
-  all.emplace_back(&s.steps, sizeof s.steps);
-  return all;
+  use(&s.steps, sizeof s.steps);
 }
+
 std::vector<std::string_view> parts_of(const run_state& s) {
   std::vector<std::string_view> all;
-  for (const auto& [data, count] : parts_of(const_cast<run_state&>(s))) {
+  for_each_part(s, [&](const void* data, std::size_t count) {
     all.emplace_back(static_cast<const char*>(data), count);
-  }
+  });
   return all;
 }
 
-std::size_t size_of(const std::vector<std::pair<void*, std::size_t>>& parts) {
+std::size_t size_of(const run_state& s) {
   std::size_t total = 0;
-  for (const auto& part : parts) total += part.second;
+  for (const std::string_view part : parts_of(s)) total += part.size();
   return total;
 }
 
@@ -184,17 +183,16 @@ receipt run_folder::load(const fs::path& file, any_run& run) const {
     rows.read(line, file);
   }
   run_state state = run.empty_state();
-  const auto parts = parts_of(state);
-  if (rows.rows().empty() || size != header.size() + size_of(parts)) {
+  if (rows.rows().empty() || size != header.size() + size_of(state)) {
     refuse_damaged(file, "its state has another size");
   }
   std::size_t at = header.size();
-  for (const auto& [data, count] : parts) {
+  for_each_part(state, [&](void* data, std::size_t count) {
     if (!read_at(d, file, at, static_cast<char*>(data), count)) {
       refuse_damaged(file, "its state has another size");
     }
     at += count;
-  }
+  });
   if (digest_of(state) != rows.rows().back().state) {
     refuse_damaged(file, "the SHA-256 of its state is another");
   }
