@@ -66,9 +66,8 @@ tensor_source source_of(const tensors& computed, const tensor_source& other) {
 }
 
 /// The outputs of an operator as a side has them.
-outputs made_by(const chain_operator& o, const dump& side, const problem& p,
-                const rows_of_pass& rows) {
-  const outputs claimed = fuzz::claimed_outputs(p);
+outputs made_by(const chain_operator& o, const dump& side,
+                const outputs& claimed, const rows_of_pass& rows) {
   outputs made;
   for (const auto& [output, tensor] : o.makes) {
     const auto at = std::find_if(
@@ -103,10 +102,11 @@ outputs made_by(const chain_operator& o, const dump& side, const problem& p,
 question question_of(const chain_operator& o, const dump& side,
                      const rows_of_pass& rows) {
   try {
-    question q{problem_of(o, side, source_of(side, rows)), {}};
+    question q{problem_of(o, side, source_of(side, rows)), {}, {}};
     const auto fault = fuzz::refuse_operands(q.p);
     if (!fault.empty()) throw input_error(fault);
-    q.made = made_by(o, side, q.p, rows);
+    q.claimed = fuzz::claimed_outputs(q.p);
+    q.made = made_by(o, side, q.claimed, rows);
     return q;
   } catch (const input_error& e) {
     throw input_error(

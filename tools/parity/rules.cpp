@@ -281,7 +281,7 @@ std::optional<rule> rule_of(const fuzz::likely_cause& cause, const problem& p) {
 }  // namespace
 
 rule find_rule(const question& q) {
-  if (gives(fuzz::claimed_outputs(q.p), q.made)) {
+  if (gives(q.claimed, q.made)) {
     return {"as claimed", "the chain's settings", "", fuzz::claimed_outputs};
   }
   for (rule& v : variants_of(q)) {

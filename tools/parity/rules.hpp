@@ -22,9 +22,11 @@
 
 namespace zeroulp::parity {
 
-/// The problem of an operator; its outputs as the side has them.
+/// The problem of an operator; its outputs as the chain claims them, and as the
+/// side has them.
 struct question {
   fuzz::problem p;
+  fuzz::outputs claimed;
   fuzz::outputs made;
 };
 
