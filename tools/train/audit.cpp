@@ -10,6 +10,7 @@
 #include "src/io/file_parts.hpp"
 #include "tools/train/run_on.hpp"
 #include "tools/train/sealed_file.hpp"
+#include "tools/train/wrapped_ops.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::train {
@@ -20,31 +21,15 @@ constexpr std::string_view result_kind = "zeroulp operator's result, version 1";
 /// The results of the audit that this process makes.
 operator_results* current = nullptr;
 
-struct audit_ops : engine_ops {
-  static void product(const sum_rule& by, const operand& a, const operand& b,
-                      bool b_across, matrix_view<std::uint16_t> out) {
-    current->next([&] { engine_ops::product(by, a, b, b_across, out); }, out);
+struct keep_results {
+  template <class Compute, class Out>
+  static void product(const Compute& compute, const engine_ops::operand&,
+                      const Out& out) {
+    current->next(compute, out);
   }
-  static void product(const sum_rule& by, const operand& a, const operand& b,
-                      matrix_view<std::uint32_t> out) {
-    current->next([&] { engine_ops::product(by, a, b, out); }, out);
-  }
-  static void attention_forward(const attention_shape& s,
-                                const engine::attention_inputs& t,
-                                matrix_view<std::uint16_t> o,
-                                matrix_view<std::uint32_t> largest,
-                                matrix_view<std::uint32_t> inverse) {
-    current->next(
-        [&] { engine_ops::attention_forward(s, t, o, largest, inverse); }, o,
-        largest, inverse);
-  }
-  static void attention_backward(const attention_shape& s,
-                                 const engine::attention_inputs& t,
-                                 const engine::attention_kept& kept,
-                                 half_view d_o,
-                                 const engine::attention_gradients_out& out) {
-    current->next([&] { engine_ops::attention_backward(s, t, kept, d_o, out); },
-                  out.dq, out.dk, out.dv);
+  template <class Compute, class... Out>
+  static void attention(const Compute& compute, const Out&... outs) {
+    current->next(compute, outs...);
   }
 };
 
@@ -112,8 +97,8 @@ std::unique_ptr<any_run> make_audited_run(run_settings settings,
                                           training_data data,
                                           operator_results& results) {
   current = &results;
-  return std::make_unique<run_on<audit_ops>>(std::move(settings),
-                                             std::move(data));
+  return std::make_unique<run_on<wrapped_ops<keep_results>>>(
+      std::move(settings), std::move(data));
 }
 
 }  // namespace zeroulp::train

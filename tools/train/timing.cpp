@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "tools/train/run_on.hpp"
+#include "tools/train/wrapped_ops.hpp"
 
 namespace zeroulp::train {
 namespace {
@@ -22,40 +23,20 @@ void timed(double& seconds, const Work& work) {
           .count();
 }
 
-struct timed_ops : engine_ops {
-  template <class Out>
-  static product_times& of(const operand& a, const Out& out) {
+struct keep_times {
+  template <class Compute, class Out>
+  static void product(const Compute& compute, const engine_ops::operand& a,
+                      const Out& out) {
     const bool is_fp8 = a.how.to.bits() <= 8;
     product_times& t = is_fp8 ? current->fp8 : current->other;
     t.multiply_adds += static_cast<double>(out.rows) *
                        static_cast<double>(out.cols) *
                        static_cast<double>(a.codes.cols);
-    return t;
+    timed(t.seconds, compute);
   }
-  static void product(const sum_rule& by, const operand& a, const operand& b,
-                      bool b_across, matrix_view<std::uint16_t> out) {
-    timed(of(a, out).seconds,
-          [&] { engine_ops::product(by, a, b, b_across, out); });
-  }
-  static void product(const sum_rule& by, const operand& a, const operand& b,
-                      matrix_view<std::uint32_t> out) {
-    timed(of(a, out).seconds, [&] { engine_ops::product(by, a, b, out); });
-  }
-  static void attention_forward(const attention_shape& s,
-                                const engine::attention_inputs& t,
-                                matrix_view<std::uint16_t> o,
-                                matrix_view<std::uint32_t> largest,
-                                matrix_view<std::uint32_t> inverse) {
-    timed(current->attention_seconds,
-          [&] { engine_ops::attention_forward(s, t, o, largest, inverse); });
-  }
-  static void attention_backward(const attention_shape& s,
-                                 const engine::attention_inputs& t,
-                                 const engine::attention_kept& kept,
-                                 half_view d_o,
-                                 const engine::attention_gradients_out& out) {
-    timed(current->attention_seconds,
-          [&] { engine_ops::attention_backward(s, t, kept, d_o, out); });
+  template <class Compute, class... Out>
+  static void attention(const Compute& compute, const Out&...) {
+    timed(current->attention_seconds, compute);
   }
 };
 
@@ -64,8 +45,8 @@ struct timed_ops : engine_ops {
 std::unique_ptr<any_run> make_timed_run(run_settings settings,
                                         training_data data, step_times& times) {
   current = &times;
-  return std::make_unique<run_on<timed_ops>>(std::move(settings),
-                                             std::move(data));
+  return std::make_unique<run_on<wrapped_ops<keep_times>>>(std::move(settings),
+                                                           std::move(data));
 }
 
 }  // namespace zeroulp::train
