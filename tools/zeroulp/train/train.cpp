@@ -10,6 +10,7 @@
 
 #include "src/base/sha256.hpp"
 #include "tools/study/parity/runs.hpp"
+#include "tools/train/gpu/trace.hpp"
 #include "tools/train/run_folder.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -30,6 +31,7 @@ struct train_options {
   std::string digests;
   std::string compare;
   std::string plan;
+  std::string trace;
   std::vector<std::int64_t> keep;
   std::vector<std::string> held_out_by;
   audit_request audit;
@@ -126,6 +128,9 @@ void check(const train_options& o) {
   if (o.steps < 1) throw input_error("--steps: at least one");
   if (o.every < 1) throw input_error("--every: at least one");
   if (o.digest_every < 1) throw input_error("--digest-every: at least one");
+  if (!o.trace.empty() && o.on != "gpu") {
+    throw input_error("--trace: what a GPU runs: add --on gpu");
+  }
   if (o.out.empty() && !o.keep.empty()) {
     throw input_error("--keep: name the folder with --out");
   }
@@ -163,8 +168,17 @@ void print_held_out(const train_options& o, const train::any_run& run,
   files.commit();
 }
 
+void print_trace(const train_options& o, const train::gpu_trace& t) {
+  print("\n" + train::trace_table(t));
+  output_set files;
+  files.add(o.trace, train::trace_json(t));
+  files.commit();
+}
+
 void run_training(const train_options& o, outcome& out) {
   check(o);
+  const auto recorder =
+      o.trace.empty() ? nullptr : train::make_trace_recorder();
   const auto owner = make_run(o);
   train::any_run& run = *owner;
   const train::run_folder folder(o.out,
@@ -177,9 +191,11 @@ void run_training(const train_options& o, outcome& out) {
                     "SHA-256 of the state after it"));
   for (const train::receipt_row& r : rows.rows()) print(line_of(r));
   const progress tell = make_progress();
+  if (recorder) recorder->mark();
   while (run.steps() < o.steps) {
     const std::int64_t t = run.steps() + 1;
     take_step(o, run, digests.of(t), rows);
+    if (recorder) recorder->mark();
     print(line_of(rows.rows().back()));
     if (is_checkpoint(o, t)) {
       // First, so that a run that goes on has the tensors of all its steps.
@@ -188,6 +204,7 @@ void run_training(const train_options& o, outcome& out) {
     }
     tell(static_cast<double>(t), static_cast<double>(o.steps), "");
   }
+  if (recorder) print_trace(o, recorder->trace());
   if (o.held_out > 0) print_held_out(o, run, rows);
   digests.write();
   out.status = digests.report();
@@ -243,6 +260,9 @@ void add_train(CLI::App& app, outcome& out) {
   command->add_option("--compare", o->compare,
                       "Such a CSV: the first tensor that differs is named, "
                       "exit status 1");
+  command->add_option("--trace", o->trace,
+                      "With --on gpu: a table of the kernels of a step, and "
+                      "this file of them, JSON for Perfetto");
   command->add_option("--keep", o->keep,
                       "Steps whose checkpoints stay in --out, for --audit");
   command->add_option("--plan", o->plan,

@@ -3,8 +3,8 @@
 // memory; work goes to one stream, in order. Only where there is CUDA.
 // Internal.
 
-#ifndef ZEROULP_TOOLS_TRAIN_CUDA_OPS_HPP_
-#define ZEROULP_TOOLS_TRAIN_CUDA_OPS_HPP_
+#ifndef ZEROULP_TOOLS_TRAIN_GPU_CUDA_OPS_HPP_
+#define ZEROULP_TOOLS_TRAIN_GPU_CUDA_OPS_HPP_
 
 #include <memory>
 #include <span>
@@ -228,4 +228,4 @@ struct cuda_ops {
 
 }  // namespace zeroulp::train
 
-#endif  // ZEROULP_TOOLS_TRAIN_CUDA_OPS_HPP_
+#endif  // ZEROULP_TOOLS_TRAIN_GPU_CUDA_OPS_HPP_

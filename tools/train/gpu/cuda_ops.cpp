@@ -1,4 +1,4 @@
-#include "tools/train/cuda_ops.hpp"
+#include "tools/train/gpu/cuda_ops.hpp"
 
 #include <cuda_runtime.h>
 #include <fmt/format.h>
