@@ -31,6 +31,17 @@ constexpr std::ptrdiff_t most_map_bytes = std::ptrdiff_t{1} << 40;
 /// Makes the tensor map. Rows must start on multiples of 16 bytes.
 CUtensorMap make_tensor_map(const argument_checks& r, const boxes& x);
 
+/// A dimension of a tensor: its elements, and the elements from one to the
+/// next; of the first that is 1.
+struct map_dimension {
+  std::ptrdiff_t size, stride;
+  int box = 1;
+};
+/// The tensor map of BF16 elements with four dimensions, in boxes of 128 bytes
+/// along the first, in the 128-byte swizzle.
+CUtensorMap make_bf16_map(const argument_checks& r, const void* data,
+                          const map_dimension (&all)[4]);
+
 }  // namespace zeroulp::cuda
 
 #endif  // ZEROULP_CUDA_COMMON_TENSOR_MAP_HPP_

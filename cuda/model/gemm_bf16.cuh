@@ -1,293 +1,443 @@
-// Defines the kernel of cuda::gemm_bf16: D = A B^T of BF16 operands by mma.sync
-// m16n8k16, whose sums are those of wgmma (SPEC T12).
+// Defines the kernel of cuda::gemm_bf16: D = A B^T of BF16 operands by wgmma.
+// It is persistent: a block computes one tile after another.
 //
-//   128 x 128 outputs a block, eight warps of 64 x 32
-//   cp.async -> four stages of 64 elements of K -> ldmatrix -> mma -> D
+//   load thread   waits for an empty stage -> TMA loads of 64 elements of K of
+//                 A and B
+//   math warps    wait for a full stage -> four wgmma for each 64 rows ->
+//                 release the stage before; at the end of K: D from registers
 //
-// An operand lies in a stage as it lies in memory: 128 rows of 64 elements of
-// K, or 64 rows of 128 elements along M (N), which ldmatrix transposes.
+// An operand lies in a stage as it lies in memory: rows of 64 elements of K, or
+// boxes of 64 elements along M (N) by 64 of K. Every output sees the same
+// products in the same order whatever the tile, so that its bits depend on
+// nothing else. Source: SPEC clauses G and T12.
 
 #ifndef ZEROULP_CUDA_MODEL_GEMM_BF16_CUH_
 #define ZEROULP_CUDA_MODEL_GEMM_BF16_CUH_
 
+#include <cuda.h>
 #include <cuda_runtime.h>
 
+#include "cuda/common/pipeline.cuh"
 #include "cuda/ptx/arithmetic.cuh"
-#include "cuda/ptx/barrier.cuh"
+#include "cuda/ptx/tma.cuh"
+#include "cuda/ptx/warp.cuh"
+#include "cuda/ptx/wgmma.cuh"
 #include "zeroulp/cuda_model.hpp"
 
 namespace zeroulp::cuda {
 
-inline constexpr int bf16_tile = 128;  ///< rows and columns of a block
-inline constexpr int bf16_chunk = 64;  ///< elements of K of a stage
-inline constexpr int bf16_stages = 4;
-inline constexpr int bf16_threads = 256;
-inline constexpr int bf16_operand_bytes = bf16_tile * bf16_chunk * 2;
-inline constexpr int bf16_shared_bytes = bf16_stages * 2 * bf16_operand_bytes;
+using ptx::operand_major;
 
-/// An operand with its batch: along_k: elements of K are adjacent.
-struct bf16_source {
-  const std::uint16_t* data;
-  std::ptrdiff_t rows;
-  std::ptrdiff_t stride;  ///< of the other direction
-  batch_strides batch;
-};
+inline constexpr int bf16_chunk = 64;  ///< elements of K of a stage
+inline constexpr int bf16_threads = 384;
 
 struct bf16_params {
-  bf16_source a, b;
-  std::ptrdiff_t k;
-  std::ptrdiff_t k_of_split;  ///< a multiple of the chunk
+  CUtensorMap a_map, b_map;
+  int m, n, k;
+  int k_of_split;  ///< a multiple of the chunk
+  int tiles_m, tiles_n;
+  int inner, outer;      ///< matrices of the batch
+  int a_inner, a_outer;  ///< 0: all of them read the first
+  int b_inner, b_outer;
   gemm_span span;
-  bool narrow;  ///< D is BF16
+  bool narrow;       ///< D is BF16
+  bool wide_stores;  ///< rows of D start on multiples of 16 bytes
   float factor;
   void* d;
   std::ptrdiff_t d_stride;
   batch_strides d_batch;
   std::uint32_t* row_sums;
   batch_strides row_sums_batch;
-  unsigned tiles_n;
-  unsigned inner;
+};
+
+/// A tile of 128 Waves x N outputs; a warp group has 64 Waves of its rows.
+/// Splits: K is summed in parts. Sums: row sums, too.
+template <int Waves, int N, operand_major A, operand_major B, bool Splits,
+          bool Sums>
+struct bf16_shape {
+  static constexpr int waves = Waves;
+  static constexpr int m = 128 * Waves;
+  static constexpr int n = N;
+  static constexpr operand_major a_major = A;
+  static constexpr operand_major b_major = B;
+  static constexpr bool splits = Splits;
+  static constexpr bool sums = Sums;
+  static constexpr int a_bytes = m * bf16_chunk * 2;
+  static constexpr int b_bytes = n * bf16_chunk * 2;
+  static constexpr int stages = 200 * 1024 / (a_bytes + b_bytes);
+  static constexpr int ones_bytes = Sums ? 1024 : 0;
+  static constexpr int shared_bytes = stages * (a_bytes + b_bytes) +
+                                      ones_bytes + 2 * stages * 8 +
+                                      1024;  // for alignment
 };
 
 namespace detail {
 
-/// Copies 16 bytes, of which `bytes` are read; the rest is zeros.
-__device__ inline void copy_some(std::uint32_t to, const void* from,
-                                 int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to),
-               "l"(__cvta_generic_to_global(from)), "r"(bytes)
-               : "memory");
-}
-__device__ inline void end_of_copies() {
-  asm volatile("cp.async.commit_group;" ::: "memory");
-}
-template <int Left>
-__device__ void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");
-}
+constexpr int math_warps = 8;
+/// 64 elements along M (N) by 64 of K.
+constexpr int box_bytes = 64 * bf16_chunk * 2;
 
-template <bool Transposed>
-__device__ void load_matrices(std::uint32_t (&x)[4], std::uint32_t at) {
-  if constexpr (Transposed) {
-    asm volatile(
-        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-        : "r"(at)
-        : "memory");
+template <class Shape>
+struct bf16_shared {
+  char* start;  ///< a multiple of 1024
+
+  __device__ explicit bf16_shared(char* raw)
+      : start(raw + (1024 - ptx::address_of(raw) % 1024) % 1024) {}
+  __device__ char* a(int stage) const { return start + stage * Shape::a_bytes; }
+  __device__ char* b(int stage) const {
+    return start + Shape::stages * Shape::a_bytes + stage * Shape::b_bytes;
+  }
+  __device__ char* ones() const {
+    return start + Shape::stages * (Shape::a_bytes + Shape::b_bytes);
+  }
+  __device__ ptx::barrier* full() const {
+    return reinterpret_cast<ptx::barrier*>(ones() + Shape::ones_bytes);
+  }
+  __device__ ptx::barrier* empty() const { return full() + Shape::stages; }
+};
+
+/// A tile of a matrix of the batch, and the chunks of K that it reads.
+struct bf16_work {
+  int row, column;
+  int inner, outer;
+  int k_begin;  ///< a multiple of the chunk
+  int chunks;
+};
+
+/// Yields the tiles of this block: eight along M and all along N lie together.
+template <class Shape>
+class bf16_scheduler {
+ public:
+  __device__ explicit bf16_scheduler(const bf16_params& p)
+      : p_(p), tiles_(p.tiles_m * p.tiles_n) {}
+
+  __device__ bool next(bf16_work& t) {
+    for (; index_ < tiles_ * p_.inner * p_.outer; index_ += gridDim.x) {
+      const int matrix = index_ / tiles_;
+      const int in_group = 8 * p_.tiles_n;
+      const int at = index_ - matrix * tiles_;
+      const int first = at / in_group * 8;
+      const int height = min(8, p_.tiles_m - first);
+      const int rest = at - first * p_.tiles_n;
+      t.row = (first + rest % height) * Shape::m;
+      t.column = rest / height * Shape::n;
+      if (p_.span == gemm_span::lower && t.column > t.row + Shape::m - 1) {
+        continue;
+      }
+      t.outer = matrix / p_.inner;
+      t.inner = matrix - t.outer * p_.inner;
+      const int end = p_.span == gemm_span::to_diagonal
+                          ? min(p_.k, t.row + Shape::m)
+                          : p_.k;
+      t.k_begin = p_.span == gemm_span::from_diagonal ? min(end, t.row) : 0;
+      t.chunks = (end - t.k_begin + bf16_chunk - 1) / bf16_chunk;
+      index_ += gridDim.x;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  const bf16_params& p_;
+  int tiles_;
+  int index_ = static_cast<int>(blockIdx.x);
+};
+
+/// Begins to load `Size` rows and a chunk of K of an operand.
+template <operand_major Major, int Size>
+__device__ void load_operand(char* to, const CUtensorMap& map,
+                             ptx::barrier& full, int mn, int k, int inner,
+                             int outer) {
+  if constexpr (Major == operand_major::k) {
+    ptx::tma_load_of_batch(to, map, full, k, mn, inner, outer);
   } else {
-    asm volatile(
-        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3])
-        : "r"(at)
-        : "memory");
-  }
-}
-
-__device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4],
-                                    std::uint32_t b0, std::uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
-      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
-/// A stage's operand in shared memory: 16-byte chunks, swizzled so that the
-/// eight rows of a matrix that ldmatrix reads lie in different banks.
-template <bool AlongK>
-struct bf16_stage {
-  static constexpr int chunks_a_row = AlongK ? bf16_chunk / 8 : bf16_tile / 8;
-
-  static __device__ std::uint32_t place(int row, int chunk) {
-    return static_cast<std::uint32_t>(
-        (row * chunks_a_row + (chunk ^ (row & 7))) * 16);
-  }
-
-  /// Begins to copy elements k0 to k0 + 63 of rows mn0 to mn0 + 127.
-  static __device__ void load(std::uint32_t to, const std::uint16_t* data,
-                              std::ptrdiff_t stride, std::ptrdiff_t rows,
-                              std::ptrdiff_t k, std::ptrdiff_t mn0,
-                              std::ptrdiff_t k0) {
-    constexpr int count = bf16_tile * bf16_chunk / 8 / bf16_threads;
 #pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const int at = static_cast<int>(threadIdx.x) + i * bf16_threads;
-      const int row = at / chunks_a_row, chunk = at % chunks_a_row;
-      const std::ptrdiff_t far = (AlongK ? mn0 : k0) + row;
-      const std::ptrdiff_t near = (AlongK ? k0 : mn0) + 8 * chunk;
-      const std::ptrdiff_t end = AlongK ? rows : k;
-      const std::ptrdiff_t left = far < end ? (AlongK ? k : rows) - near : 0;
-      const int bytes = left >= 8  ? 16
-                        : left > 0 ? static_cast<int>(2 * left)
-                                   : 0;
-      copy_some(to + place(row, chunk),
-                bytes > 0 ? data + far * stride + near : data, bytes);
+    for (int i = 0; i < Size / 64; ++i) {
+      ptx::tma_load_of_batch(to + i * box_bytes, map, full, mn + 64 * i, k,
+                             inner, outer);
     }
   }
+}
 
-  /// A fragment of A: 16 rows from `mn` on, 16 elements of K from `k` on.
-  static __device__ void load_a(std::uint32_t (&x)[4], std::uint32_t from,
-                                int mn, int k, int lane) {
-    const int r = lane % 8, second = lane / 8 % 2, high = lane / 16;
-    if constexpr (AlongK) {
-      load_matrices<false>(x, from + place(mn + 8 * second + r, k / 8 + high));
-    } else {
-      load_matrices<true>(x, from + place(k + 8 * high + r, mn / 8 + second));
+template <class Shape>
+__device__ void load_tiles(const bf16_params& p,
+                           const bf16_shared<Shape>& shared) {
+  pipeline_state<Shape::stages> at;
+  bf16_scheduler<Shape> scheduler(p);
+  bf16_work t{};
+  while (scheduler.next(t)) {
+    for (int i = 0; i < t.chunks; ++i, at.advance()) {
+      const int k = t.k_begin + i * bf16_chunk;
+      wait_empty(shared.empty(), at);
+      auto& full = shared.full()[at.stage];
+      ptx::arrive_expect_tx(full, Shape::a_bytes + Shape::b_bytes);
+      load_operand<Shape::a_major, Shape::m>(shared.a(at.stage), p.a_map, full,
+                                             t.row, k, t.inner * p.a_inner,
+                                             t.outer * p.a_outer);
+      load_operand<Shape::b_major, Shape::n>(shared.b(at.stage), p.b_map, full,
+                                             t.column, k, t.inner * p.b_inner,
+                                             t.outer * p.b_outer);
     }
   }
-  /// Two fragments of B: 16 rows from `mn` on, 16 elements of K.
-  static __device__ void load_b(std::uint32_t (&x)[4], std::uint32_t from,
-                                int mn, int k, int lane) {
-    const int r = lane % 8, high = lane / 8 % 2, second = lane / 16;
-    if constexpr (AlongK) {
-      load_matrices<false>(x, from + place(mn + 8 * second + r, k / 8 + high));
-    } else {
-      load_matrices<true>(x, from + place(k + 8 * high + r, mn / 8 + second));
+}
+
+/// The descriptor of 64 rows of A, or of B, 16 elements of K from `k` on.
+template <operand_major Major>
+__device__ std::uint64_t descriptor_at(ptx::shared_address tile, int k) {
+  return Major == operand_major::k
+             ? ptx::descriptor(tile + static_cast<unsigned>(2 * k))
+             : ptx::mn_major_descriptor(tile + static_cast<unsigned>(128 * k));
+}
+
+template <class Shape>
+struct bf16_sums {
+  static constexpr int count = Shape::n / 2;
+  float c[Shape::waves][count];
+  float total[Shape::splits ? Shape::waves : 1][Shape::splits ? count : 1];
+  float rows[Shape::waves][4];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int w = 0; w < Shape::waves; ++w) {
+#pragma unroll
+      for (int i = 0; i < count; ++i) {
+        c[w][i] = 0;
+        if constexpr (Shape::splits) total[w][i] = 0;
+      }
+#pragma unroll
+      for (int i = 0; i < 4; ++i) rows[w][i] = 0;
+    }
+  }
+  __device__ void fence() {
+#pragma unroll
+    for (int w = 0; w < Shape::waves; ++w) {
+      ptx::fence_registers(c[w]);
+      if constexpr (Shape::sums) ptx::fence_registers(rows[w]);
+    }
+  }
+  /// A split of K ends.
+  __device__ void end_split() {
+    if constexpr (Shape::splits) {
+#pragma unroll
+      for (int w = 0; w < Shape::waves; ++w) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+          total[w][i] = __fadd_rn(total[w][i], c[w][i]);
+          c[w][i] = 0;
+        }
+      }
     }
   }
 };
 
-}  // namespace detail
-
-/// Grid: tiles of D, inner and outer matrices of the batch.
-template <bool AAlongK, bool BAlongK, bool Splits>
-__global__ void __launch_bounds__(bf16_threads)
-    multiply_bf16(const __grid_constant__ bf16_params params) {
-  extern __shared__ __align__(128) unsigned char stages[];
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int warp = static_cast<int>(threadIdx.x) / 32;
-  const int warp_m = 64 * (warp % 2), warp_n = 32 * (warp / 2);
-  const std::ptrdiff_t m0 =
-      std::ptrdiff_t{blockIdx.x / params.tiles_n} * bf16_tile;
-  const std::ptrdiff_t n0 =
-      std::ptrdiff_t{blockIdx.x % params.tiles_n} * bf16_tile;
-  if (params.span == gemm_span::lower && n0 > m0 + bf16_tile - 1) return;
-  const std::ptrdiff_t inner = blockIdx.y, outer = blockIdx.z;
-  const auto offset = [&](const batch_strides& s) {
-    return outer * s.outer + inner * s.inner;
-  };
-  const std::uint16_t* const a = params.a.data + offset(params.a.batch);
-  const std::uint16_t* const b = params.b.data + offset(params.b.batch);
-
-  // K of the block, and of the warp's 64 rows.
-  std::ptrdiff_t begin = 0, end = params.k, first = 0, last = params.k;
-  if (params.span == gemm_span::to_diagonal) {
-    end = min(end, m0 + bf16_tile);
-    last = min(last, m0 + warp_m + bf16_chunk);
-  }
-  if (params.span == gemm_span::from_diagonal) {
-    begin = min(end, m0);
-    first = m0 + warp_m;
-  }
-  const int chunks =
-      static_cast<int>((end - begin + bf16_chunk - 1) / bf16_chunk);
-
-  const std::uint32_t shared = ptx::address_of(stages);
-  const auto stage = [shared](int i) {
-    return shared +
-           static_cast<std::uint32_t>(i % bf16_stages * 2 * bf16_operand_bytes);
-  };
-  const auto load = [&](int i) {
-    if (i < chunks) {
-      const std::ptrdiff_t k0 = begin + std::ptrdiff_t{i} * bf16_chunk;
-      detail::bf16_stage<AAlongK>::load(stage(i), a, params.a.stride,
-                                        params.a.rows, params.k, m0, k0);
-      detail::bf16_stage<BAlongK>::load(stage(i) + bf16_operand_bytes, b,
-                                        params.b.stride, params.b.rows,
-                                        params.k, n0, k0);
-    }
-    detail::end_of_copies();
-  };
-
-  float c[4][4][4]{};
-  [[maybe_unused]] float total[4][4][4]{};
-  float sums[4][4]{};
-  const bool has_sums = params.row_sums != nullptr && warp_n == 0 && n0 == 0;
-  constexpr std::uint32_t ones = 0x3f803f80;
-  for (int i = 0; i < bf16_stages - 1; ++i) load(i);
-  for (int i = 0; i < chunks; ++i) {
-    detail::wait_for_copies<bf16_stages - 2>();
-    __syncthreads();
-    load(i + bf16_stages - 1);
-    const std::ptrdiff_t k0 = begin + std::ptrdiff_t{i} * bf16_chunk;
-    if constexpr (Splits) {
-      if (i > 0 && k0 % params.k_of_split == 0) {
+/// The products of a stage.
+template <class Shape>
+__device__ void multiply_stage(const bf16_shared<Shape>& shared, int stage,
+                               int group, bf16_sums<Shape>& sums) {
+  // 64 rows of A take 8192 bytes in either layout.
+  const auto a = ptx::address_of(shared.a(stage)) +
+                 static_cast<unsigned>(group * Shape::waves * box_bytes);
+  const auto b = ptx::address_of(shared.b(stage));
+  ptx::begin_wgmma();
 #pragma unroll
-        for (int x = 0; x < 64; ++x) {
-          float& sum = c[x / 16][x / 4 % 4][x % 4];
-          float& all = total[x / 16][x / 4 % 4][x % 4];
-          all = __fadd_rn(all, sum);
-          sum = 0;
-        }
-      }
-    }
-    if (k0 < first || k0 >= last) continue;
-    const std::uint32_t from = stage(i);
+  for (int k = 0; k < bf16_chunk; k += 16) {
 #pragma unroll
-    for (int k = 0; k < bf16_chunk; k += 16) {
-      std::uint32_t x[4][4], y[2][4];
-#pragma unroll
-      for (int m = 0; m < 4; ++m) {
-        detail::bf16_stage<AAlongK>::load_a(x[m], from, warp_m + 16 * m, k,
-                                            lane);
-      }
-#pragma unroll
-      for (int n = 0; n < 2; ++n) {
-        detail::bf16_stage<BAlongK>::load_b(y[n], from + bf16_operand_bytes,
-                                            warp_n + 16 * n, k, lane);
-      }
-#pragma unroll
-      for (int m = 0; m < 4; ++m) {
-#pragma unroll
-        for (int n = 0; n < 4; ++n) {
-          detail::multiply_add(c[m][n], x[m], y[n / 2][n % 2 * 2],
-                               y[n / 2][n % 2 * 2 + 1]);
-        }
-        if (has_sums) detail::multiply_add(sums[m], x[m], ones, ones);
+    for (int w = 0; w < Shape::waves; ++w) {
+      const auto of_a = descriptor_at<Shape::a_major>(
+          a + static_cast<unsigned>(w * box_bytes), k);
+      ptx::wgmma_bf16<Shape::n, Shape::a_major, Shape::b_major>::run(
+          sums.c[w], of_a, descriptor_at<Shape::b_major>(b, k));
+      if constexpr (Shape::sums) {
+        ptx::wgmma_bf16<8, Shape::a_major, operand_major::k>::run(
+            sums.rows[w], of_a,
+            ptx::descriptor(ptx::address_of(shared.ones())));
       }
     }
   }
+  ptx::commit_wgmma();
+}
 
-  const auto put = [&](std::ptrdiff_t row, std::ptrdiff_t col, float x,
-                       float y) {
-    if (row >= params.a.rows) return;
-    if (params.factor != 1.0f) {
-      x = __fmul_rn(x, params.factor);
-      y = __fmul_rn(y, params.factor);
-    }
-    const std::ptrdiff_t at =
-        offset(params.d_batch) + row * params.d_stride + col;
-    const bool both = col + 1 < params.b.rows;
-    if (col >= params.b.rows) return;
-    if (params.narrow) {
-      auto* const d = static_cast<std::uint16_t*>(params.d) + at;
+/// Two neighbours of a row of D.
+struct bf16_output {
+  const bf16_params& p;
+  std::ptrdiff_t offset;  ///< of the matrix
+
+  __device__ float scaled(float x) const {
+    return p.factor != 1.0f ? __fmul_rn(x, p.factor) : x;
+  }
+  __device__ void put(int row, int column, float x, float y) const {
+    if (row >= p.m || column >= p.n) return;
+    const std::ptrdiff_t at = offset + row * p.d_stride + column;
+    const bool both = column + 1 < p.n;
+    if (p.narrow) {
+      auto* const d = static_cast<std::uint16_t*>(p.d) + at;
       d[0] = ptx::cvt_bf16(x);
       if (both) d[1] = ptx::cvt_bf16(y);
     } else {
-      auto* const d = static_cast<float*>(params.d) + at;
+      auto* const d = static_cast<float*>(p.d) + at;
       d[0] = x;
       if (both) d[1] = y;
     }
-  };
-#pragma unroll
-  for (int m = 0; m < 4; ++m) {
-    const std::ptrdiff_t row = m0 + warp_m + 16 * m + lane / 4;
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-      const std::ptrdiff_t col = n0 + warp_n + 8 * n + lane % 4 * 2;
-      float d[4];
-#pragma unroll
-      for (int x = 0; x < 4; ++x) {
-        d[x] = Splits ? __fadd_rn(total[m][n][x], c[m][n][x]) : c[m][n][x];
+  }
+  /// Four elements of a row in each of 16 columns: x of the first eight, y of
+  /// the others. N is a multiple of 16.
+  __device__ void put_wide(int row, int column, const float (&x)[2],
+                           const float (&y)[2]) const {
+    const int q = static_cast<int>(threadIdx.x) % 4;
+    if (p.narrow) {
+      const std::uint32_t first = ptx::cvt_bf16x2(x[0], x[1]);
+      const std::uint32_t second = ptx::cvt_bf16x2(y[0], y[1]);
+      const bool odd = q % 2 == 1;
+      const std::uint32_t other =
+          __shfl_xor_sync(0xffffffff, odd ? first : second, 1);
+      // Even lanes have four of the first eight columns, odd ones of the rest.
+      const uint2 four =
+          odd ? make_uint2(other, second) : make_uint2(first, other);
+      const int at = column + (odd ? 8 : 0) + q / 2 * 4;
+      if (row >= p.m || at >= p.n) return;
+      auto* const d =
+          static_cast<std::uint16_t*>(p.d) + offset + row * p.d_stride + at;
+      *reinterpret_cast<uint2*>(d) = four;
+    } else {
+      if (row >= p.m) return;
+      auto* const d =
+          static_cast<float*>(p.d) + offset + row * p.d_stride + column + 2 * q;
+      if (column < p.n) *reinterpret_cast<float2*>(d) = {x[0], x[1]};
+      if (column + 8 < p.n) {
+        *reinterpret_cast<float2*>(d + 8) = {y[0], y[1]};
       }
-      put(row, col, d[0], d[1]);
-      put(row + 8, col, d[2], d[3]);
     }
-    if (has_sums && lane % 4 == 0) {
-      std::uint32_t* const to = params.row_sums + offset(params.row_sums_batch);
-      if (row < params.a.rows) to[row] = __float_as_uint(sums[m][0]);
-      if (row + 8 < params.a.rows) to[row + 8] = __float_as_uint(sums[m][2]);
+  }
+};
+
+template <class Shape>
+__device__ void store_tile(const bf16_params& p, const bf16_work& t, int warp,
+                           const bf16_sums<Shape>& sums) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const bf16_output out{p,
+                        t.outer * p.d_batch.outer + t.inner * p.d_batch.inner};
+#pragma unroll
+  for (int w = 0; w < Shape::waves; ++w) {
+    const int row =
+        t.row + (warp / 4 * Shape::waves + w) * 64 + warp % 4 * 16 + lane / 4;
+    const auto result = [&](int i) {
+      if constexpr (Shape::splits) {
+        return out.scaled(__fadd_rn(sums.total[w][i], sums.c[w][i]));
+      } else {
+        return out.scaled(sums.c[w][i]);
+      }
+    };
+#pragma unroll
+    for (int j = 0; j < Shape::n; j += 16) {
+      const int i = j / 2;
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const float x[2] = {result(i + 2 * h), result(i + 2 * h + 1)};
+        const float y[2] = {result(i + 4 + 2 * h), result(i + 4 + 2 * h + 1)};
+        if (p.wide_stores) {
+          out.put_wide(row + 8 * h, t.column + j, x, y);
+        } else {
+          out.put(row + 8 * h, t.column + j + lane % 4 * 2, x[0], x[1]);
+          out.put(row + 8 * h, t.column + j + 8 + lane % 4 * 2, y[0], y[1]);
+        }
+      }
     }
+    if constexpr (Shape::sums) {
+      if (t.column > 0 || lane % 4 != 0) continue;
+      std::uint32_t* const to = p.row_sums + t.outer * p.row_sums_batch.outer +
+                                t.inner * p.row_sums_batch.inner;
+      if (row < p.m) to[row] = __float_as_uint(sums.rows[w][0]);
+      if (row + 8 < p.m) to[row + 8] = __float_as_uint(sums.rows[w][2]);
+    }
+  }
+}
+
+template <class Shape>
+__device__ void multiply_tiles(const bf16_params& p,
+                               const bf16_shared<Shape>& shared, int warp) {
+  const int group = warp / 4;
+  pipeline_state<Shape::stages> at, before;
+  bf16_sums<Shape> sums;
+  bf16_scheduler<Shape> scheduler(p);
+  bf16_work t{};
+  const auto release = [&](int stage) {
+    arrive_as_warp(shared.empty()[stage]);
+  };
+  while (scheduler.next(t)) {
+    // The chunks of this group's rows; causal tiles have 64 rows a group.
+    int first = 0, last = t.chunks;
+    const int below = group * 64;
+    if (p.span == gemm_span::from_diagonal) first = min(last, below / 64);
+    if (p.span == gemm_span::to_diagonal)
+      last = min(last, (t.row + below) / 64 + 1);
+    sums.clear();
+    int i = 0;
+    for (; i < first; ++i, at.advance()) {
+      wait_full(shared.full(), at);
+      release(at.stage);
+    }
+    sums.fence();
+    for (; i < last; ++i) {
+      if constexpr (Shape::splits) {
+        if (i > 0 && i * bf16_chunk % p.k_of_split == 0) {
+          ptx::wait_for_wgmma();
+          sums.fence();
+          sums.end_split();
+          sums.fence();
+        }
+      }
+      wait_full(shared.full(), at);
+      multiply_stage(shared, at.stage, group, sums);
+      ptx::wait_for_wgmma<1>();
+      if (i > first) release(before.stage);
+      before = at;
+      at.advance();
+    }
+    ptx::wait_for_wgmma();
+    sums.fence();
+    if (last > first) release(before.stage);
+    for (; i < t.chunks; ++i, at.advance()) {
+      wait_full(shared.full(), at);
+      release(at.stage);
+    }
+    store_tile(p, t, warp, sums);
+  }
+}
+
+}  // namespace detail
+
+/// Grid: at most a block a multiprocessor. Warps 0 to 7 multiply, warp 8 loads.
+template <class Shape>
+__global__ void __launch_bounds__(bf16_threads, 1)
+    multiply_bf16(const __grid_constant__ bf16_params p) {
+  extern __shared__ char raw[];
+  const detail::bf16_shared<Shape> shared(raw);
+  const int warp = static_cast<int>(
+      ptx::make_warp_uniform(static_cast<unsigned>(threadIdx.x) / 32));
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < Shape::stages; ++i) {
+      initialize_stage(shared.full()[i], 1, shared.empty()[i],
+                       detail::math_warps * releasing_lanes);
+    }
+    ptx::fence_barrier_init();
+  }
+  if constexpr (Shape::sums) {
+    auto* const ones = reinterpret_cast<std::uint32_t*>(shared.ones());
+    for (int i = static_cast<int>(threadIdx.x); i < Shape::ones_bytes / 4;
+         i += bf16_threads) {
+      ones[i] = 0x3f803f80;
+    }
+    ptx::fence_proxy_async();
+  }
+  __syncthreads();
+  if (warp >= detail::math_warps) {
+    ptx::warpgroup_reg_dealloc<40>();
+    if (warp == detail::math_warps && ptx::elect_one()) {
+      detail::load_tiles(p, shared);
+    }
+  } else {
+    ptx::warpgroup_reg_alloc<232>();
+    detail::multiply_tiles(p, shared, warp);
   }
 }
 

@@ -27,6 +27,18 @@ __device__ inline void tma_load(void* to, const CUtensorMap& map, barrier& b,
       : "memory");
 }
 
+/// The same of a matrix of a batch with an inner and an outer index.
+__device__ inline void tma_load_of_batch(void* to, const CUtensorMap& map,
+                                         barrier& b, int column, int row,
+                                         int inner, int outer) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::"
+      "bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(address_of(to)),
+      "l"(&map), "r"(address_of(&b)), "r"(column), "r"(row), "r"(inner),
+      "r"(outer)
+      : "memory");
+}
+
 /// The L2 policy evict_first, for data that is read once.
 __device__ inline std::uint64_t evict_first_policy() {
   std::uint64_t policy;

@@ -1,9 +1,10 @@
-// Defines wgmma of FP8 operands with B in shared memory and FP32 results:
+// Defines wgmma of operands in shared memory with FP32 results:
 //
-//   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T
+//   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T, FP8
+//   wgmma_bf16<N, AMajor, BMajor>::run(d, a, b)              d += A B^T, BF16
 //
-// m64nNk32. d is float[N / 2]. b is a descriptor; a is a descriptor or a
-// thread's words of A in registers. wgmma is asynchronous:
+// m64nNk32 of FP8, m64nNk16 of BF16. d is float[N / 2]; a and b are
+// descriptors. wgmma is asynchronous:
 //
 //   fence_registers(d)  begin_wgmma()  wgmma...  commit_wgmma()
 //   wait_for_wgmma()  fence_registers(d)
@@ -52,6 +53,18 @@ __device__ inline std::uint64_t descriptor(shared_address tile) {
   return descriptor_of(descriptor_word(tile));
 }
 
+/// Which elements of a BF16 operand in shared memory are adjacent: those along
+/// K or those along M (N).
+enum class operand_major : std::uint8_t { k, mn };
+
+/// The descriptor of an operand along M: boxes of 64 elements along M and 64 of
+/// K, 8192 bytes each, as TMA leaves them in the 128-byte swizzle. `tile` is a
+/// multiple of 1024, plus 2048 for each step of 16 along K.
+__device__ inline std::uint64_t mn_major_descriptor(shared_address tile) {
+  constexpr unsigned leading_8192 = (8192u >> 4) << 16;
+  return descriptor_of(leading_8192 | (tile & 0x3ffff) >> 4);
+}
+
 /// Stores four 8 x 8 matrices of 16-bit elements in the layout of wgmma's
 /// results (stmatrix). Lane 8 i + r passes the address of row r of matrix i.
 __device__ inline void stmatrix_x4(shared_address to,
@@ -72,6 +85,8 @@ enum class fp8_types : std::uint8_t {
 
 template <fp8_types Types, int N>
 struct wgmma;
+template <int N, operand_major A, operand_major B>
+struct wgmma_bf16;
 
 #define ZEROULP_D16 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -90,6 +105,13 @@ struct wgmma;
   "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, " \
   "%45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
   "%58, %59, %60, %61, %62, %63"
+#define ZEROULP_D96                                                   \
+  ZEROULP_D64                                                         \
+  ", "                                                                \
+  "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, " \
+  "%77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, " \
+  "%90, %91, %92, %93, %94, %95"
+#define ZEROULP_D4 "%0, %1, %2, %3"
 #define ZEROULP_D128                                                     \
   ZEROULP_D64                                                            \
   ", "                                                                   \
@@ -107,6 +129,7 @@ struct wgmma;
   ZEROULP_F16(i), ZEROULP_F4(i + 16), ZEROULP_F4(i + 20), ZEROULP_F4(i + 24)
 #define ZEROULP_F32(i) ZEROULP_F16(i), ZEROULP_F16(i + 16)
 #define ZEROULP_F64(i) ZEROULP_F32(i), ZEROULP_F32(i + 32)
+#define ZEROULP_F96(i) ZEROULP_F64(i), ZEROULP_F32(i + 64)
 #define ZEROULP_F128(i) ZEROULP_F64(i), ZEROULP_F64(i + 64)
 
 // asm operands 0 to REGS - 1 are the result; P0 to P2 number the others.
@@ -136,19 +159,45 @@ ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34)
 ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66)
 ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130)
 
+// The last two immediates say which operands are along M (N).
+#define ZEROULP_WGMMA_BF16(N, REGS, P0, P1, P2, P3)                  \
+  template <operand_major A, operand_major B>                        \
+  struct wgmma_bf16<N, A, B> {                                       \
+    __device__ static void run(float (&d)[REGS], std::uint64_t a,    \
+                               std::uint64_t b) {                    \
+      asm volatile(                                                  \
+          "{\n.reg .pred add;\nsetp.eq.b32 add, 0, 0;\n"             \
+          "wgmma.mma_async.sync.aligned.m64n" #N                     \
+          "k16.f32.bf16.bf16 {" ZEROULP_D##REGS                      \
+          "}, %" #P0 ", %" #P1 ", add, 1, 1, %" #P2 ", %" #P3 ";\n}" \
+          : ZEROULP_F##REGS(0)                                       \
+          : "l"(a), "l"(b), "n"(A == operand_major::mn),             \
+            "n"(B == operand_major::mn)                              \
+          : "memory");                                               \
+    }                                                                \
+  };
+ZEROULP_WGMMA_BF16(8, 4, 4, 5, 6, 7)
+ZEROULP_WGMMA_BF16(128, 64, 64, 65, 66, 67)
+ZEROULP_WGMMA_BF16(192, 96, 96, 97, 98, 99)
+ZEROULP_WGMMA_BF16(256, 128, 128, 129, 130, 131)
+
+#undef ZEROULP_WGMMA_BF16
 #undef ZEROULP_WGMMA_TYPES
 #undef ZEROULP_WGMMA
 #undef ZEROULP_F128
+#undef ZEROULP_F96
 #undef ZEROULP_F64
 #undef ZEROULP_F32
 #undef ZEROULP_F28
 #undef ZEROULP_F16
 #undef ZEROULP_F4
 #undef ZEROULP_D128
+#undef ZEROULP_D96
 #undef ZEROULP_D64
 #undef ZEROULP_D32
 #undef ZEROULP_D28
 #undef ZEROULP_D16
+#undef ZEROULP_D4
 
 }  // namespace zeroulp::cuda::ptx
 

@@ -46,8 +46,9 @@ std::string text_of(std::initializer_list<std::ptrdiff_t> numbers) {
   return all;
 }
 
-/// A case of cuda::gemm_bf16: two matrices a batch.
+/// A case of cuda::gemm_bf16.
 struct product_case {
+  std::ptrdiff_t batch;  ///< matrices, an even number
   std::ptrdiff_t m, n, k, splits;
   bool a_along_k, b_along_k;
   cuda::gemm_span span;
@@ -55,22 +56,34 @@ struct product_case {
   std::uint32_t factor;
 
   std::string text() const {
-    return text_of({m, n, k, splits, static_cast<std::ptrdiff_t>(span),
+    return text_of({batch, m, n, k, splits, static_cast<std::ptrdiff_t>(span),
                     a_along_k, b_along_k, output == bf16}) +
-           " (m, n, k, splits, span, A and B along K, BF16)";
+           " (batch, m, n, k, splits, span, A and B along K, BF16)";
   }
 };
 
 product_case any_product(const effort& e, counter_rng& rng) {
   const int most = e.level > 0 ? 400 : 200;
   product_case c{};
+  c.batch = 2;
   c.m = rng.between(1, most), c.n = rng.between(1, most);
+  // Rows of D on 16 bytes, or not: the kernel has two ways to write.
+  if (rng.one_in(2)) c.n = ceil_div(c.n, 8) * 8;
   c.k = rng.one_in(8) ? 0 : rng.between(1, rng.one_in(4) ? 1500 : most);
   c.span = static_cast<cuda::gemm_span>(rng.below(4));
   if (c.span != cuda::gemm_span::all) c.m = rng.between(1, most);
   if (c.span == cuda::gemm_span::to_diagonal ||
       c.span == cuda::gemm_span::from_diagonal) {
     c.k = c.m;
+  }
+  // Enough tiles for each multiprocessor: then wide tiles pay.
+  if (rng.one_in(3)) {
+    c.batch = 2 * rng.between(10, 40);
+    c.k = rng.between(1, 100);
+    if (c.span == cuda::gemm_span::to_diagonal ||
+        c.span == cuda::gemm_span::from_diagonal) {
+      c.m = c.k;
+    }
   }
   c.splits = c.span == cuda::gemm_span::all ? rng.between(1, 4) : 1;
   c.a_along_k = rng.one_in(2), c.b_along_k = rng.one_in(2);
@@ -114,7 +127,7 @@ void for_sums(const product_case& c, half_view a, half_view b, Use use) {
 }
 
 void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
-  constexpr std::ptrdiff_t batch = 2;
+  const std::ptrdiff_t batch = c.batch;
   const auto drawn_operand = [&](bool along_k, std::ptrdiff_t mn) {
     return along_k ? drawn(batch * mn, c.k, rng) : drawn(batch * c.k, mn, rng);
   };
@@ -140,17 +153,23 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
                                               batch * c.m, c.n));
   mirror row_sums(matrix_view<std::uint32_t>(
       with_sums ? got_sums.data() : nullptr, batch, sums));
-  const auto stride_of = [](auto x) { return x.rows / batch * x.row_stride; };
+  const auto stride_of = [batch](auto x) {
+    return x.rows / batch * x.row_stride;
+  };
   cuda::bf16_gemm g;
   g.a = one_of(on_a.view(), 0, c.a_along_k);
   g.b = one_of(on_b.view(), 0, c.b_along_k);
-  g.a_batch.outer = stride_of(on_a.view());
-  g.b_batch.outer = stride_of(on_b.view());
-  g.outer = batch;
+  const auto of_batch = [batch](std::ptrdiff_t stride) {
+    return cuda::batch_strides{batch / 2 * stride, stride};
+  };
+  g.a_batch = of_batch(stride_of(on_a.view()));
+  g.b_batch = of_batch(stride_of(on_b.view()));
+  g.outer = 2;
+  g.inner = batch / 2;
   g.output = c.output;
   const auto set_output = [&](auto d) {
     g.d = {d.data, c.m, c.n, d.row_stride};
-    g.d_batch.outer = stride_of(d);
+    g.d_batch = of_batch(stride_of(d));
   };
   if (narrow) {
     set_output(halves_of.view());
@@ -161,7 +180,7 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
   g.span = c.span;
   g.factor = c.factor;
   g.row_sums = row_sums.view().data;
-  g.row_sums_batch.outer = row_sums.view().row_stride;
+  g.row_sums_batch = of_batch(row_sums.view().row_stride);
   cuda::gemm_bf16(g);
   finish_kernel();
   words.download();
