@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
 #include "zeroulp/core/model/attention.hpp"
 #include "zeroulp/cuda_model.hpp"
@@ -58,34 +59,62 @@ struct query {
   }
 };
 
-/// e, and where `finds` the largest score, which is read otherwise.
+/// Calls use(j) for this lane's runs of eight of [0, end).
+template <class Use>
+__device__ void for_eights(int end, Use use) {
+  for (int j = 8 * static_cast<int>(threadIdx.x % 32); j < end; j += 256) {
+    use(j);
+  }
+}
+/// Keys that a query sees, and where what it writes ends.
+struct seen_keys {
+  int seen, end;
+
+  __device__ seen_keys(const attention_part& p, const query& q)
+      : seen(static_cast<int>(q.i) + 1),
+        end(static_cast<int>(
+            min(p.length, ceil_div(q.i + 1, zeros_to) * zeros_to))) {}
+};
+
+/// e, and where `Finds` the largest score, which is read otherwise. Rows of
+/// scores, e, P and dS start on multiples of 16 bytes.
 template <bool Finds>
 __global__ void make_weights(const __grid_constant__ attention_part p) {
   const query q(p);
   if (!q.is_in(p)) return;
   const std::uint32_t* const scores = p.scores + q.of_scores;
   std::uint16_t* const e = p.e + q.of_scores;
-  const std::ptrdiff_t seen = q.i + 1;
+  const seen_keys keys(p, q);
   const float c = __uint_as_float(p.scale);
-  const auto z = [&](std::ptrdiff_t j) {
-    return __fmul_rn(__uint_as_float(scores[j]), c);
-  };
   std::uint32_t& kept = p.largest(q.token, q.head);
   float m;
   if constexpr (Finds) {
-    m = row_maximum_of_threads<32>(seen, z);
+    std::uint32_t best = 0;
+    for_eights(keys.seen, [&](int j) {
+      const auto s = load<4>(scores, j, keys.seen, true);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        const auto key = maximum_key(__fmul_rn(number_in(s, k), c));
+        if (j + k < keys.seen) best = max(best, key);
+      }
+    });
+    m = maximum_of_threads<32>(best);
     if (threadIdx.x % 32 == 0) kept = __float_as_uint(m);
   } else {
     m = __uint_as_float(kept);
   }
-  const std::ptrdiff_t end = min(p.length, ceil_div(seen, zeros_to) * zeros_to);
-  for (std::ptrdiff_t j = threadIdx.x % 32; j < end; j += 32) {
-    e[j] = j < seen ? bf16_code<A>(exp<A>(__fsub_rn(z(j), m))) : 0;
-  }
+  for_eights(keys.end, [&](int j) {
+    const auto s = load<4>(scores, j, keys.seen, true);
+    store<2>(e, j, keys.end, true, bf16_codes([&](int k) {
+               const float z = __fmul_rn(number_in(s, k), c);
+               return j + k < keys.seen ? exp<A>(__fsub_rn(z, m)) : 0.0f;
+             }));
+  });
 }
 
-__global__ void make_outputs(const __grid_constant__ attention_part p,
-                             matrix_view<std::uint16_t> o) {
+__global__ void make_outputs(
+    const __grid_constant__ attention_part p,
+    const __grid_constant__ eights_matrix<std::uint16_t> o) {
   const query q(p);
   if (!q.is_in(p)) return;
   const float r = __fdiv_rn(1.0f, __uint_as_float(p.l[q.row]));
@@ -93,45 +122,60 @@ __global__ void make_outputs(const __grid_constant__ attention_part p,
     p.inverse(q.token, q.head) = __float_as_uint(r);
   }
   const std::uint32_t* const sums = p.sums + q.row * p.value_depth;
-  std::uint16_t* const out = &o(q.token, q.head * p.value_depth);
-  for (std::ptrdiff_t j = threadIdx.x % 32; j < p.value_depth; j += 32) {
-    out[j] = bf16_code<A>(__fmul_rn(__uint_as_float(sums[j]), r));
-  }
+  for_eights(static_cast<int>(p.value_depth), [&](int j) {
+    const auto s = load<4>(sums, j, p.value_depth, true);
+    o.put(q.token, q.head * p.value_depth + j,
+          bf16_codes([&](int k) { return __fmul_rn(number_in(s, k), r); }));
+  });
 }
 
 /// P and dS from e and dP; D is found on the way.
-__global__ void make_gradients(const __grid_constant__ attention_part p,
-                               half_view d_o,
-                               matrix_view<const std::uint32_t> kept) {
+__global__ void make_gradients(
+    const __grid_constant__ attention_part p,
+    const __grid_constant__ eights_matrix<const std::uint16_t> d_o,
+    const __grid_constant__ eights_matrix<const std::uint32_t> kept) {
   const query q(p);
   if (!q.is_in(p)) return;
-  const std::uint16_t* const g = &d_o(q.token, q.head * p.value_depth);
-  const std::uint32_t* const o = &kept(q.token, q.head * p.value_depth);
+  const std::ptrdiff_t at = q.head * p.value_depth;
   // Rows of more than 256 values take several partial sums a thread.
-  float d;
+  float d = 0;
   if (p.value_depth <= row_of_warp) {
-    d = row_sum_of_threads<32, A>(
-        p.value_depth, [&](float sum, std::ptrdiff_t j) {
-          return __fmaf_rn(bf16_number<A>(g[j]), __uint_as_float(o[j]), sum);
-        });
+    for_runs<32>(p.value_depth, [&](std::ptrdiff_t first) {
+      const auto g = d_o.get(q.token, at + first);
+      const auto o = kept.get(q.token, at + first);
+#pragma unroll
+      for (int k = 0; k < 8; ++k) {
+        d = __fmaf_rn(number_in(g, k), number_in(o, k), d);
+      }
+    });
+    d = tree_of_threads<32, A>(d);
   } else {
-    d = __uint_as_float(attention_dot<A>(g, o, p.value_depth));
+    d = __uint_as_float(attention_dot<A>(d_o.data + q.token * d_o.stride + at,
+                                         kept.data + q.token * kept.stride + at,
+                                         p.value_depth));
   }
   const float inverse = __uint_as_float(p.inverse(q.token, q.head));
-  const std::ptrdiff_t seen = q.i + 1;
-  const std::ptrdiff_t end = min(p.length, ceil_div(seen, zeros_to) * zeros_to);
+  const seen_keys keys(p, q);
   std::uint16_t* const e = p.e + q.of_scores;
-  for (std::ptrdiff_t j = threadIdx.x % 32; j < end; j += 32) {
-    std::uint16_t share = 0, ds = 0;
-    if (j < seen) {
-      const float weight = __fmul_rn(bf16_number<A>(e[j]), inverse);
-      const float dp = __uint_as_float(p.scores[q.of_scores + j]);
-      share = bf16_code<A>(weight);
-      ds = bf16_code<A>(__fmul_rn(weight, __fsub_rn(dp, d)));
+  const std::uint32_t* const dp = p.scores + q.of_scores;
+  for_eights(keys.end, [&](int j) {
+    const auto weights = load<2>(e, j, keys.seen, true);
+    const auto from = load<4>(dp, j, keys.seen, true);
+    float weight[8];
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      weight[k] = __fmul_rn(number_in(weights, k), inverse);
     }
-    e[j] = share;
-    p.ds[q.of_scores + j] = ds;
-  }
+    const auto seen = [&](int k, float x) {
+      return j + k < keys.seen ? x : 0.0f;
+    };
+    store<2>(e, j, keys.end, true,
+             bf16_codes([&](int k) { return seen(k, weight[k]); }));
+    store<2>(p.ds + q.of_scores, j, keys.end, true, bf16_codes([&](int k) {
+               return seen(
+                   k, __fmul_rn(weight[k], __fsub_rn(number_in(from, k), d)));
+             }));
+  });
 }
 
 /// One call: how many sequences at once, and where they work.
@@ -303,7 +347,7 @@ void attention_forward(const attention_shape& s,
                    g.row_sums_batch = {s.heads * s.length, s.length};
                    gemm_bf16(g, stream);
                    make_outputs<<<call.blocks(p), 32 * warps, 0, stream>>>(
-                       p, o.block(token, 0, tokens, o.cols));
+                       p, eights_matrix(o.block(token, 0, tokens, o.cols)));
                    call.r.launched();
                  });
 }
@@ -332,8 +376,8 @@ void attention_backward(const attention_shape& s,
         call.r.launched();
         call.scores(p, d_o, t.v, token, s.value_depth, stream);
         make_gradients<<<call.blocks(p), 32 * warps, 0, stream>>>(
-            p, d_o.block(token, 0, tokens, d_o.cols),
-            kept.o.block(token, 0, tokens, kept.o.cols));
+            p, eights_matrix(d_o.block(token, 0, tokens, d_o.cols)),
+            eights_matrix(kept.o.block(token, 0, tokens, kept.o.cols)));
         call.r.launched();
         const auto product =
             [&](half_view a, gemm_span span, half_view b, std::ptrdiff_t width,

@@ -1,10 +1,11 @@
 // Embedding, SwiGLU's backward pass from BF16, residual sums: a thread has an
-// element.
+// element, or eight.
 //
 // Source: SPEC clauses N19, N20, S3.
 
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/arithmetic.cuh"
+#include "cuda/common/row_eights.cuh"
 #include "zeroulp/core/model/row_sums.hpp"
 #include "zeroulp/cuda_model.hpp"
 
@@ -20,15 +21,18 @@ __device__ std::ptrdiff_t element_of_thread() {
   return static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
 }
 
-__global__ void embed_rows(matrix_view<const std::uint32_t> w,
-                           matrix_view<const std::int32_t> ids,
-                           matrix_view<std::uint16_t> x) {
-  const std::ptrdiff_t at = element_of_thread();
-  if (at >= x.rows * x.cols) return;
-  const std::ptrdiff_t t = at / x.cols, j = at % x.cols;
-  const std::ptrdiff_t id = ids(t, 0);
+__global__ void embed_rows(
+    const __grid_constant__ eights_matrix<const std::uint32_t> w,
+    matrix_view<const std::int32_t> ids,
+    const __grid_constant__ eights_matrix<std::uint16_t> x) {
+  const eight_place at(x.cols);
+  if (at.column >= x.cols) return;
+  const std::ptrdiff_t id = ids(at.row, 0);
   const bool inside = id >= 0 && id < w.rows;
-  x(t, j) = inside ? bf16_code<A>(__uint_as_float(w(id, j))) : 0x7fff;
+  const auto row = inside ? w.get(id, at.column) : vec8<4>{};
+  x.put(at.row, at.column, bf16_codes([&](int e) {
+          return inside ? number_in(row, e) : __uint_as_float(fp32_nan);
+        }));
 }
 
 __global__ void write_one_hot(matrix_view<const std::int32_t> ids,
@@ -39,16 +43,25 @@ __global__ void write_one_hot(matrix_view<const std::int32_t> ids,
   y(v, t) = ids(t, 0) == v ? 0x3f80 : 0;
 }
 
-__global__ void widen_codes(const std::uint16_t* x, std::ptrdiff_t count,
-                            std::uint32_t* y) {
-  const std::ptrdiff_t at = element_of_thread();
-  if (at < count) y[at] = std::uint32_t{x[at]} << 16;
+__global__ void widen_codes(
+    const __grid_constant__ eights_matrix<const std::uint16_t> x,
+    const __grid_constant__ eights_matrix<std::uint32_t> y) {
+  const eight_place at(x.cols);
+  if (at.column >= x.cols) return;
+  const auto codes = x.get(0, at.column);
+  vec8<4> words;
+#pragma unroll
+  for (int e = 0; e < 8; ++e) words.words[e] = codes.element(e) << 16;
+  y.put(0, at.column, words);
 }
 
-__global__ void narrow_words(const std::uint32_t* x, std::ptrdiff_t count,
-                             std::uint16_t* y) {
-  const std::ptrdiff_t at = element_of_thread();
-  if (at < count) y[at] = bf16_code<A>(__uint_as_float(x[at]));
+__global__ void narrow_words(
+    const __grid_constant__ eights_matrix<const std::uint32_t> x,
+    const __grid_constant__ eights_matrix<std::uint16_t> y) {
+  const eight_place at(x.cols);
+  if (at.column >= x.cols) return;
+  const auto words = x.get(0, at.column);
+  y.put(0, at.column, bf16_codes([&](int e) { return number_in(words, e); }));
 }
 
 __global__ void repeat_rows(matrix_view<const std::uint32_t> blocks,
@@ -61,34 +74,52 @@ __global__ void repeat_rows(matrix_view<const std::uint32_t> blocks,
 }
 
 struct swiglu_views {
-  half_view g, u, dh;
-  matrix_view<std::uint16_t> h, dg, du;
+  eights_matrix<const std::uint16_t> g, u, dh;
+  eights_matrix<std::uint16_t> h, dg, du;
 };
 
 __global__ void differentiate_swiglu(const __grid_constant__ swiglu_views t) {
-  const std::ptrdiff_t at = element_of_thread();
-  if (at >= t.g.rows * t.g.cols) return;
-  const std::ptrdiff_t i = at / t.g.cols, j = at % t.g.cols;
-  const float dh = t.dh.data == nullptr ? 0.0f : bf16_number<A>(t.dh(i, j));
-  const auto x = swiglu_gradient<A>(bf16_number<A>(t.g(i, j)),
-                                    bf16_number<A>(t.u(i, j)), dh);
-  const auto put = [&](const matrix_view<std::uint16_t>& to, float value) {
-    if (to.data != nullptr) to(i, j) = bf16_code<A>(value);
-  };
-  put(t.h, x.h);
-  put(t.dg, x.dg);
-  put(t.du, x.du);
+  const eight_place at(t.g.cols);
+  const std::ptrdiff_t i = at.row, j = at.column;
+  if (j >= t.g.cols) return;
+  const auto g = t.g.get(i, j), u = t.u.get(i, j);
+  const auto dh = t.dh.data == nullptr ? vec8<2>{} : t.dh.get(i, j);
+  swiglu_gradients<A> x[8];
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    x[e] =
+        swiglu_gradient<A>(number_in(g, e), number_in(u, e), number_in(dh, e));
+  }
+  if (t.h.data != nullptr) {
+    t.h.put(i, j, bf16_codes([&](int e) { return x[e].h; }));
+  }
+  if (t.dg.data != nullptr) {
+    t.dg.put(i, j, bf16_codes([&](int e) { return x[e].dg; }));
+  }
+  if (t.du.data != nullptr) {
+    t.du.put(i, j, bf16_codes([&](int e) { return x[e].du; }));
+  }
 }
 
-__device__ float number_of(std::uint16_t x) { return bf16_number<A>(x); }
-__device__ float number_of(std::uint32_t x) { return __uint_as_float(x); }
-
 template <class B>
-__global__ void add_elements(const std::uint16_t* a, const B* b,
-                             std::ptrdiff_t count, std::uint16_t* sum) {
-  const std::ptrdiff_t at = element_of_thread();
-  if (at >= count) return;
-  sum[at] = bf16_code<A>(__fadd_rn(number_of(a[at]), number_of(b[at])));
+__global__ void add_elements(
+    const __grid_constant__ eights_matrix<const std::uint16_t> a,
+    const __grid_constant__ eights_matrix<const B> b,
+    const __grid_constant__ eights_matrix<std::uint16_t> sum) {
+  const eight_place at(sum.cols);
+  if (at.column >= sum.cols) return;
+  const auto x = a.get(0, at.column);
+  const auto y = b.get(0, at.column);
+  sum.put(0, at.column, bf16_codes([&](int e) {
+            return __fadd_rn(number_in(x, e), number_in(y, e));
+          }));
+}
+
+/// A span as a row.
+template <class T>
+eights_matrix<T> row_of(std::span<T> x) {
+  return eights_matrix(
+      matrix_view<T>{x.data(), 1, static_cast<std::ptrdiff_t>(x.size())});
 }
 
 template <class B>
@@ -98,11 +129,11 @@ void add_spans(std::span<const std::uint16_t> a, std::span<const B> b,
   r.need(a.size() == sum.size() && b.size() == sum.size(),
          "a, b and the sum differ in size");
   if (sum.empty()) return;
-  const auto count = static_cast<std::ptrdiff_t>(sum.size());
-  const unsigned blocks = r.blocks(ceil_div(count, threads));
+  const auto to = row_of(sum);
+  const unsigned blocks = eight_blocks(r, 1, to.cols);
   r.need_gpu();
-  add_elements<<<blocks, threads, 0, stream>>>(a.data(), b.data(), count,
-                                               sum.data());
+  add_elements<B>
+      <<<blocks, eights_threads, 0, stream>>>(row_of(a), row_of(b), to);
   r.launched();
 }
 
@@ -115,9 +146,10 @@ void embed(matrix_view<const std::uint32_t> w,
   r.need(ids.rows == x.rows && ids.cols == 1 && w.cols == x.cols,
          "x has a row of w for each of ids");
   if (x.rows == 0 || x.cols == 0) return;
-  const unsigned blocks = r.blocks(ceil_div(x.rows * x.cols, threads));
+  const unsigned blocks = eight_blocks(r, x.rows, x.cols);
   r.need_gpu();
-  embed_rows<<<blocks, threads, 0, stream>>>(w, ids, x);
+  embed_rows<<<blocks, eights_threads, 0, stream>>>(eights_matrix(w), ids,
+                                                    eights_matrix(x));
   r.launched();
 }
 
@@ -150,9 +182,11 @@ void swiglu_backward(half_view g, half_view u, half_view dh,
   r.need(dh.data != nullptr || (dg.data == nullptr && du.data == nullptr),
          "dg and du are made from dh");
   if (g.rows == 0 || g.cols == 0) return;
-  const unsigned blocks = r.blocks(ceil_div(g.rows * g.cols, threads));
+  const unsigned blocks = eight_blocks(r, g.rows, g.cols);
   r.need_gpu();
-  differentiate_swiglu<<<blocks, threads, 0, stream>>>({g, u, dh, h, dg, du});
+  const auto of = [](auto x) { return eights_matrix(x); };
+  differentiate_swiglu<<<blocks, eights_threads, 0, stream>>>(
+      {of(g), of(u), of(dh), of(h), of(dg), of(du)});
   r.launched();
 }
 
@@ -161,10 +195,10 @@ void widen(std::span<const std::uint16_t> x, std::span<std::uint32_t> y,
   const argument_checks r("cuda::widen");
   r.need(x.size() == y.size(), "x and y differ in size");
   if (x.empty()) return;
-  const auto count = static_cast<std::ptrdiff_t>(x.size());
-  const unsigned blocks = r.blocks(ceil_div(count, threads));
+  const auto from = row_of(x);
+  const unsigned blocks = eight_blocks(r, 1, from.cols);
   r.need_gpu();
-  widen_codes<<<blocks, threads, 0, stream>>>(x.data(), count, y.data());
+  widen_codes<<<blocks, eights_threads, 0, stream>>>(from, row_of(y));
   r.launched();
 }
 
@@ -173,10 +207,10 @@ void narrow(std::span<const std::uint32_t> x, std::span<std::uint16_t> y,
   const argument_checks r("cuda::narrow");
   r.need(x.size() == y.size(), "x and y differ in size");
   if (x.empty()) return;
-  const auto count = static_cast<std::ptrdiff_t>(x.size());
-  const unsigned blocks = r.blocks(ceil_div(count, threads));
+  const auto from = row_of(x);
+  const unsigned blocks = eight_blocks(r, 1, from.cols);
   r.need_gpu();
-  narrow_words<<<blocks, threads, 0, stream>>>(x.data(), count, y.data());
+  narrow_words<<<blocks, eights_threads, 0, stream>>>(from, row_of(y));
   r.launched();
 }
 

@@ -7,6 +7,7 @@
 // Source: SPEC clauses N13, N14, S9.
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
 #include "zeroulp/core/model/expert_rows.hpp"
 #include "zeroulp/cuda_model.hpp"
@@ -122,41 +123,57 @@ __global__ void place_slots(const __grid_constant__ expert_plan p,
   p.slots(slot.token, slot.k) = row;
 }
 
-/// A block has a row.
-__global__ void gather_rows(half_view x, matrix_view<const std::int32_t> rows,
-                            matrix_view<std::uint16_t> y) {
-  const std::ptrdiff_t r = blockIdx.x;
-  const std::ptrdiff_t from = rows(r, 0);
+__global__ void gather_rows(
+    const __grid_constant__ eights_matrix<const std::uint16_t> x,
+    matrix_view<const std::int32_t> rows,
+    const __grid_constant__ eights_matrix<std::uint16_t> y) {
+  const eight_place at(y.cols);
+  const std::ptrdiff_t from = rows(at.row, 0);
+  if (at.column >= y.cols) return;
   const bool inside = from >= 0 && from < x.rows;
-  for (std::ptrdiff_t j = threadIdx.x; j < y.cols; j += threads) {
-    y(r, j) = inside ? x(from, j) : 0;
-  }
+  y.put(at.row, at.column, inside ? x.get(from, at.column) : vec8<2>{});
 }
+
+/// What slots_backward reads and writes.
+struct slot_params {
+  slot_gradients t;
+  eights_matrix<const std::uint16_t> dy, y;
+  eights_matrix<std::uint16_t> d_rows;
+};
 
 /// A warp or a block has a slot.
 template <int Threads>
-__global__ void slots_backward(const __grid_constant__ slot_gradients t) {
+__global__ void slots_backward(const __grid_constant__ slot_params p) {
+  const slot_gradients& t = p.t;
   const std::ptrdiff_t at = row_of_thread<Threads>();
   if (at >= t.slots.rows * t.slots.cols) return;
   const std::ptrdiff_t i = at / t.slots.cols, k = at % t.slots.cols;
   const std::ptrdiff_t n = t.dy.cols;
   const std::ptrdiff_t row = t.slots(i, k);
-  const std::uint16_t* const dy = &t.dy(i, 0);
-  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
-  if (t.d_rows.data != nullptr && row >= 0 && row < t.d_rows.rows) {
-    const float weight = __uint_as_float(t.weights(i, k));
-    for (std::ptrdiff_t j = lane; j < n; j += Threads) {
-      t.d_rows(row, j) = bf16_code<A>(__fmul_rn(weight, bf16_number<A>(dy[j])));
+  const bool writes =
+      p.d_rows.data != nullptr && row >= 0 && row < p.d_rows.rows;
+  const bool sums = t.dweights.data != nullptr && row >= 0 && row < p.y.rows;
+  const float weight = writes ? __uint_as_float(t.weights(i, k)) : 0;
+  float sum = 0;
+  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+    const auto dy = p.dy.get(i, first);
+    if (writes) {
+      p.d_rows.put(row, first, bf16_codes([&](int e) {
+                     return __fmul_rn(weight, number_in(dy, e));
+                   }));
     }
-  }
+    if (!sums) return;
+    const auto y = p.y.get(row, first);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      if (first + e < n) {
+        sum = __fmaf_rn(number_in(dy, e), number_in(y, e), sum);
+      }
+    }
+  });
   if (t.dweights.data == nullptr) return;
-  const bool inside = row >= 0 && row < t.y.rows;
-  const std::uint16_t* const y = inside ? &t.y(row, 0) : nullptr;
-  const float sum = row_sum_of_threads<Threads, A>(
-      inside ? n : 0, [&](float p, std::ptrdiff_t j) {
-        return __fmaf_rn(bf16_number<A>(dy[j]), bf16_number<A>(y[j]), p);
-      });
-  if (lane == 0) t.dweights(i, k) = __float_as_uint(sum);
+  sum = tree_of_threads<Threads, A>(sum);
+  if (threadIdx.x % Threads == 0) t.dweights(i, k) = __float_as_uint(sum);
 }
 
 __global__ void clear_codes(matrix_view<std::uint16_t> x) {
@@ -227,7 +244,8 @@ void gather(half_view x, matrix_view<const std::int32_t> rows,
          "y has a row of x for each of rows");
   if (y.rows == 0 || y.cols == 0) return;
   r.need_gpu();
-  gather_rows<<<r.blocks(y.rows), threads, 0, stream>>>(x, rows, y);
+  gather_rows<<<eight_blocks(r, y.rows, y.cols), eights_threads, 0, stream>>>(
+      eights_matrix(x), rows, eights_matrix(y));
   r.launched();
 }
 
@@ -252,7 +270,9 @@ void slot_backward(const slot_gradients& t, CUstream_st* stream) {
   }
   const std::ptrdiff_t slots = t.slots.rows * t.slots.cols;
   if (slots == 0) return;
-  ZEROULP_LAUNCH_ROWS(r, slots_backward, slots, n, stream, t);
+  const slot_params params{t, eights_matrix(t.dy), eights_matrix(t.y),
+                           eights_matrix(t.d_rows)};
+  ZEROULP_LAUNCH_ROWS(r, slots_backward, slots, n, stream, params);
 }
 
 void append_slot(matrix_view<const std::int32_t> slots,

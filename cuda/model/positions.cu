@@ -1,7 +1,9 @@
-// Rope, and what MLA assembles: a thread has a pair of elements.
+// Rope: a thread has a pair of elements. What MLA assembles: a block has a
+// token, a thread eight elements of it at once, or two.
 //
 // Source: SPEC clauses N4, N20 (c) and N21 (d).
 
+#include "cuda/common/alignment.hpp"
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/arithmetic.cuh"
 #include "zeroulp/core/model/rope.hpp"
@@ -52,111 +54,184 @@ __global__ void turn(const __grid_constant__ rope_rows t) {
   t.y(row, second) = y.second;
 }
 
-/// A thread's pair of q, k or v of a token: `part` 0, 1, 2.
-struct mla_element {
-  std::ptrdiff_t row, head, at;
-  int part;
+/// `Count` neighbours of a row, an even number: read and written at once if
+/// there are eight.
+template <int Count>
+struct neighbours {
+  pair_of_codes pairs[Count / 2];
 
-  __device__ mla_element(const mla_shape& s, std::ptrdiff_t index) {
-    const std::ptrdiff_t depth = s.plain + s.turned;
-    const std::ptrdiff_t pairs = (2 * depth + s.value) / 2;
-    std::ptrdiff_t x = 2 * (index % pairs);
-    head = index / pairs % s.heads;
-    row = index / pairs / s.heads;
-    part = x < depth ? 0 : x < 2 * depth ? 1 : 2;
-    at = x - part * depth;
+  static __device__ neighbours of(const matrix_view<std::uint16_t>& x,
+                                  std::ptrdiff_t row, int at) {
+    neighbours out;
+    const std::uint16_t* const from = x.data + row * x.row_stride + at;
+    if constexpr (Count == 8) {
+      const uint4 v = *reinterpret_cast<const uint4*>(from);
+      const std::uint32_t words[] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        out.pairs[i] = {static_cast<std::uint16_t>(words[i]),
+                        static_cast<std::uint16_t>(words[i] >> 16)};
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count / 2; ++i) {
+        out.pairs[i] = {from[2 * i], from[2 * i + 1]};
+      }
+    }
+    return out;
+  }
+  __device__ void put(const matrix_view<std::uint16_t>& x, std::ptrdiff_t row,
+                      int at) const {
+    std::uint16_t* const to = x.data + row * x.row_stride + at;
+    if constexpr (Count == 8) {
+      const auto word = [this](int i) {
+        return pairs[i].first | std::uint32_t{pairs[i].second} << 16;
+      };
+      *reinterpret_cast<uint4*>(to) = {word(0), word(1), word(2), word(3)};
+    } else {
+#pragma unroll
+      for (int i = 0; i < Count / 2; ++i) {
+        to[2 * i] = pairs[i].first;
+        to[2 * i + 1] = pairs[i].second;
+      }
+    }
   }
 };
 
-std::ptrdiff_t mla_pairs(const mla_shape& s, std::ptrdiff_t rows) {
-  return rows * s.heads * (2 * (s.plain + s.turned) + s.value) / 2;
-}
+/// What both kernels know of a shape, in 32 bits.
+struct mla_sizes {
+  int heads, plain, depth, value, rank;
 
-__device__ pair_of_codes read(matrix_view<std::uint16_t> x, std::ptrdiff_t row,
-                              std::ptrdiff_t at) {
-  return {x(row, at), x(row, at + 1)};
-}
-__device__ void write(matrix_view<std::uint16_t> x, std::ptrdiff_t row,
-                      std::ptrdiff_t at, pair_of_codes pair) {
-  x(row, at) = pair.first;
-  x(row, at + 1) = pair.second;
-}
+  explicit mla_sizes(const mla_shape& s)
+      : heads(static_cast<int>(s.heads)),
+        plain(static_cast<int>(s.plain)),
+        depth(static_cast<int>(s.plain + s.turned)),
+        value(static_cast<int>(s.value)),
+        rank(static_cast<int>(s.rank)) {}
 
-__global__ void assemble(const __grid_constant__ mla_shape s,
-                         const __grid_constant__ mla_tensors<std::uint16_t> t) {
-  std::ptrdiff_t index;
-  const std::ptrdiff_t depth = s.plain + s.turned;
-  if (!find_element(t.first.rows * s.heads * (2 * depth + s.value) / 2,
-                    index)) {
-    return;
-  }
-  const mla_element x(s, index);
-  const std::ptrdiff_t position = x.row % s.cosines.rows;
-  const std::ptrdiff_t beyond = x.at - s.plain;
-  const auto turn_pair = [&](pair_of_codes pair) {
-    return turned(pair, s.cosines(position, beyond / 2),
-                  s.sines(position, beyond / 2), false);
-  };
-  const std::ptrdiff_t second = x.head * (s.plain + s.value);
-  if (x.part == 0) {
-    const auto pair = read(t.first, x.row, x.head * depth + x.at);
-    write(t.q, x.row, x.head * depth + x.at,
-          beyond < 0 ? pair : turn_pair(pair));
-  } else if (x.part == 1) {
-    const auto pair = beyond < 0
-                          ? read(t.second, x.row, second + x.at)
-                          : turn_pair(read(t.first, x.row,
-                                           s.heads * depth + s.rank + beyond));
-    write(t.k, x.row, x.head * depth + x.at, pair);
-  } else {
-    write(t.v, x.row, x.head * s.value + x.at,
-          read(t.second, x.row, second + s.plain + x.at));
-  }
-}
+  /// Elements of a row of `second` before a head's.
+  __device__ int second(int head) const { return head * (plain + value); }
+  /// Elements of a row of `first` before the key that all heads share.
+  __device__ int shared_key() const { return heads * depth + rank; }
+};
 
-__global__ void assemble_backward(
-    const __grid_constant__ mla_shape s,
-    const __grid_constant__ mla_tensors<std::uint16_t> d) {
-  std::ptrdiff_t index;
-  const std::ptrdiff_t depth = s.plain + s.turned;
-  if (!find_element(d.first.rows * s.heads * (2 * depth + s.value) / 2,
-                    index)) {
-    return;
-  }
-  const mla_element x(s, index);
-  const std::ptrdiff_t position = x.row % s.cosines.rows;
-  const std::ptrdiff_t beyond = x.at - s.plain;
-  const auto turn_back = [&](pair_of_codes pair) {
-    return turned(pair, s.cosines(position, beyond / 2),
-                  s.sines(position, beyond / 2), true);
-  };
-  const std::ptrdiff_t second = x.head * (s.plain + s.value);
-  if (x.part == 0) {
-    const auto pair = read(d.q, x.row, x.head * depth + x.at);
-    write(d.first, x.row, x.head * depth + x.at,
-          beyond < 0 ? pair : turn_back(pair));
-  } else if (x.part == 2) {
-    write(d.second, x.row, second + s.plain + x.at,
-          read(d.v, x.row, x.head * s.value + x.at));
-  } else if (beyond < 0) {
-    write(d.second, x.row, second + x.at,
-          read(d.k, x.row, x.head * depth + x.at));
-  } else if (x.head == 0) {
-    // The key that all heads share: a chain of additions over heads.
-    float first = 0, other = 0;
-    for (std::ptrdiff_t h = 0; h < s.heads; ++h) {
-      const auto pair = read(d.k, x.row, h * depth + x.at);
-      first = __fadd_rn(first, bf16_number<A>(pair.first));
-      other = __fadd_rn(other, bf16_number<A>(pair.second));
+struct mla_params {
+  mla_sizes sizes;
+  matrix_view<const std::uint32_t> cosines, sines;
+  mla_tensors<std::uint16_t> t;
+
+  /// x, elements [beyond, beyond + Count) of those that are turned.
+  template <int Count>
+  __device__ neighbours<Count> turned_by(neighbours<Count> x,
+                                         std::ptrdiff_t row, int beyond,
+                                         bool backward) const {
+    const std::ptrdiff_t position = row % cosines.rows;
+#pragma unroll
+    for (int i = 0; i < Count / 2; ++i) {
+      x.pairs[i] = turned(x.pairs[i], cosines(position, beyond / 2 + i),
+                          sines(position, beyond / 2 + i), backward);
     }
-    write(d.first, x.row, s.heads * depth + s.rank + beyond,
-          turn_back({bf16_code<A>(first), bf16_code<A>(other)}));
+    return x;
+  }
+};
+
+/// Calls use(part, head, at) for this block's elements of q (part 0), k and v
+/// of a token, `Count` neighbours each.
+template <int Count, class Use>
+__device__ void for_parts(const mla_sizes& s, Use use) {
+  const int of_head = 2 * s.depth + s.value;
+  for (int x = Count * static_cast<int>(threadIdx.x); x < s.heads * of_head;
+       x += Count * threads) {
+    const int head = x / of_head, at = x - head * of_head;
+    const int part = at < s.depth ? 0 : at < 2 * s.depth ? 1 : 2;
+    use(part, head, at - part * s.depth);
   }
 }
 
-template <class Kernel>
-void launch_mla(const char* function, Kernel kernel, const mla_shape& s,
-                const mla_tensors<std::uint16_t>& t, CUstream_st* stream) {
+/// A block has a token.
+template <int Count>
+__global__ void assemble(const __grid_constant__ mla_params p) {
+  using codes = neighbours<Count>;
+  const mla_sizes& s = p.sizes;
+  const auto& t = p.t;
+  const std::ptrdiff_t row = blockIdx.x;
+  for_parts<Count>(s, [&](int part, int head, int at) {
+    const int beyond = at - s.plain, depth = head * s.depth;
+    if (part == 0) {
+      const auto x = codes::of(t.first, row, depth + at);
+      (beyond < 0 ? x : p.turned_by(x, row, beyond, false))
+          .put(t.q, row, depth + at);
+    } else if (part == 1) {
+      const auto x =
+          beyond < 0
+              ? codes::of(t.second, row, s.second(head) + at)
+              : p.turned_by(codes::of(t.first, row, s.shared_key() + beyond),
+                            row, beyond, false);
+      x.put(t.k, row, depth + at);
+    } else {
+      codes::of(t.second, row, s.second(head) + s.plain + at)
+          .put(t.v, row, head * s.value + at);
+    }
+  });
+}
+
+template <int Count>
+__global__ void assemble_backward(const __grid_constant__ mla_params p) {
+  using codes = neighbours<Count>;
+  const mla_sizes& s = p.sizes;
+  const auto& d = p.t;
+  const std::ptrdiff_t row = blockIdx.x;
+  for_parts<Count>(s, [&](int part, int head, int at) {
+    const int beyond = at - s.plain, depth = head * s.depth;
+    if (part == 0) {
+      const auto x = codes::of(d.q, row, depth + at);
+      (beyond < 0 ? x : p.turned_by(x, row, beyond, true))
+          .put(d.first, row, depth + at);
+    } else if (part == 2) {
+      codes::of(d.v, row, head * s.value + at)
+          .put(d.second, row, s.second(head) + s.plain + at);
+    } else if (beyond < 0) {
+      codes::of(d.k, row, depth + at).put(d.second, row, s.second(head) + at);
+    } else if (head == 0) {
+      // The key that all heads share: a chain of additions over heads.
+      float sums[Count]{};
+      for (int h = 0; h < s.heads; ++h) {
+        const auto x = codes::of(d.k, row, h * s.depth + at);
+#pragma unroll
+        for (int i = 0; i < Count / 2; ++i) {
+          sums[2 * i] =
+              __fadd_rn(sums[2 * i], bf16_number<A>(x.pairs[i].first));
+          sums[2 * i + 1] =
+              __fadd_rn(sums[2 * i + 1], bf16_number<A>(x.pairs[i].second));
+        }
+      }
+      codes x;
+#pragma unroll
+      for (int i = 0; i < Count / 2; ++i) {
+        x.pairs[i] = {bf16_code<A>(sums[2 * i]), bf16_code<A>(sums[2 * i + 1])};
+      }
+      p.turned_by(x, row, beyond, true)
+          .put(d.first, row, s.shared_key() + beyond);
+    }
+  });
+}
+
+using mla_kernel = void (*)(mla_params);
+
+/// True if eight neighbours of any matrix lie together, in one part of a head.
+bool has_eights(const mla_shape& s, const mla_tensors<std::uint16_t>& t) {
+  for (const std::ptrdiff_t n : {s.plain, s.turned, s.value, s.rank}) {
+    if (n % 8 != 0) return false;
+  }
+  for (const auto& x : {t.first, t.second, t.q, t.k, t.v}) {
+    if (!is_vectorized<2>(x.data, x.row_stride)) return false;
+  }
+  return true;
+}
+
+void launch_mla(const char* function, mla_kernel pairs, mla_kernel eights,
+                const mla_shape& s, const mla_tensors<std::uint16_t>& t,
+                CUstream_st* stream) {
   const argument_checks r(function);
   const std::ptrdiff_t m = t.first.rows, depth = s.plain + s.turned;
   r.need(s.heads > 0 && s.plain >= 0 && s.plain % 2 == 0 && s.turned >= 0 &&
@@ -176,10 +251,12 @@ void launch_mla(const char* function, Kernel kernel, const mla_shape& s,
   need(t.q, s.heads * depth, "q");
   need(t.k, s.heads * depth, "k");
   need(t.v, s.heads * s.value, "v");
-  const std::ptrdiff_t count = mla_pairs(s, m);
-  if (count == 0) return;
+  const std::ptrdiff_t width = s.heads * (2 * depth + s.value);
+  r.need(width < std::ptrdiff_t{1} << 30, "heads are too many or too wide");
+  if (m == 0 || width == 0) return;
   r.need_gpu();
-  kernel<<<r.blocks(ceil_div(count, threads)), threads, 0, stream>>>(s, t);
+  (has_eights(s, t) ? eights : pairs)<<<r.blocks(m), threads, 0, stream>>>(
+      {mla_sizes(s), s.cosines, s.sines, t});
   r.launched();
 }
 
@@ -203,13 +280,14 @@ void rope(const rope_rows& t, CUstream_st* stream) {
 
 void mla_assemble(const mla_shape& s, const mla_tensors<std::uint16_t>& t,
                   CUstream_st* stream) {
-  launch_mla("cuda::mla_assemble", assemble, s, t, stream);
+  launch_mla("cuda::mla_assemble", assemble<2>, assemble<8>, s, t, stream);
 }
 
 void mla_assemble_backward(const mla_shape& s,
                            const mla_tensors<std::uint16_t>& d,
                            CUstream_st* stream) {
-  launch_mla("cuda::mla_assemble_backward", assemble_backward, s, d, stream);
+  launch_mla("cuda::mla_assemble_backward", assemble_backward<2>,
+             assemble_backward<8>, s, d, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -4,6 +4,7 @@
 // Source: SPEC clause N3.
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
 #include "zeroulp/core/model/rms_norm_backward.hpp"
 #include "zeroulp/cuda_model.hpp"
@@ -15,36 +16,46 @@ using A = device_fp32;
 
 constexpr int threads = 256;
 
-/// `count`: of columns, FP32 bits.
+/// What find_dx reads and writes.
+struct dx_params {
+  eights_matrix<const std::uint16_t> dy, x, residual;
+  eights_matrix<const std::uint32_t> w;
+  matrix_view<const std::uint32_t> rstd;
+  eights_matrix<std::uint16_t> dx;
+  std::uint32_t count;  ///< of columns, FP32 bits
+};
+
 template <int Threads>
-__global__ void find_dx(const __grid_constant__ rms_norm_gradients t,
-                        std::uint32_t count) {
+__global__ void find_dx(const __grid_constant__ dx_params t) {
   const std::ptrdiff_t i = row_of_thread<Threads>();
   if (i >= t.x.rows) return;
   const std::ptrdiff_t n = t.x.cols;
-  const std::uint16_t* const dy = &t.dy(i, 0);
-  const std::uint16_t* const x = &t.x(i, 0);
-  const std::uint32_t* const w = t.w.data;
   const float rstd = __uint_as_float(t.rstd(i, 0));
-  const auto g_of = [&](std::ptrdiff_t j) {
-    return __fmul_rn(bf16_number<A>(dy[j]), __uint_as_float(w[j]));
-  };
-  const float sum =
-      row_sum_of_threads<Threads, A>(n, [&](float p, std::ptrdiff_t j) {
-        return __fmaf_rn(g_of(j), bf16_number<A>(x[j]), p);
-      });
-  const float minus_a =
-      -__fdiv_rn(__fmul_rn(__fmul_rn(sum, rstd), rstd), __uint_as_float(count));
-  const std::uint16_t* const q =
-      t.residual.data == nullptr ? nullptr : &t.residual(i, 0);
-  std::uint16_t* const dx = &t.dx(i, 0);
-  for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
-       j += Threads) {
-    float d =
-        __fmul_rn(rstd, __fmaf_rn(minus_a, bf16_number<A>(x[j]), g_of(j)));
-    if (q != nullptr) d = __fadd_rn(d, bf16_number<A>(q[j]));
-    dx[j] = bf16_code<A>(d);
-  }
+  float sum = 0;
+  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+    const auto dy = t.dy.get(i, first), x = t.x.get(i, first);
+    const auto w = t.w.get(0, first);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float g = __fmul_rn(number_in(dy, e), number_in(w, e));
+      if (first + e < n) sum = __fmaf_rn(g, number_in(x, e), sum);
+    }
+  });
+  sum = tree_of_threads<Threads, A>(sum);
+  const float minus_a = -__fdiv_rn(__fmul_rn(__fmul_rn(sum, rstd), rstd),
+                                   __uint_as_float(t.count));
+  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+    const auto dy = t.dy.get(i, first), x = t.x.get(i, first);
+    const auto w = t.w.get(0, first);
+    const bool adds = t.residual.data != nullptr;
+    const auto q = adds ? t.residual.get(i, first) : vec8<2>{};
+    t.dx.put(i, first, bf16_codes([&](int e) {
+               const float g = __fmul_rn(number_in(dy, e), number_in(w, e));
+               const float d =
+                   __fmul_rn(rstd, __fmaf_rn(minus_a, number_in(x, e), g));
+               return adds ? __fadd_rn(d, number_in(q, e)) : d;
+             }));
+  });
 }
 
 __global__ void find_range_dw(const __grid_constant__ rms_norm_gradients t,
@@ -103,7 +114,10 @@ void rms_norm_backward(const rms_norm_gradients& t,
   if (n == 0) return;
   r.need_gpu();
   if (t.dx.data != nullptr && m > 0) {
-    ZEROULP_LAUNCH_ROWS(r, find_dx, m, n, stream, t, count_as_fp32(n));
+    const auto of = [](auto x) { return eights_matrix(x); };
+    const dx_params params{of(t.dy), of(t.x),  of(t.residual),  of(t.w),
+                           t.rstd,   of(t.dx), count_as_fp32(n)};
+    ZEROULP_LAUNCH_ROWS(r, find_dx, m, n, stream, params);
   }
   if (t.dw.data == nullptr) return;
   const unsigned columns = r.blocks(ceil_div(n, threads));

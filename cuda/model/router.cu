@@ -3,8 +3,11 @@
 //
 // Source: SPEC clauses T14, N8 to N12.
 
+#include <utility>
+
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/arithmetic.cuh"
+#include "cuda/common/vec8.cuh"
 #include "zeroulp/core/model/router.hpp"
 #include "zeroulp/cuda_model.hpp"
 
@@ -15,72 +18,157 @@ using A = device_fp32;
 
 constexpr int threads = 256;
 
-// Sequential products: a block has 64 x 16 outputs, a thread four of a column.
-constexpr int tile_m = 64, tile_n = 16, tile_k = 32;
-constexpr int rows_a_thread = tile_m * tile_n / threads;
+// Sequential products: a block has 256 x 16 outputs, a warp four columns of
+// them, a lane every 32nd row.
+constexpr int tile_m = 256, tile_n = 16, tile_k = 32;
+constexpr int sequential_threads = 128;
+constexpr int rows_a_lane = tile_m / 32, columns_a_warp = 4;
+/// Rows of a K lie so that lanes that write different K hit different banks.
+constexpr int pitch_m = tile_m + 1, pitch_n = tile_n + 4;
 
 struct sequential_params {
   sequential_operand a, b;
   std::ptrdiff_t range;  ///< of K
   float* d;              ///< a range's sums after the other's
-  std::ptrdiff_t d_stride, d_range;
+  std::ptrdiff_t d_row, d_column, d_range;
   unsigned tiles_n;
 };
 
-__device__ float element(const sequential_operand& x, std::ptrdiff_t i,
-                         std::ptrdiff_t j) {
-  const std::ptrdiff_t at = i * x.row_stride + j * x.col_stride;
-  return x.element == fp32
-             ? static_cast<const float*>(x.data)[at]
-             : bf16_number<A>(static_cast<const std::uint16_t*>(x.data)[at]);
-}
+/// Elements of a matrix: one, or eight neighbours at once.
+template <class Element>
+struct sequential_elements {
+  static constexpr int bytes = sizeof(Element);
+  const sequential_operand& x;
 
-/// Copies `Rows` x tile_k elements, zeros outside, along what is adjacent.
-template <int Rows>
-__device__ void copy_tile(float (&to)[Rows][tile_k + 1],
-                          const sequential_operand& x, std::ptrdiff_t row0,
-                          std::ptrdiff_t k0, std::ptrdiff_t k_end) {
-  const bool along_k = x.col_stride == 1;
-  for (int at = static_cast<int>(threadIdx.x); at < Rows * tile_k;
-       at += threads) {
+  __device__ float one(std::ptrdiff_t i, std::ptrdiff_t k) const {
+    const std::ptrdiff_t at = i * x.row_stride + k * x.col_stride;
+    return number(static_cast<const Element*>(x.data)[at]);
+  }
+  __device__ vec8<bytes> eight(std::ptrdiff_t i, std::ptrdiff_t k) const {
+    const std::ptrdiff_t at = i * x.row_stride + k * x.col_stride;
+    return load<bytes>(static_cast<const Element*>(x.data) + at, 0, 8, true);
+  }
+  __device__ std::uint32_t word(std::ptrdiff_t i, std::ptrdiff_t k) const {
+    const std::ptrdiff_t at = i * x.row_stride + k * x.col_stride;
+    return *reinterpret_cast<const std::uint32_t*>(
+        static_cast<const Element*>(x.data) + at);
+  }
+  static __device__ float number(std::uint16_t code) {
+    return bf16_number<A>(code);
+  }
+  static __device__ float number(std::uint32_t word) {
+    return __uint_as_float(word);
+  }
+};
+
+/// Copies `Rows` x tile_k elements as numbers to to[k][row], zeros outside:
+/// eight at once along what is adjacent, if all are inside and aligned.
+template <int Rows, int Pitch, class Element>
+__device__ void copy_tile(float* to, const sequential_operand& operand,
+                          std::ptrdiff_t row0, std::ptrdiff_t k0,
+                          std::ptrdiff_t k_end) {
+  const sequential_elements<Element> x{operand};
+  const bool along_k = operand.col_stride == 1;
+  const std::ptrdiff_t far = along_k ? operand.row_stride : operand.col_stride;
+  const std::ptrdiff_t near = along_k ? operand.col_stride : operand.row_stride;
+  const int left = static_cast<int>(min(k_end - k0, std::ptrdiff_t{tile_k}));
+  const bool inside = row0 + Rows <= operand.rows && left % 8 == 0;
+  const bool aligned =
+      near == 1 &&
+      starts_on(16, operand.data, far * static_cast<int>(sizeof(Element))) &&
+      k0 % 8 == 0;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (inside && aligned && along_k) {
+#pragma unroll 4
+    for (int at = thread; at < Rows * tile_k / 8; at += sequential_threads) {
+      const int line = at / (tile_k / 8), first = 8 * (at % (tile_k / 8));
+      const auto v = first < left ? x.eight(row0 + line, k0 + first)
+                                  : vec8<sizeof(Element)>{};
+#pragma unroll
+      for (int e = 0; e < 8; ++e) {
+        to[(first + e) * Pitch + line] =
+            x.number(static_cast<Element>(v.element(e)));
+      }
+    }
+    return;
+  }
+  if (inside && aligned) {
+    // A word a lane: wider reads would write the same banks of shared memory.
+    constexpr int each = 4 / sizeof(Element);
+#pragma unroll 4
+    for (int at = thread; at < Rows * tile_k / each; at += sequential_threads) {
+      const int line = at / (Rows / each), first = each * (at % (Rows / each));
+      const std::uint32_t word =
+          line < left ? x.word(row0 + first, k0 + line) : 0;
+#pragma unroll
+      for (int e = 0; e < each; ++e) {
+        to[line * Pitch + first + e] =
+            x.number(static_cast<Element>(word >> 16 * e));
+      }
+    }
+    return;
+  }
+  for (int at = thread; at < Rows * tile_k; at += sequential_threads) {
     const int i = along_k ? at / tile_k : at % Rows;
     const int k = along_k ? at % tile_k : at / Rows;
-    const bool inside = row0 + i < x.rows && k0 + k < k_end;
-    to[i][k] = inside ? element(x, row0 + i, k0 + k) : 0;
+    const bool is_in = row0 + i < operand.rows && k0 + k < k_end;
+    to[k * Pitch + i] = is_in ? x.one(row0 + i, k0 + k) : 0;
   }
 }
 
-__global__ void __launch_bounds__(threads)
+template <int Rows, int Pitch>
+__device__ void copy_tile(float* to, const sequential_operand& x,
+                          std::ptrdiff_t row0, std::ptrdiff_t k0,
+                          std::ptrdiff_t k_end) {
+  if (x.element == fp32) {
+    copy_tile<Rows, Pitch, std::uint32_t>(to, x, row0, k0, k_end);
+  } else {
+    copy_tile<Rows, Pitch, std::uint16_t>(to, x, row0, k0, k_end);
+  }
+}
+
+__global__ void __launch_bounds__(sequential_threads)
     multiply_in_order(const __grid_constant__ sequential_params p) {
-  __shared__ float a[tile_m][tile_k + 1], b[tile_n][tile_k + 1];
+  __shared__ float a[tile_k * pitch_m];
+  __shared__ __align__(16) float b[tile_k * pitch_n];
   const std::ptrdiff_t m0 = std::ptrdiff_t{blockIdx.x / p.tiles_n} * tile_m;
   const std::ptrdiff_t n0 = std::ptrdiff_t{blockIdx.x % p.tiles_n} * tile_n;
   const std::ptrdiff_t begin = std::ptrdiff_t{blockIdx.y} * p.range;
   const std::ptrdiff_t end = min(p.a.cols, begin + p.range);
-  const int col = static_cast<int>(threadIdx.x) % tile_n;
-  const int row = static_cast<int>(threadIdx.x) / tile_n * rows_a_thread;
-  float sum[rows_a_thread]{};
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int col = static_cast<int>(threadIdx.x) / 32 * columns_a_warp;
+  float sum[rows_a_lane][columns_a_warp]{};
   for (std::ptrdiff_t k0 = begin; k0 < end; k0 += tile_k) {
-    copy_tile(a, p.a, m0, k0, end);
-    copy_tile(b, p.b, n0, k0, end);
+    copy_tile<tile_m, pitch_m>(a, p.a, m0, k0, end);
+    copy_tile<tile_n, pitch_n>(b, p.b, n0, k0, end);
     __syncthreads();
-    // Zeros beyond the end turn -0 into +0 at most, as the last step does.
+    const int count = static_cast<int>(min(end - k0, std::ptrdiff_t{tile_k}));
 #pragma unroll 8
-    for (int k = 0; k < tile_k; ++k) {
+    for (int k = 0; k < count; ++k) {
+      const float4 y = *reinterpret_cast<const float4*>(b + k * pitch_n + col);
 #pragma unroll
-      for (int i = 0; i < rows_a_thread; ++i) {
-        sum[i] = __fmaf_rn(a[row + i][k], b[col][k], sum[i]);
+      for (int i = 0; i < rows_a_lane; ++i) {
+        const float x = a[k * pitch_m + lane + 32 * i];
+        sum[i][0] = __fmaf_rn(x, y.x, sum[i][0]);
+        sum[i][1] = __fmaf_rn(x, y.y, sum[i][1]);
+        sum[i][2] = __fmaf_rn(x, y.z, sum[i][2]);
+        sum[i][3] = __fmaf_rn(x, y.w, sum[i][3]);
       }
     }
     __syncthreads();
   }
-  if (n0 + col >= p.b.rows) return;
+  float* const d = p.d + std::ptrdiff_t{blockIdx.y} * p.d_range;
 #pragma unroll
-  for (int i = 0; i < rows_a_thread; ++i) {
-    if (m0 + row + i >= p.a.rows) break;
-    // Every zero result is +0 (T6).
-    p.d[std::ptrdiff_t{blockIdx.y} * p.d_range + (m0 + row + i) * p.d_stride +
-        n0 + col] = __fadd_rn(sum[i], 0);
+  for (int i = 0; i < rows_a_lane; ++i) {
+    const std::ptrdiff_t row = m0 + lane + 32 * i;
+    if (row >= p.a.rows) break;
+#pragma unroll
+    for (int j = 0; j < columns_a_warp; ++j) {
+      const std::ptrdiff_t column = n0 + col + j;
+      if (column >= p.b.rows) break;
+      // Every zero result is +0 (T6).
+      d[row * p.d_row + column * p.d_column] = __fadd_rn(sum[i][j], 0);
+    }
   }
 }
 
@@ -175,12 +263,19 @@ void sequential_gemm(const sequential_operand& a, const sequential_operand& b,
                       once ? k : interval,
                       reinterpret_cast<float*>(once ? d.data : work.data()),
                       once ? d.row_stride : d.cols,
+                      1,
                       once ? 0 : count,
-                      r.blocks(ceil_div(d.cols, tile_n))};
+                      0};
+  // A tile is tall; a product commutes.
+  if (d.rows < d.cols) {
+    std::swap(p.a, p.b);
+    std::swap(p.d_row, p.d_column);
+  }
+  p.tiles_n = r.blocks(ceil_div(p.b.rows, tile_n));
   if (ranges > 0) {
-    const unsigned tiles = r.blocks(ceil_div(d.rows, tile_m) * p.tiles_n);
-    multiply_in_order<<<dim3(tiles, static_cast<unsigned>(ranges)), threads, 0,
-                        stream>>>(p);
+    const unsigned tiles = r.blocks(ceil_div(p.a.rows, tile_m) * p.tiles_n);
+    multiply_in_order<<<dim3(tiles, static_cast<unsigned>(ranges)),
+                        sequential_threads, 0, stream>>>(p);
     r.launched();
   }
   if (once) return;

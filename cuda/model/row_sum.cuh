@@ -57,17 +57,25 @@ struct device_fp64 {
 /// threads otherwise: then the other partial sums are +0, which change none.
 inline constexpr std::ptrdiff_t row_of_warp = 32 * rms_run;
 
-/// Calls use(j) for the elements of this thread's partial sum, in order.
+/// Calls use(first) for the runs of eight elements of this thread's partial
+/// sum, in order; the last may be shorter.
 template <int Threads, class Use>
-__device__ void for_lane(std::ptrdiff_t n, Use use) {
+__device__ void for_runs(std::ptrdiff_t n, Use use) {
   const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
   for (std::ptrdiff_t first = rms_run * lane; first < n;
        first += rms_run * rms_lanes) {
+    use(first);
+  }
+}
+/// Calls use(j) for the elements of those runs.
+template <int Threads, class Use>
+__device__ void for_lane(std::ptrdiff_t n, Use use) {
+  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
 #pragma unroll
     for (std::ptrdiff_t k = 0; k < rms_run; ++k) {
       if (first + k < n) use(first + k);
     }
-  }
+  });
 }
 
 /// The tree of neighbours over the threads' partial sums, for all of them. A
@@ -101,20 +109,17 @@ __device__ typename A::number row_sum_of_threads(std::ptrdiff_t n, Join join) {
   return tree_of_threads<Threads, A>(p);
 }
 
-/// The largest of x(0) .. x(n - 1), n > 0, as row_maximum of row_sums.hpp.
-template <int Threads, class X>
-__device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
-  const auto key = [](std::uint32_t b) {
-    return (b & 0x80000000u) != 0 ? ~b : b | 0x80000000u;
-  };
-  // NaN has the largest key.
-  std::uint32_t best = 0;
-  for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
-       j += Threads) {
-    const std::uint32_t b = __float_as_uint(x(j));
-    const bool nan = (b & 0x7fffffffu) > 0x7f800000u;
-    best = max(best, nan ? 0xffffffffu : key(b));
-  }
+/// A whole number that orders FP32 numbers as row_maximum of row_sums.hpp does:
+/// NaN has the largest; 0 is of none.
+__device__ inline std::uint32_t maximum_key(float x) {
+  const std::uint32_t b = __float_as_uint(x);
+  const bool nan = (b & 0x7fffffffu) > 0x7f800000u;
+  const std::uint32_t key = (b & 0x80000000u) != 0 ? ~b : b | 0x80000000u;
+  return nan ? 0xffffffffu : key;
+}
+/// The number of the largest key of a warp's threads, or of all of a block's.
+template <int Threads>
+__device__ float maximum_of_threads(std::uint32_t best) {
   best = __reduce_max_sync(0xffffffff, best);
   if constexpr (Threads > 32) {
     constexpr int warps = Threads / 32;
@@ -127,6 +132,17 @@ __device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
   if (best == 0xffffffffu) return __uint_as_float(0x7fffffff);
   return __uint_as_float((best & 0x80000000u) != 0 ? best & 0x7fffffffu
                                                    : ~best);
+}
+
+/// The largest of x(0) .. x(n - 1), n > 0, as row_maximum of row_sums.hpp.
+template <int Threads, class X>
+__device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
+  std::uint32_t best = 0;
+  for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
+       j += Threads) {
+    best = max(best, maximum_key(x(j)));
+  }
+  return maximum_of_threads<Threads>(best);
 }
 
 /// The row of this thread, of rows that a warp or a block has each.

@@ -102,6 +102,23 @@ bool fits_smem(std::initializer_list<smem_input> inputs,
          std::all_of(outputs.begin(), outputs.end(), is_vectorized_or_absent);
 }
 
+/// True iff swiglu_backward_eights serves these matrices, of BF16 numbers.
+bool fits_eights(const swiglu_gradient_elementwise_params& p) {
+  const auto is_vectorized = [](const device_rows& x) {
+    return x.data == nullptr || (x.vectorized && x.cols % 8 == 0);
+  };
+  for (const cached_matrix* c : {&p.g, &p.u}) {
+    if (!is_vectorized(c->codes) || c->width % 8 != 0) return false;
+    if (std::max(c->codes.rows, c->codes.cols) >= std::ptrdiff_t{1} << 31) {
+      return false;
+    }
+  }
+  for (const number_matrix* x : {&p.dh, &p.h, &p.dg, &p.du}) {
+    if (!is_vectorized(x->rows)) return false;
+  }
+  return true;
+}
+
 /// Checks a cache of an m x n matrix.
 cached_matrix checked_cache(const argument_checks& r, const quantizer& q,
                             const const_quantized& x, const const_matrix& like,
@@ -226,9 +243,15 @@ void swiglu_backward(const swiglu_layer& layer, format from,
                                                     numbers_of(to, params.du),
                                                     g,
                                                     u};
+    const bool eights = from == bf16 && to == bf16 && fits_eights(values);
     with_codes(layer.cache.to, [&](auto cache) {
-      pdl_launch(stream, swiglu_backward_elementwise<decltype(cache)>, blocks,
-                 row_threads, values);
+      if (eights) {
+        pdl_launch(stream, swiglu_backward_eights<decltype(cache)>,
+                   eight_blocks(r, m, n), eights_threads, values);
+      } else {
+        pdl_launch(stream, swiglu_backward_elementwise<decltype(cache)>, blocks,
+                   row_threads, values);
+      }
     });
     return r.launched();
   }

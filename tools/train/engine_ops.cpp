@@ -147,6 +147,10 @@ std::string engine_ops::sha256_of(const std::vector<byte_part>& parts) {
   return all;
 }
 
+engine_ops::operand engine_ops::store(const storage& how, half_view x,
+                                      const half_tensor& /*owner*/) {
+  return store(how, x);
+}
 engine_ops::operand engine_ops::store(const storage& how, half_view x) {
   return store_operand(how, bf16, x);
 }
@@ -156,6 +160,11 @@ engine_ops::operand engine_ops::store(const storage& how, word_view x) {
 engine_ops::operand engine_ops::store_transposed(const storage& how,
                                                  half_view x) {
   return store_codes(how, bf16, x.transposed());
+}
+engine_ops::operand engine_ops::store_transposed(const storage& how,
+                                                 half_view x,
+                                                 const half_tensor& /*owner*/) {
+  return store_transposed(how, x);
 }
 
 engine_ops::operand engine_ops::transpose(const storage& how,
@@ -235,8 +244,9 @@ engine_ops::normalized engine_ops::rms_norm(half_view x, word_view w) {
   return out;
 }
 
-half_tensor engine_ops::swiglu(const storage& how, half_view up,
+half_tensor engine_ops::swiglu(const storage& how, const half_tensor& gates,
                                swiglu_cache& cache) {
+  const half_view up = gates.view();
   const std::ptrdiff_t hidden = up.cols / 2;
   half_tensor h(up.rows, hidden);
   const word_tensor scales = scales_for(how, up.rows, hidden);

@@ -47,10 +47,15 @@ struct engine_ops {
   };
 
   /// Stores BF16 values (from BF16 codes), or FP32 weights.
+  /// x is of `owner`, which other backends keep.
+  static operand store(const storage& how, half_view x,
+                       const half_tensor& owner);
   static operand store(const storage& how, half_view x);
   static operand store(const storage& how, word_view x);
   /// x^T, stored in groups along what were its rows.
   static operand store_transposed(const storage& how, half_view x);
+  static operand store_transposed(const storage& how, half_view x,
+                                  const half_tensor& owner);
   static std::pair<operand, operand> store_both(const storage& how,
                                                 half_view x) {
     return {store(how, x), store_transposed(how, x)};
@@ -85,7 +90,7 @@ struct engine_ops {
     operand u;
   };
   /// h of [g | u]; the cache.
-  static half_tensor swiglu(const storage& how, half_view up,
+  static half_tensor swiglu(const storage& how, const half_tensor& gates,
                             swiglu_cache& cache);
   /// h again, and [dg | du].
   static half_tensor swiglu_again(const storage& how,

@@ -124,13 +124,17 @@ class layer_pass {
     return y;
   }
 
-  /// dX of a Linear; dW from X^T as an operand.
+  /// dX of a Linear into `dx`; dW from X^T as an operand.
+  void linear_backward(const linear_rule& rule, std::size_t i, half_view dy,
+                       const operand& xt, matrix_view<std::uint16_t> dx) {
+    const auto [rows, columns] = Ops::store_both(rule.dy, dy);
+    Ops::product(rule.dgrad, rows, weights(rule.w, i), true, dx);
+    Ops::product(rule.wgrad, columns, xt, dw(i));
+  }
   halves linear_backward(const linear_rule& rule, std::size_t i, half_view dy,
                          const operand& xt) {
     auto dx = halves::unwritten(dy.rows, w(i).cols);
-    const auto [rows, columns] = Ops::store_both(rule.dy, dy);
-    Ops::product(rule.dgrad, rows, weights(rule.w, i), true, dx.view());
-    Ops::product(rule.wgrad, columns, xt, dw(i));
+    linear_backward(rule, i, dy, xt, dx.view());
     return dx;
   }
 
@@ -156,14 +160,14 @@ class layer_pass {
     c.x = std::move(x);
     c.norm1 = Ops::rms_norm(c.x.view(), w(p.norm1));
     note("norm1", c.norm1.y);
-    c.first_x = Ops::store(rule.x, c.norm1.y.view());
+    c.first_x = Ops::store(rule.x, c.norm1.y.view(), c.norm1.y);
     note("norm1", c.first_x);
     const halves first = linear(rule, p.first, c.first_x);
     note("qkv_a", first);
     c.latent_in =
         Ops::columns(first.view(), shape_.heads * shape_.depth(), shape_.rank);
     c.latent = Ops::rms_norm(c.latent_in.view(), w(p.latent_norm));
-    c.second_x = Ops::store(rule.x, c.latent.y.view());
+    c.second_x = Ops::store(rule.x, c.latent.y.view(), c.latent.y);
     const halves second = linear(rule, p.second, c.second_x);
     note("kv_b", second);
     c.heads = Ops::assemble(shape_, first.view(), second.view(),
@@ -176,10 +180,10 @@ class layer_pass {
         attention(), {c.heads.q.view(), c.heads.k.view(), c.heads.v.view()},
         o.view(), c.largest.view(), c.inverse.view());
     note("attention", o);
-    c.attention = Ops::store(rule.x, o.view());
+    c.attention = Ops::store(rule.x, o.view(), o);
     const halves projected = linear(rule, p.out, c.attention);
     if (in_.how.attention_cache != rule.x) {
-      c.attention = Ops::store(in_.how.attention_cache, o.view());
+      c.attention = Ops::store(in_.how.attention_cache, o.view(), o);
     }
     note("attention", c.attention);
     c.middle = Ops::add(c.x.view(), projected.view());
@@ -193,29 +197,32 @@ class layer_pass {
     return c;
   }
 
-  /// Up, SwiGLU, down of one feed-forward part into `y`.
+  /// Up, SwiGLU, down of one feed-forward part into `y`; x is of `owner`.
   feed_cache feed_forward(const feed_rules& rules, std::size_t up, half_view x,
-                          matrix_view<std::uint16_t> y) {
+                          const halves& owner, matrix_view<std::uint16_t> y) {
     feed_cache c;
     if (x.rows == 0) return c;  // an expert that no token chose
-    c.x = Ops::store(rules.up.x, x);
+    c.x = Ops::store(rules.up.x, x, owner);
     const halves gates = linear(rules.up, up, c.x);
-    const halves h = Ops::swiglu(in_.how.swiglu_cache, gates.view(), c.gates);
-    Ops::product(rules.down.fprop, Ops::store(rules.down.x, h.view()),
+    const halves h = Ops::swiglu(in_.how.swiglu_cache, gates, c.gates);
+    Ops::product(rules.down.fprop, Ops::store(rules.down.x, h.view(), h),
                  weights(rules.down.w, up + 1), false, y);
     return c;
   }
 
-  halves feed_backward(const feed_rules& rules, std::size_t up,
-                       const feed_cache& c, half_view dy) {
-    if (dy.rows == 0) return {0, shape_.width};
+  /// The gradient of its input, into `dx`.
+  void feed_backward(const feed_rules& rules, std::size_t up,
+                     const feed_cache& c, half_view dy,
+                     matrix_view<std::uint16_t> dx) {
+    if (dy.rows == 0) return;
     const halves h = Ops::swiglu_again(in_.how.swiglu_cache, c.gates);
-    const halves dh = linear_backward(
-        rules.down, up + 1, dy, Ops::store_transposed(rules.down.x, h.view()));
+    const halves dh =
+        linear_backward(rules.down, up + 1, dy,
+                        Ops::store_transposed(rules.down.x, h.view(), h));
     const halves d =
         Ops::swiglu_backward(in_.how.swiglu_cache, c.gates, dh.view());
-    return linear_backward(rules.up, up, d.view(),
-                           Ops::transpose(rules.up.x, c.x));
+    linear_backward(rules.up, up, d.view(), Ops::transpose(rules.up.x, c.x),
+                    dx);
   }
 
   /// Experts' inputs, and their outputs' gradients, are dispatched.
@@ -229,7 +236,7 @@ class layer_pass {
   halves dense_forward(const layer_parameters& p, layer_cache& c) {
     auto y = halves::unwritten(c.middle.rows, c.middle.cols);
     c.feeds.push_back(feed_forward({in_.how.linear, in_.how.linear}, p.feed,
-                                   c.norm2.y.view(), y.view()));
+                                   c.norm2.y.view(), c.norm2.y, y.view()));
     note("feed", y);
     return y;
   }
@@ -254,14 +261,15 @@ class layer_pass {
     c.rows = halves::unwritten(used + tokens, shape_.width);
     const halves gathered = Ops::gather(y2, rows);
     const feed_rules rules = dispatched();
-    c.feeds.push_back(feed_forward(
-        rules, p.feed, y2, c.rows.view().block(used, 0, tokens, shape_.width)));
+    c.feeds.push_back(
+        feed_forward(rules, p.feed, y2, c.norm2.y,
+                     c.rows.view().block(used, 0, tokens, shape_.width)));
     for_experts(
         c, [&](std::ptrdiff_t e, std::ptrdiff_t from, std::ptrdiff_t count) {
           c.feeds.push_back(feed_forward(
               rules, p.up(e + 1),
               half_view(gathered.view().block(from, 0, count, shape_.width)),
-              c.rows.view().block(from, 0, count, shape_.width)));
+              gathered, c.rows.view().block(from, 0, count, shape_.width)));
         });
     note("expert_rows", c.rows);
     halves y = Ops::combine(c.rows, c.slots, &c.weights, used);
@@ -292,17 +300,14 @@ class layer_pass {
     note("d_weights", dweights);
     const feed_rules rules = dispatched();
     auto dx_rows = halves::unwritten(c.rows.rows, shape_.width);
-    const auto put = [&](const halves& from, std::ptrdiff_t row) {
-      Ops::copy(from.view(),
-                dx_rows.view().block(row, 0, from.rows, from.cols));
-    };
-    put(feed_backward(rules, p.feed, c.feeds[0], dy.view()), used);
+    feed_backward(rules, p.feed, c.feeds[0], dy.view(),
+                  dx_rows.view().block(used, 0, tokens, shape_.width));
     for_experts(
         c, [&](std::ptrdiff_t e, std::ptrdiff_t from, std::ptrdiff_t count) {
-          put(feed_backward(
-                  rules, p.up(e + 1), c.feeds[static_cast<std::size_t>(e + 1)],
-                  half_view(d_rows.view().block(from, 0, count, shape_.width))),
-              from);
+          feed_backward(
+              rules, p.up(e + 1), c.feeds[static_cast<std::size_t>(e + 1)],
+              half_view(d_rows.view().block(from, 0, count, shape_.width)),
+              dx_rows.view().block(from, 0, count, shape_.width));
         });
     const halves dx = Ops::combine(dx_rows, c.slots, nullptr, used);
     note("d_feed", dx);
@@ -319,9 +324,13 @@ class layer_pass {
                         const halves& dx) {
     const layer_parameters& p = in_.parameters.layer(l);
     const linear_rule& rule = in_.how.linear;
-    halves d = shape_.is_dense(l)
-                   ? feed_backward({rule, rule}, p.feed, c.feeds[0], dx.view())
-                   : experts_backward(p, c, dx);
+    halves d;
+    if (shape_.is_dense(l)) {
+      d = halves::unwritten(dx.rows, dx.cols);
+      feed_backward({rule, rule}, p.feed, c.feeds[0], dx.view(), d.view());
+    } else {
+      d = experts_backward(p, c, dx);
+    }
     note("d_norm2", d);
     const halves d_middle = norm_backward(c.middle, p.norm2, c.norm2, d, &dx);
     note("d_middle", d_middle);

@@ -144,7 +144,7 @@ class step_pass : private layer_pass<Ops> {
     end_cache c;
     c.x = std::move(x);
     c.norm = Ops::rms_norm(c.x.view(), w(in_.parameters.last_norm()));
-    c.head_x = Ops::store(rule.x, c.norm.y.view());
+    c.head_x = Ops::store(rule.x, c.norm.y.view(), c.norm.y);
     auto logits = words::unwritten(c.x.rows, shape_.vocabulary);
     Ops::product(rule.fprop, c.head_x, weights(rule.w, in_.parameters.head()),
                  logits.view());
@@ -186,7 +186,7 @@ class step_pass : private layer_pass<Ops> {
     Ops::copy(c.norm_next.y.view(),
               joined.view().block(0, shape_.width, tokens, shape_.width));
     note("joined", joined);
-    c.joined = Ops::store(rule.x, joined.view());
+    c.joined = Ops::store(rule.x, joined.view(), joined);
     halves x = linear(rule, p.project, c.joined);
     note("project", x);
     c.layer = layer_forward(shape_.layers, x);

@@ -228,11 +228,17 @@ swiglu_layer swiglu_of(const storage& how) {
   return {q, q};
 }
 
-operand plain(half_view x) {
-  operand out{detail::plain(bf16), codes_for(bf16, x.rows, x.cols), {}};
-  cuda_ops::copy(x, {static_cast<std::uint16_t*>(out.codes.memory.data()),
-                     x.rows, x.cols});
-  return out;
+std::size_t bytes_of(half_view x) {
+  return static_cast<std::size_t>(x.rows * x.row_stride) * sizeof *x.data;
+}
+/// x itself, in this memory.
+operand plain(half_view x, device_memory memory) {
+  code_matrix codes{x.rows, x.cols, 2, false, std::move(memory)};
+  codes.stride = x.row_stride;
+  return {detail::plain(bf16), std::move(codes), {}};
+}
+operand plain(half_view x, const cuda_ops::halves& owner) {
+  return plain(x, owner.memory().part(x.data, bytes_of(x)));
 }
 
 cuda::mla_shape mla_of(const model_shape& s, word_view cosines,
@@ -300,12 +306,14 @@ void clear_bytes(void* to, std::size_t bytes) {
 
 half_view cuda_ops::code_matrix::halves_view() const {
   const auto* const data = static_cast<const std::uint16_t*>(memory.data());
-  return across ? half_view(data, cols, rows).transposed()
-                : half_view(data, rows, cols);
+  half_view lies =
+      across ? half_view(data, cols, rows) : half_view(data, rows, cols);
+  if (stride > 0) lies.row_stride = stride;
+  return across ? lies.transposed() : lies;
 }
 
 cuda::matrix cuda_ops::code_matrix::matrix() const {
-  return {memory.data(), rows, cols};
+  return {memory.data(), rows, cols, stride > 0 ? stride : cols};
 }
 
 std::string cuda_ops::sha256_of(const std::vector<byte_part>& parts) {
@@ -332,21 +340,22 @@ half_tensor cuda_ops::on_host(const code_matrix& x) {
     std::copy(codes.begin(), codes.end(), out.data.begin());
     return out;
   }
-  half_tensor raw = x.across ? half_tensor(x.cols, x.rows) : out;
-  copy_bytes(raw.data.data(), x.memory.data(), x.memory.bytes());
-  if (!x.across) return raw;
+  const half_view lies = x.halves_view();
+  std::vector<std::uint16_t> raw(x.memory.bytes() / 2);
+  copy_bytes(raw.data(), x.memory.data(), x.memory.bytes());
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      out.view()(i, j) = raw.view()(j, i);
+      const std::ptrdiff_t at = i * lies.row_stride + j * lies.col_stride;
+      out.view()(i, j) = raw[static_cast<std::size_t>(at)];
     }
   }
   return out;
 }
 
-operand cuda_ops::store(const storage& how, half_view x) {
+operand cuda_ops::store(const storage& how, half_view x, const halves& owner) {
   if (how.scaled) return stored(how, bf16, x);
   if (how.to != bf16) throw input_error("train --on gpu: plain is BF16");
-  return plain(x);
+  return plain(x, owner);
 }
 
 operand cuda_ops::store(const storage& how, word_view x) {
@@ -359,15 +368,16 @@ operand cuda_ops::store(const storage& how, word_view x) {
   return out;
 }
 
-operand cuda_ops::store_transposed(const storage& how, half_view x) {
+operand cuda_ops::store_transposed(const storage& how, half_view x,
+                                   const halves& owner) {
   if (how.scaled) return quantized(how, bf16, x, true);
-  return transpose(how, store(how, x));
+  return transpose(how, store(how, x, owner));
 }
 
 std::pair<operand, operand> cuda_ops::store_both(const storage& how,
                                                  half_view x) {
   if (!how.scaled) {
-    operand rows = store(how, x);
+    operand rows = plain(x, device_memory::of_others(x.data, bytes_of(x)));
     operand columns = transpose(how, rows);
     return {std::move(rows), std::move(columns)};
   }
@@ -451,12 +461,12 @@ cuda_ops::normalized cuda_ops::rms_norm(half_view x, word_view w) {
   return out;
 }
 
-cuda_ops::halves cuda_ops::swiglu(const storage& how, half_view up,
+cuda_ops::halves cuda_ops::swiglu(const storage& how, const halves& up,
                                   swiglu_cache& cache) {
   const std::ptrdiff_t hidden = up.cols / 2;
   auto h = halves::unwritten(up.rows, hidden);
-  const half_view g = up.block(0, 0, up.rows, hidden);
-  const half_view u = up.block(0, hidden, up.rows, hidden);
+  const half_view g = up.view().block(0, 0, up.rows, hidden);
+  const half_view u = up.view().block(0, hidden, up.rows, hidden);
   if (how.to != bf16 && how.group == tile) {
     cache = {empty_operand(how, up.rows, hidden),
              empty_operand(how, up.rows, hidden)};
@@ -465,8 +475,8 @@ cuda_ops::halves cuda_ops::swiglu(const storage& how, half_view up,
     return h;
   }
   cuda::swiglu_forward(swiglu_of(how), matrix_of(g), matrix_of(u), h.matrix());
-  cache = how.to == bf16 ? swiglu_cache{plain(g), plain(u)}
-                         : swiglu_cache{store(how, g), store(how, u)};
+  cache = how.to == bf16 ? swiglu_cache{plain(g, up), plain(u, up)}
+                         : swiglu_cache{store(how, g, up), store(how, u, up)};
   return h;
 }
 

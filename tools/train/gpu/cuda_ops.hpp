@@ -25,6 +25,20 @@ class device_memory {
 
   void* data() const { return data_.get(); }
   std::size_t bytes() const { return bytes_; }
+  /// What lies in this memory from `first` on; it stays as long as its parts.
+  device_memory part(const void* first, std::size_t bytes) const {
+    device_memory out;
+    out.data_ = {data_, const_cast<void*>(first)};
+    out.bytes_ = bytes;
+    return out;
+  }
+  /// Memory of somebody who keeps it long enough.
+  static device_memory of_others(const void* first, std::size_t bytes) {
+    device_memory out;
+    out.data_ = {const_cast<void*>(first), [](void*) {}};
+    out.bytes_ = bytes;
+    return out;
+  }
 
  private:
   std::shared_ptr<void> data_;
@@ -74,6 +88,7 @@ struct device_tensor {
   }
   cuda::matrix matrix() { return {data(), rows, cols}; }
   cuda::const_matrix matrix() const { return {data(), rows, cols}; }
+  const device_memory& memory() const { return memory_; }
 
  private:
   device_tensor(std::ptrdiff_t m, std::ptrdiff_t n, device_memory memory)
@@ -118,6 +133,7 @@ struct cuda_ops {
     int bytes = 1;
     bool across = false;
     device_memory memory{};
+    std::ptrdiff_t stride = 0;  ///< of rows as they lie; 0: they have no gaps
 
     half_view halves_view() const;
     cuda::matrix matrix() const;
@@ -131,10 +147,14 @@ struct cuda_ops {
   /// One code a 16-bit word.
   static half_tensor on_host(const code_matrix& x);
 
-  static operand store(const storage& how, half_view x);
+  /// x is of `owner`, which nobody writes any more: what is stored as it is
+  /// stays there.
+  static operand store(const storage& how, half_view x, const halves& owner);
   static operand store(const storage& how, word_view x);
-  static operand store_transposed(const storage& how, half_view x);
-  /// Both in one pass, where a kernel does that.
+  static operand store_transposed(const storage& how, half_view x,
+                                  const halves& owner);
+  /// Both in one pass, where a kernel does that. What is stored as it is stays
+  /// where x is.
   static std::pair<operand, operand> store_both(const storage& how,
                                                 half_view x);
   static operand transpose(const storage& how, const operand& cached);
@@ -155,12 +175,13 @@ struct cuda_ops {
   };
   static normalized rms_norm(half_view x, word_view w);
 
-  /// BF16 caches are g and u themselves.
+  /// BF16 caches are g and u themselves, in the memory of `up`.
   struct swiglu_cache {
     operand g;
     operand u;
   };
-  static halves swiglu(const storage& how, half_view up, swiglu_cache& cache);
+  static halves swiglu(const storage& how, const halves& up,
+                       swiglu_cache& cache);
   static halves swiglu_again(const storage& how, const swiglu_cache& cache);
   static halves swiglu_backward(const storage& how, const swiglu_cache& cache,
                                 half_view dh);
