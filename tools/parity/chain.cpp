@@ -55,8 +55,9 @@ std::vector<binding> bindings_of(const json& object, const char* field) {
 }
 
 void check_operands(const chain_operator& o) {
-  // Their names do not depend on settings.
-  const auto specs = fuzz::info_of(o.is).operands({});
+  problem p;
+  p.is = o.is;
+  const auto specs = operands_of(p);  // names do not depend on settings
   for (const auto& [operand, tensor] : o.reads) {
     std::string known;
     bool found = false;
@@ -66,7 +67,7 @@ void check_operands(const chain_operator& o) {
     }
     if (found) continue;
     throw input_error(fmt::format("{} reads no '{}': use some of {}",
-                                  fuzz::info_of(o.is).name, operand, known));
+                                  o.is->name, operand, known));
   }
 }
 
@@ -81,13 +82,85 @@ chain_operator operator_of(const json& object) {
   }
   chain_operator o;
   o.name = text_of(object, "name");
-  o.is = fuzz::parse_target(text_of(object, "is"));
+  o.is = &kind_named(text_of(object, "is"));
   if (object.contains("with")) o.with = text_of(object, "with");
   o.reads = bindings_of(object, "reads");
   o.makes = bindings_of(object, "makes");
   check_operands(o);
-  (void)fuzz::settings_of(o.is, o.with);  // throws where one cannot be
+  problem p;
+  p.is = o.is;
+  read_settings(p, o.with);  // throws where one cannot be
   return o;
+}
+
+/// "layers.{i}" and "layers.{i+1}" of layer i.
+std::string of_layer(const std::string& text, std::int64_t i) {
+  std::string done;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto rest = std::string_view(text).substr(at);
+    const std::pair<std::string_view, std::int64_t> places[] = {
+        {"{i}", i}, {"{i+1}", i + 1}, {"{i-1}", i - 1}};
+    const auto* const place =
+        std::find_if(std::begin(places), std::end(places),
+                     [&](const auto& x) { return rest.starts_with(x.first); });
+    if (place == std::end(places)) {
+      done += text[at++];
+    } else {
+      done += std::to_string(place->second);
+      at += place->first.size();
+    }
+  }
+  return done;
+}
+
+/// All texts of the values of an operator.
+json of_layer(json object, std::int64_t i) {
+  for (auto& item : object) {
+    if (item.is_string()) {
+      item = of_layer(item.get_ref<const std::string&>(), i);
+    } else if (item.is_object()) {
+      item = of_layer(std::move(item), i);
+    }
+  }
+  return object;
+}
+
+constexpr std::int64_t most_layers = 4096;
+
+std::int64_t count_of(const json& object, const char* field,
+                      std::int64_t least) {
+  const json& x = object.at(field);
+  if (!x.is_number_integer() || x < least || x > most_layers) {
+    throw input_error(fmt::format("'{}' is {}: use a number from {} to {}",
+                                  field, x.dump(), least, most_layers));
+  }
+  return x.get<std::int64_t>();
+}
+
+/// The operators of a repeated part, layer by layer.
+std::vector<json> layers_of(const json& part) {
+  for (const auto& item : part.items()) {
+    if (item.key() == "repeat" || item.key() == "from" ||
+        item.key() == "operators") {
+      continue;
+    }
+    throw input_error(
+        fmt::format("'{}': use repeat, from and operators", item.key()));
+  }
+  const std::int64_t count = count_of(part, "repeat", 1);
+  const std::int64_t from =
+      part.contains("from") ? count_of(part, "from", 0) : 0;
+  if (!part.contains("operators") || !part["operators"].is_array() ||
+      part["operators"].empty()) {
+    throw input_error("repeat: 'operators' is a list that is needed");
+  }
+  std::vector<json> all;
+  for (std::int64_t i = from; i < from + count; ++i) {
+    for (const json& object : part["operators"]) {
+      all.push_back(of_layer(object, i));
+    }
+  }
+  return all;
 }
 
 const std::string* find(const std::vector<binding>& all,
@@ -131,9 +204,16 @@ std::vector<chain_operator> read_chain(const std::filesystem::path& file) {
   try {
     const json all = parse(std::string(as_text(bytes)));
     std::vector<chain_operator> chain;
-    for (const json& object : all["operators"]) {
+    for (const json& part : all["operators"]) {
       where = fmt::format("operator {}: ", chain.size() + 1);
-      chain.push_back(operator_of(object));
+      if (!part.is_object() || !part.contains("repeat")) {
+        chain.push_back(operator_of(part));
+        continue;
+      }
+      for (const json& object : layers_of(part)) {
+        where = fmt::format("operator {}: ", chain.size() + 1);
+        chain.push_back(operator_of(object));
+      }
     }
     where.clear();
     check_order(chain);

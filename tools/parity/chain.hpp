@@ -10,8 +10,13 @@
 //      "reads": {"a": "q", "a_scales": "q.scale", "b": "up", "b_scales":
 //      "up.s"}, "makes": {"d": "gates"}}]}
 //
-// Operators, operands and settings are those of `zeroulp fuzz`. Settings that
-// are left out follow from the tensors' types, or are the usual ones.
+// Operators, operands and settings are those of `zeroulp fuzz`, and rope and
+// residual. Settings that are left out follow from the tensors' types, or are
+// the usual ones. Operators of many layers are written once, with {i}, {i+1} or
+// {i-1} in names:
+//
+//   {"repeat": 61, "from": 0, "operators": [
+//     {"name": "norm{i}", ..., "reads": {"x": "layers.{i}.x", ...}}, ...]}
 
 #ifndef ZEROULP_TOOLS_PARITY_CHAIN_HPP_
 #define ZEROULP_TOOLS_PARITY_CHAIN_HPP_
@@ -21,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "fuzz/cases/problem.hpp"
+#include "tools/parity/problem.hpp"
 
 namespace zeroulp::parity {
 
@@ -30,7 +35,7 @@ using binding = std::pair<std::string, std::string>;
 
 struct chain_operator {
   std::string name;
-  fuzz::target is;
+  const operator_kind* is = nullptr;
   std::string with;  ///< "name=value,..."
   std::vector<binding> reads;
   std::vector<binding> makes;

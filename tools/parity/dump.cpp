@@ -56,6 +56,11 @@ int width_of(const tensor& t, const std::string& path) {
   return bits / 8;
 }
 
+/// Files have rows from 0 on, and -1 for none; the fuzzer's words count from 1.
+std::uint64_t row_word_of(std::uint64_t word, int bytes) {
+  return word == low_bits(8 * bytes) ? 0 : word + 1;
+}
+
 double number(const std::optional<format>& f, std::uint64_t code) {
   return f ? to_double(decode(*f, code)) : static_cast<double>(code);
 }
@@ -117,7 +122,9 @@ fuzz::matrix dump::read(const std::string& name, const char* as, format type,
   for (std::size_t i = 0; i < m.words.size(); ++i) {
     const std::uint64_t word =
         load(part.data() + i * static_cast<std::size_t>(width), width);
-    m.words[i] = is_widened ? recode(*held, word, fp32) : word;
+    m.words[i] = is_widened               ? recode(*held, word, fp32)
+                 : type == fuzz::row_word ? row_word_of(word, width)
+                                          : word;
   }
   return m;
 }

@@ -36,7 +36,8 @@ class dump {
   /// What the tensor's elements are as numbers, if they are some.
   std::optional<format> format_of(const std::string& name) const;
 
-  /// Rows `r` of a tensor as codes of `type`; FP32 from any narrower numbers.
+  /// Rows `r` of a tensor as codes of `type`; FP32 from any narrower numbers,
+  /// words of rows from integers (-1: none).
   /// Throws input_error if the elements cannot be such codes.
   fuzz::matrix read(const std::string& name, const char* as, format type,
                     fuzz::range r) const;

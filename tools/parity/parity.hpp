@@ -41,6 +41,9 @@ struct operator_report {
   std::vector<compared_tensor> reads;  ///< those that no operator makes
   std::vector<compared_tensor> makes;
   std::optional<double> share;  ///< of the final difference; none: not computed
+  /// "the order of sums", "the accumulator of sums", where rules differ in that
+  /// alone.
+  std::string alone;
 };
 
 struct parity_report {
@@ -52,6 +55,8 @@ struct parity_report {
   std::uint64_t rows = 0;           ///< on which rules were sought
   std::optional<double> all_rules;  ///< share of all rules of B together
   std::string why_no_shares;
+  /// What `alone` says of every operator whose rules differ; "": more.
+  std::string alone;
 
   bool same() const { return first_tensor.empty(); }
 };

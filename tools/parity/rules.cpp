@@ -6,42 +6,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
-#include "fuzz/explain/settings_text.hpp"
 #include "fuzz/explain/suspects.hpp"
-#include "zeroulp/core/convert.hpp"
+#include "tools/parity/variants.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::parity {
 namespace {
 
-using fuzz::matrix;
-using fuzz::outputs;
-using fuzz::problem;
-using fuzz::target;
-
-/// A setting that follows from the type of an operand's or output's tensor.
-struct followed {
-  target is;
-  const char* setting;
-  const char* tensor_of;
-};
-constexpr followed settings_that_follow[] = {
-    {target::quantize, "from", "x"},   {target::quantize, "to", "codes"},
-    {target::rms_norm, "from", "x"},   {target::rms_norm, "weight", "w"},
-    {target::rms_norm, "value", "y"},  {target::rms_norm, "to", "codes"},
-    {target::swiglu, "from", "g"},     {target::swiglu, "value", "h"},
-    {target::swiglu, "to", "h_codes"}, {target::gemm, "output", "d"},
-    {target::dispatch, "from", "x"},   {target::dispatch, "to", "codes"}};
-
 /// The chain's settings after those that follow from types.
 std::string settings_text(const chain_operator& o, const dump& types) {
   std::string text;
-  for (const followed& f : settings_that_follow) {
-    if (f.is != o.is) continue;
+  for (const followed_setting& f : o.is->follows) {
     const std::string* tensor = o.reads_as(f.tensor_of);
     if (tensor == nullptr) tensor = o.makes_as(f.tensor_of);
     if (tensor == nullptr || !types.has(*tensor)) continue;
@@ -69,18 +47,32 @@ void orient(matrix& m, const fuzz::operand_spec& spec) {
 /// The share of the differing elements from which on a cause is the rule.
 constexpr double most_of_it = 0.9;
 constexpr std::uint64_t usual_eps = 0x358637bd;  // 1e-6
+/// The elements of an output on which rules are tried first, and those on which
+/// suspects are.
+constexpr std::ptrdiff_t screened_elements = 1 << 10;
+constexpr std::ptrdiff_t explained_elements = 1 << 18;
 
 }  // namespace
 
-problem problem_of(const chain_operator& o, const dump& types,
-                   const tensor_source& source) {
+problem settings_of(const chain_operator& o, const dump& types) {
   problem p;
-  p.what = o.is;
-  p.with = fuzz::settings_of(o.is, settings_text(o, types));
-  const auto specs = fuzz::info_of(o.is).operands(p.with);
+  p.is = o.is;
+  read_settings(p, settings_text(o, types));
+  return p;
+}
+
+problem problem_of(const chain_operator& o, const dump& types,
+                   const tensor_source& source, std::uint64_t first_row) {
+  problem p = settings_of(o, types);
+  p.first_row = first_row;
+  const auto specs = operands_of(p);
   for (const auto& spec : specs) {
     const std::string* const tensor = o.reads_as(spec.name);
     if (tensor == nullptr) {
+      if (!o.is->of && !spec.optional) {
+        throw input_error(fmt::format("{} reads no '{}', which it needs",
+                                      o.is->name, spec.name));
+      }
       p.in.emplace_back(spec.name, spec.type, 0, 0);
       continue;
     }
@@ -89,9 +81,10 @@ problem problem_of(const chain_operator& o, const dump& types,
     orient(m, spec);
     p.in.push_back(std::move(m));
   }
-  const auto m = fuzz::length_of(p, 'm');
-  const auto n = fuzz::length_of(p, 'n');
-  const auto k = fuzz::length_of(p, 'k');
+  if (o.is->complete != nullptr) o.is->complete(p, o, types);
+  const auto m = length_of(p, 'm');
+  const auto n = length_of(p, 'n');
+  const auto k = length_of(p, 'k');
   for (std::size_t i = 0; i < specs.size(); ++i) {
     if (p.in[i].rows > 0 || specs[i].optional) continue;
     const bool is_eps = specs[i].name == std::string_view("eps");
@@ -102,152 +95,6 @@ problem problem_of(const chain_operator& o, const dump& types,
 
 namespace {
 
-outputs with_operand(problem p, std::size_t i, const format& through) {
-  matrix& x = p.in[i];
-  for (auto& word : x.words) {
-    word = recode(through, recode(x.type, word, through), x.type);
-  }
-  return fuzz::claimed_outputs(p);
-}
-
-outputs with_output(const problem& p, const std::string& name,
-                    const format& through) {
-  outputs all = fuzz::claimed_outputs(p);
-  for (matrix& x : all) {
-    if (x.name != name) continue;
-    for (auto& word : x.words) {
-      word = recode(through, recode(x.type, word, through), x.type);
-    }
-  }
-  return all;
-}
-
-float as_float(format f, std::uint64_t code) {
-  return bit_cast<float>(static_cast<std::uint32_t>(recode(f, code, fp32)));
-}
-std::uint64_t rounded(float x, format f) {
-  return recode(fp32, bit_cast<std::uint32_t>(x), f);
-}
-
-matrix* find(outputs& all, std::string_view name) {
-  for (matrix& x : all) {
-    if (x.name == name) return &x;
-  }
-  return nullptr;
-}
-
-/// y = value(bf16(x rstd) w): as Hugging Face's modules have it.
-outputs norm_rounded_before_weight(const problem& p) {
-  outputs all = fuzz::claimed_outputs(p);
-  const matrix& x = p.in[0];
-  const matrix& w = p.in[1];
-  const matrix rstd = *find(all, "rstd");
-  matrix& y = *find(all, "y");
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    const float r = as_float(fp32, rstd.words[static_cast<std::size_t>(i)]);
-    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
-      const float scaled =
-          as_float(bf16, rounded(as_float(x.type, x(i, j)) * r, bf16));
-      y(i, j) = rounded(scaled * as_float(w.type, w(0, j)), y.type);
-    }
-  }
-  return all;
-}
-
-/// h = value(bf16(silu(g)) u): as torch's silu of a BF16 tensor has it.
-outputs gate_rounded_before_product(const problem& p) {
-  outputs all = fuzz::claimed_outputs(p);
-  problem alone = p;
-  alone.with.value = bf16;
-  for (auto& word : alone.in[1].words) {
-    word = recode(fp32, 0x3f800000, alone.in[1].type);
-  }
-  outputs gates = fuzz::claimed_outputs(alone);
-  const matrix& gate = *find(gates, "h");
-  const matrix& u = p.in[1];
-  matrix& h = *find(all, "h");
-  for (std::size_t i = 0; i < h.words.size(); ++i) {
-    h.words[i] = rounded(
-        as_float(bf16, gate.words[i]) * as_float(u.type, u.words[i]), h.type);
-  }
-  return all;
-}
-
-outputs with_eps(problem p, std::uint64_t eps) {
-  for (matrix& x : p.in) {
-    if (x.name == std::string_view("eps")) x.words[0] = eps;
-  }
-  return fuzz::claimed_outputs(p);
-}
-
-/// What implementations do besides definitions, misreadings and faults.
-std::vector<rule> variants_of(const question& q) {
-  std::vector<rule> all;
-  const auto add = [&](std::string name, std::string what, auto answer) {
-    all.push_back({std::move(name), std::move(what), "", std::move(answer)});
-  };
-  if (q.p.what == target::rms_norm) {
-    add("rounded before the weight",
-        "x rstd is rounded to BF16 before the weight multiplies it",
-        norm_rounded_before_weight);
-    const std::pair<const char*, std::uint64_t> others[] = {
-        {"1e-5", 0x3727c5ac}, {"1e-8", 0x322bcc77}, {"0", 0}};
-    for (const auto& [text, eps] : others) {
-      add(fmt::format("eps {}", text), fmt::format("eps is {}", text),
-          [eps = eps](const problem& p) { return with_eps(p, eps); });
-    }
-  }
-  if (q.p.what == target::quantize) {
-    for (const auto& convention : named_conventions) {
-      for (const auto& [scale, kind] : named_scale_kinds) {
-        add(fmt::format("{}, scales {}", convention.name, scale),
-            fmt::format("by the convention {} with scales of {}",
-                        convention.name, scale),
-            [&convention, kind = kind](problem p) {
-              p.with.how = convention;
-              p.with.scale = kind;
-              return fuzz::claimed_outputs(p);
-            });
-      }
-    }
-  }
-  if (q.p.what == target::gemm) {
-    for (const std::int32_t splits : {1, 2, 3, 4, 8, 16}) {
-      add(fmt::format("splits {}", splits),
-          fmt::format("with K in {} ranges", splits), [splits](problem p) {
-            p.with.gemm.splits = splits;
-            return fuzz::claimed_outputs(p);
-          });
-    }
-  }
-  if (q.p.what == target::swiglu) {
-    add("gate rounded", "silu(g) is rounded to BF16 before u multiplies it",
-        gate_rounded_before_product);
-  }
-  const format narrow[] = {bf16, fp16, e4m3};
-  for (std::size_t i = 0; i < q.p.in.size(); ++i) {
-    const matrix& x = q.p.in[i];
-    if (x.type != fp32 && x.type != bf16 && x.type != fp16) continue;
-    for (const format f : narrow) {
-      if (f == x.type || x.words.empty()) continue;
-      add(fmt::format("{} through {}", x.name, name_of(f)),
-          fmt::format("{} was rounded to {} on its way", x.name, name_of(f)),
-          [i, f](const problem& p) { return with_operand(p, i, f); });
-    }
-  }
-  for (const matrix& x : q.made) {
-    if (x.type != fp32 && x.type != bf16) continue;
-    for (const format f : narrow) {
-      if (f == x.type) continue;
-      const std::string name = x.name;
-      add(fmt::format("{} through {}", name, name_of(f)),
-          fmt::format("{} was rounded to {} and widened", name, name_of(f)),
-          [name, f](const problem& p) { return with_output(p, name, f); });
-    }
-  }
-  return all;
-}
-
 /// Whether `answer` has every bit of what was made.
 bool gives(const outputs& answer, const outputs& made) {
   return std::all_of(made.begin(), made.end(), [&](const matrix& x) {
@@ -257,7 +104,7 @@ bool gives(const outputs& answer, const outputs& made) {
   });
 }
 
-/// Whether a variant is a rule of this problem, and has every bit.
+/// Whether a rule is one of this problem, and has every bit.
 bool answers(const rule& v, const question& q) {
   try {
     return gives(v.answer(q.p), q.made);
@@ -266,36 +113,119 @@ bool answers(const rule& v, const question& q) {
   }
 }
 
-/// The suspect of an explanation, to be asked again.
-std::optional<rule> rule_of(const fuzz::likely_cause& cause, const problem& p) {
-  for (auto* list : {fuzz::definitions, fuzz::misreadings, fuzz::faults}) {
-    for (fuzz::suspect& s : list(p)) {
-      if (s.name == cause.name && s.of == cause.of) {
-        return rule{s.name, s.what, "", std::move(s.answer)};
-      }
-    }
+/// What was made, in the order of what is claimed; empty where it was not.
+outputs in_order(const question& q) {
+  outputs all;
+  for (const matrix& x : q.claimed) {
+    const auto at = std::find_if(
+        q.made.begin(), q.made.end(),
+        [&](const matrix& y) { return std::string_view(x.name) == y.name; });
+    all.push_back(at != q.made.end() ? *at : matrix(x.name, x.type, 0, 0));
   }
-  return {};
+  return all;
 }
 
-}  // namespace
+/// The first window of about so many elements in which a side differs from the
+/// claim; all where the operator has no windows.
+question window_of(const question& q, std::ptrdiff_t elements) {
+  const bool has_windows = q.p.is->operands == nullptr && q.p.is->of &&
+                           !fuzz::axes_of_outputs(q.p).empty();
+  if (!has_windows) return q;
+  const outputs made = in_order(q);
+  for (const fuzz::window& w : fuzz::windows_of(q.p, elements)) {
+    const outputs here = fuzz::part_of(q.p, made, w);
+    const outputs claimed = fuzz::part_of(q.p, q.claimed, w);
+    outputs given;
+    for (const matrix& x : here) {
+      if (!x.words.empty()) given.push_back(x);
+    }
+    if (gives(claimed, given)) continue;
+    question part{q.p, claimed, std::move(given)};
+    static_cast<fuzz::problem&>(part.p) = fuzz::part_of(q.p, w);
+    return part;
+  }
+  return q;
+}
 
-rule find_rule(const question& q) {
-  if (gives(q.claimed, q.made)) {
-    return {"as claimed", "the chain's settings", "", fuzz::claimed_outputs};
+/// The share of the elements that a side or a rule has otherwise than the claim
+/// in which the two agree.
+double share_of(const rule& v, const question& q) {
+  outputs answer;
+  try {
+    answer = v.answer(q.p);
+  } catch (const input_error&) {
+    return 0;
   }
-  for (rule& v : variants_of(q)) {
-    if (answers(v, q)) return std::move(v);
+  std::uint64_t agree = 0, all = 0;
+  for (const matrix& made : q.made) {
+    const auto named = [&](const matrix& x) {
+      return std::string_view(x.name) == made.name && x.rows == made.rows &&
+             x.cols == made.cols;
+    };
+    const auto a = std::find_if(answer.begin(), answer.end(), named);
+    const auto c = std::find_if(q.claimed.begin(), q.claimed.end(), named);
+    if (a == answer.end() || c == q.claimed.end()) return 0;
+    for (std::size_t i = 0; i < made.words.size(); ++i) {
+      const auto given = made.words[i], claimed = c->words[i];
+      if (given == claimed && a->words[i] == claimed) continue;
+      ++all;
+      agree += given == a->words[i] ? 1 : 0;
+    }
   }
+  return all == 0 ? 0 : static_cast<double>(agree) / static_cast<double>(all);
+}
+
+rule rule_of(fuzz::suspect s) {
+  const change of = change_of(s.name);
+  return {s.name, s.what, "", std::move(s.answer), of, {}};
+}
+
+/// The fuzzer's suspects of an operator.
+std::vector<rule> suspects_of(const problem& p) {
+  std::vector<rule> all;
+  if (!p.is->of) return all;
+  for (auto* list : {fuzz::definitions, fuzz::misreadings, fuzz::faults}) {
+    for (fuzz::suspect& s : list(p)) all.push_back(rule_of(std::move(s)));
+  }
+  return all;
+}
+
+/// The first of the rules with every bit, and the others that have it, too. A
+/// few elements tell most of them apart.
+std::optional<rule> exact_rule(std::vector<rule> all, const question& q) {
+  constexpr std::size_t most_named = 8;
+  const question few = window_of(q, screened_elements);
+  const bool is_part = few.p.in[0].words.size() != q.p.in[0].words.size() ||
+                       few.claimed[0].words.size() != q.claimed[0].words.size();
+  std::optional<rule> found;
+  for (rule& v : all) {
+    if (!answers(v, few) || (is_part && !answers(v, q))) continue;
+    if (!found) {
+      found = std::move(v);
+    } else {
+      found->same.push_back(v.name);
+      if (found->same.size() == most_named) break;
+    }
+  }
+  return found;
+}
+
+/// By the explanation of the fuzzer, which holds suspects against chance.
+rule explained_rule(const question& q) {
   fuzz::explain_options how;
   how.named = 8;
-  const fuzz::explanation found = fuzz::explain(q.p, q.made, how);
-  rule near{"", "", "", {}};
+  const question part = window_of(q, explained_elements);
+  const fuzz::explanation found = fuzz::explain(part.p, part.made, how);
+  rule near{"", "", "", {}, {}, {}};
   for (const auto& cause : found.likely) {
     // What reads a neighbour's place differs at the edge of a window.
     if (cause.exact() || cause.share() >= most_of_it) {
-      if (auto known = rule_of(cause, q.p)) return std::move(*known);
-      return {cause.name, cause.what, "", {}};
+      for (rule& known : suspects_of(q.p)) {
+        if (known.name != cause.name) continue;
+        known.same = cause.same;
+        return std::move(known);
+      }
+      return {cause.name, cause.what, "", {}, {}, cause.same};
     }
     if (near.near.empty()) {
       near.near = fmt::format("{} ({:.0f} %)", cause.name, 100 * cause.share());
@@ -303,6 +233,46 @@ rule find_rule(const question& q) {
     }
   }
   return near;
+}
+
+/// The likeliest of rules of which none has every bit.
+rule nearest_rule(const std::vector<rule>& all, const question& q) {
+  rule near{"", "", "", {}, {}, {}};
+  double most = 0.5;
+  for (const rule& v : all) {
+    const double share = share_of(v, q);
+    if (share < most) continue;
+    most = share;
+    near.near = fmt::format("{} ({:.0f} %)", v.name, 100 * share);
+    near.what = v.what;
+  }
+  return near;
+}
+
+}  // namespace
+
+rule find_rule(const question& q) {
+  if (gives(q.claimed, q.made)) {
+    return {"as claimed",    "the chain's settings", "",
+            claimed_outputs, change::nothing,        {}};
+  }
+  // The fuzzer explains what has the shapes of its cases.
+  const bool is_explained = q.p.is->of && q.p.is->operands == nullptr;
+  std::vector<rule> all = variants_of(q.p, q.made);
+  if (!is_explained) {
+    for (rule& s : suspects_of(q.p)) all.push_back(std::move(s));
+  }
+  if (auto found = exact_rule(all, q)) return std::move(*found);
+  return is_explained ? explained_rule(q) : nearest_rule(all, q);
+}
+
+void make_one(rule& a, rule& b, const question& of_a, const question& of_b) {
+  if (a.name == b.name || !a.answer || !b.answer) return;
+  if (answers(a, of_b)) {
+    b = a;
+  } else if (answers(b, of_a)) {
+    a = b;
+  }
 }
 
 }  // namespace zeroulp::parity

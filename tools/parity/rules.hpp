@@ -1,13 +1,14 @@
-// Defines `rule`: what an operator of one side does, found from its inputs and
-// outputs alone.
+// Defines `find_rule`: what an operator of one side does, found from its inputs
+// and outputs alone.
 //
 //   as claimed   the chain's settings give every bit
 //   another      a definition, a variant, a misreading or a named fault does,
 //                or gives nine of ten of the elements that differ
 //   unknown      none does; `near` has the likeliest
 //
-// A variant is what implementations do that no convention of the library says:
-// an operand that went through BF16, a product rounded before the next.
+// Others that give the same bits on this data are named with it. A variant is
+// what implementations do that no convention of the library says: an operand
+// that went through BF16, a product rounded before the next.
 
 #ifndef ZEROULP_TOOLS_PARITY_RULES_HPP_
 #define ZEROULP_TOOLS_PARITY_RULES_HPP_
@@ -25,9 +26,9 @@ namespace zeroulp::parity {
 /// The problem of an operator; its outputs as the chain claims them, and as the
 /// side has them.
 struct question {
-  fuzz::problem p;
-  fuzz::outputs claimed;
-  fuzz::outputs made;
+  problem p;
+  outputs claimed;
+  outputs made;
 };
 
 /// Where a tensor of the pass comes from: a dump, or what was computed.
@@ -35,21 +36,21 @@ using tensor_source =
     std::function<fuzz::matrix(const std::string& tensor, const char* as,
                                format type, char rows, std::int32_t group)>;
 
-/// The problem of an operator with the settings that follow from the types of
-/// `types`. Throws input_error.
-fuzz::problem problem_of(const chain_operator& o, const dump& types,
-                         const tensor_source& source);
+/// The problem of an operator without operands; settings that are left out
+/// follow from the types of `types`. Throws input_error.
+problem settings_of(const chain_operator& o, const dump& types);
 
-struct rule {
-  std::string name;  ///< "as claimed", "vllm", ...; empty: unknown
-  std::string what;
-  std::string near;  ///< of an unknown one: the likeliest, with its share
-  std::function<fuzz::outputs(const fuzz::problem&)> answer;
+/// The same with its operands; its row 0 is `first_row` of the pass. Throws
+/// input_error.
+problem problem_of(const chain_operator& o, const dump& types,
+                   const tensor_source& source, std::uint64_t first_row = 0);
 
-  bool is_known() const { return !name.empty(); }
-};
-
+/// The rule of a side.
 rule find_rule(const question& q);
+
+/// Makes two rules one where one of them gives the bits of both sides: on the
+/// inputs of a side, others may give them, too.
+void make_one(rule& a, rule& b, const question& of_a, const question& of_b);
 
 }  // namespace zeroulp::parity
 

@@ -52,8 +52,20 @@ std::map<std::string, std::string> names_of_b(const std::string& file) {
 }
 
 std::string text_of(const parity::rule& r) {
-  if (r.is_known()) return r.name;
+  if (r.is_known()) {
+    std::string text = r.name;
+    for (std::size_t i = 0; i < r.same.size(); ++i) {
+      text +=
+          fmt::format("{}{}", i == 0 ? " (the same bits: " : ", ", r.same[i]);
+    }
+    return r.same.empty() ? text : text + ")";
+  }
   return r.near.empty() ? "unknown" : "unknown, near " + r.near;
+}
+
+/// As a cell of a table.
+std::string short_of(const parity::rule& r) {
+  return r.is_known() ? r.name : text_of(r);
 }
 
 /// Elements that differ, of the operator's outputs together.
@@ -77,9 +89,9 @@ table operator_table(const parity_report& r) {
           {}};
   for (const operator_report& o : r.operators) {
     const bool looked = !r.same();
-    t.rows.push_back({o.name, o.is, name_of(o.said), looked ? text_of(o.a) : "",
-                      looked ? text_of(o.b) : "", different_text(o),
-                      share_text(o)});
+    t.rows.push_back({o.name, o.is, name_of(o.said),
+                      looked ? short_of(o.a) : "", looked ? short_of(o.b) : "",
+                      different_text(o), share_text(o)});
   }
   return t;
 }
@@ -122,6 +134,9 @@ std::string verdict_text(const parity_report& r) {
       text += fmt::format("  {}: {}\n", side == &o.a ? "A" : "B", side->what);
     }
   }
+  if (!r.alone.empty()) {
+    text += fmt::format("the difference is only {}\n", r.alone);
+  }
   if (r.first_rule.empty() && !r.is_input) {
     text += "every rule is the same: the difference is that of the inputs\n";
   }
@@ -156,6 +171,7 @@ json to_json(const parity::compared_tensor& t) {
 json to_json(const parity::rule& r) {
   json one{{"name", r.name}, {"what", r.what}};
   if (!r.near.empty()) one["near"] = r.near;
+  if (!r.same.empty()) one["same"] = r.same;
   return one;
 }
 
@@ -173,6 +189,7 @@ json to_json(const parity_report& r) {
       for (const auto& t : *list) one[field].push_back(to_json(t));
     }
     if (o.share) one["share"] = *o.share;
+    if (!o.alone.empty()) one["alone"] = o.alone;
     operators.push_back(one);
   }
   json all{{"same", r.same()},
@@ -182,6 +199,7 @@ json to_json(const parity_report& r) {
            {"rows", r.rows},
            {"operators", operators}};
   if (r.all_rules) all["share_of_all_rules"] = *r.all_rules;
+  if (!r.alone.empty()) all["alone"] = r.alone;
   return all;
 }
 

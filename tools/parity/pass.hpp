@@ -1,0 +1,53 @@
+// Defines `rows_of_pass`: the part of a pass on which rules are sought, and an
+// operator of a side on it. Internal.
+
+#ifndef ZEROULP_TOOLS_PARITY_PASS_HPP_
+#define ZEROULP_TOOLS_PARITY_PASS_HPP_
+
+#include <vector>
+
+#include "tools/parity/rules.hpp"
+
+namespace zeroulp::parity {
+
+/// The largest group of rows that windows must not cut.
+inline constexpr std::uint64_t whole_groups = 128;
+
+/// The rows of the pass that rules are sought on.
+struct rows_of_pass {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool is_whole = false;  ///< there are no others
+
+  /// Those of an operand: m's groups are rows of the pass.
+  fuzz::range of(char dimension, std::int32_t group, std::uint64_t all) const {
+    const auto whole = static_cast<std::ptrdiff_t>(all);
+    if (dimension != 'm' || group == 0) return {0, whole};
+    const auto g = static_cast<std::uint64_t>(group);
+    const std::uint64_t from = std::min(first / g, all);
+    const std::uint64_t last = std::min((first + count + g - 1) / g, all);
+    return {static_cast<std::ptrdiff_t>(from),
+            static_cast<std::ptrdiff_t>(last - from)};
+  }
+};
+
+/// `count` rows from the first that differs on; all where count is 0 or a row
+/// depends on all.
+rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
+                         const dump& a, std::uint64_t count,
+                         std::uint64_t first);
+
+/// Those of an operator: it may have fewer rows than the pass.
+rows_of_pass rows_of(const chain_operator& o, const dump& a,
+                     const rows_of_pass& pass);
+
+/// The rows of a side's tensors.
+tensor_source source_of(const dump& side, const rows_of_pass& rows);
+
+/// Throws input_error that names operator and dump.
+question question_of(const chain_operator& o, const dump& side,
+                     const rows_of_pass& rows);
+
+}  // namespace zeroulp::parity
+
+#endif  // ZEROULP_TOOLS_PARITY_PASS_HPP_

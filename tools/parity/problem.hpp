@@ -1,0 +1,135 @@
+// Defines `problem` and `operator_kind`: an operator of a chain at work on its
+// operands, and what kinds of operators there are.
+//
+// A kind is a target of the fuzzer, or one that has a row of its own here:
+// rope, residual; route and combine, whose operands a pass has in other shapes
+// than the fuzzer's cases. Source: SPEC clauses N4, N8 to N10, N20 (d), S9.
+
+#ifndef ZEROULP_TOOLS_PARITY_PROBLEM_HPP_
+#define ZEROULP_TOOLS_PARITY_PROBLEM_HPP_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz/cases/problem.hpp"
+
+namespace zeroulp::parity {
+
+struct operator_kind;
+class dump;
+struct chain_operator;
+
+/// How the four products of a pair become its new elements.
+enum class rope_products : std::uint8_t {
+  second_fused,  ///< y0 = fma(-x1, s, fl(x0 c)): N4
+  first_fused,   ///< y0 = fma(x0, c, -fl(x1 s))
+  apart,         ///< y0 = fl(fl(x0 c) - fl(x1 s))
+  apart_bf16,    ///< each product and the sum rounded to BF16
+};
+
+/// Rotary position embedding as a value; heads of a row are alike. The last
+/// fields are ways to read it wrongly.
+struct rope_settings {
+  bool halves = false;    ///< pairs are i and i + n / 2, not 2i and 2i + 1
+  bool backward = false;  ///< turn the other way
+  std::int32_t base = 10000;
+  std::int32_t skip = 0;    ///< columns of a head before those that turn
+  std::int32_t turned = 0;  ///< columns that turn; 0: all after these
+  rope_products products = rope_products::second_fused;
+  std::optional<format> table;   ///< cosines and sines go through it
+  bool one_sequence = false;     ///< positions go on from sequence to sequence
+  std::int32_t shift = 0;        ///< of positions
+  std::int32_t still_first = 0;  ///< heads that do not turn, from this one
+  std::int32_t still_count = 0;
+  bool exchanged = false;  ///< cosines and sines
+};
+
+struct problem : fuzz::problem {
+  const operator_kind* is = nullptr;
+  rope_settings rope;
+  std::int32_t top = 0;         ///< slots of a router
+  std::uint64_t first_row = 0;  ///< of the pass, which is row 0 here
+
+  std::string name() const;
+};
+
+using fuzz::matrix;
+using fuzz::outputs;
+
+/// What is another than the claim.
+enum class change : std::uint8_t {
+  more,  ///< operands, roundings, scales, places
+  nothing,
+  order,        ///< in which order the same terms are added
+  accumulator,  ///< what the sums of the same terms are kept in
+};
+
+/// What an operator of one side does.
+struct rule {
+  std::string name;  ///< "as claimed", "vllm", ...; empty: unknown
+  std::string what;
+  std::string near;  ///< of an unknown one: the likeliest, with its share
+  std::function<outputs(const problem&)> answer;
+  change of = change::more;
+  std::vector<std::string> same;  ///< others that give the same bits
+
+  bool is_known() const { return !name.empty(); }
+};
+
+/// A setting that no target of the fuzzer has, or one of a kind that is none.
+struct own_setting {
+  const char* name;
+  /// Throws input_error. Null: that of the fuzzer with this name.
+  void (*read)(problem&, std::string_view text);
+};
+
+/// A setting that follows from the type of an operand's or output's tensor.
+struct followed_setting {
+  const char* setting;
+  const char* tensor_of;
+};
+
+struct operator_kind {
+  const char* name;
+  /// Whose settings it has, and operands and outputs where none are here.
+  std::optional<fuzz::target> of;
+  std::vector<followed_setting> follows;
+  std::vector<own_setting> settings;
+  std::vector<fuzz::operand_spec> (*operands)(const problem&) = nullptr;
+  outputs (*run)(const problem&) = nullptr;
+  /// What implementations do besides.
+  void (*add_variants)(const problem&, std::vector<rule>&) = nullptr;
+  /// Takes from the operator what no operand says.
+  void (*complete)(problem&, const chain_operator&, const dump&) = nullptr;
+  bool whole_pass = false;  ///< a row depends on others
+};
+
+/// Throws input_error that has the names.
+const operator_kind& kind_named(std::string_view name);
+
+/// Reads "name=value,..." into a problem of a kind. Throws input_error.
+void read_settings(problem& p, std::string_view text);
+
+std::vector<fuzz::operand_spec> operands_of(const problem& p);
+
+/// The length of a dimension: of an axis with groups of 1; 0: none has it.
+std::ptrdiff_t length_of(const problem& p, char dimension);
+
+/// Returns which operand does not fit the others; "": all do.
+std::string refuse_operands(const problem& p);
+
+/// The outputs that the library gives. Throws input_error.
+outputs claimed_outputs(const problem& p);
+
+// Rows of their own.
+operator_kind rope_kind();
+operator_kind residual_kind();
+operator_kind route_kind();
+operator_kind combine_kind();
+
+}  // namespace zeroulp::parity
+
+#endif  // ZEROULP_TOOLS_PARITY_PROBLEM_HPP_
