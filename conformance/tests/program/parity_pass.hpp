@@ -24,6 +24,12 @@ namespace fs = std::filesystem;
 using tensors = std::map<std::string, matrix>;
 using answer = std::function<outputs(const problem&)>;
 
+/// Whether a rule is called so, or has the same bits as one that is.
+inline bool is_named(const rule& by, const std::string& name) {
+  return by.name == name ||
+         std::find(by.same.begin(), by.same.end(), name) != by.same.end();
+}
+
 class pass_of_dumps : public testing::Test {
  protected:
   explicit pass_of_dumps(const char* chain)

@@ -158,9 +158,7 @@ TEST_F(ParityOfALayer, APlantedSeriesIsNamed) {
       tensors again;
       if (by.answer) again = pass({{o.name, by.answer}});
       const bool same_bits = by.answer && by.name != "as claimed" && again == b;
-      const bool same_name =
-          by.name == fault.name || std::find(by.same.begin(), by.same.end(),
-                                             fault.name) != by.same.end();
+      const bool same_name = is_named(by, fault.name);
       here.named += same_bits || same_name ? 1 : 0;
       here.by_its_name += same_name ? 1 : 0;
       if (!same_bits && !same_name) {
