@@ -59,20 +59,27 @@ outputs gate_rounded_before_product(const problem& p) {
   return all;
 }
 
+/// A convention's own kind of scales comes before others: packages have that.
 void add_quantizer_variants(std::vector<rule>& all) {
-  for (const auto& convention : named_conventions) {
-    for (const auto& [scale, kind] : named_scale_kinds) {
-      all.push_back({fmt::format("{}, scales {}", convention.name, scale),
-                     fmt::format("by the convention {} with scales of {}",
-                                 convention.name, scale),
-                     "",
-                     [&convention, kind = kind](problem p) {
-                       p.with.how = convention;
-                       p.with.scale = kind;
-                       return claimed_outputs(p);
-                     },
-                     {},
-                     {}});
+  const auto own = [](const named_convention& c) {
+    return c.value.power_of_two ? scale_kind::pow2 : scale_kind::float32;
+  };
+  for (const bool is_own : {true, false}) {
+    for (const auto& convention : named_conventions) {
+      for (const auto& [scale, kind] : named_scale_kinds) {
+        if ((kind == own(convention)) != is_own) continue;
+        all.push_back({fmt::format("{}, scales {}", convention.name, scale),
+                       fmt::format("by the convention {} with scales of {}",
+                                   convention.name, scale),
+                       "",
+                       [&convention, kind = kind](problem p) {
+                         p.with.how = convention;
+                         p.with.scale = kind;
+                         return claimed_outputs(p);
+                       },
+                       {},
+                       {}});
+      }
     }
   }
 }

@@ -235,15 +235,17 @@ TEST_F(ParityOfLayers, FaultsWrittenByHandAreNamed) {
 
 /// The library's rope in its other reading; positions that are one off.
 TEST_F(ParityOfLayers, TheLibrarysRopeIsNamed) {
-  const auto by_library = [](rope_pairs pairs, std::ptrdiff_t first) {
+  const auto by_library = [](rope_pairs pairs, std::ptrdiff_t first,
+                             std::ptrdiff_t length = 128) {
     return [=](const problem& p) {
-      constexpr std::ptrdiff_t half = wide / 4, length = 128;
+      constexpr std::ptrdiff_t half = wide / 4;
       std::vector<double> by;
       for (std::ptrdiff_t i = 0; i < half; ++i) {
         by.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) /
                                            static_cast<double>(2 * half)));
       }
-      std::vector<std::uint32_t> c(length * half), s(c.size());
+      std::vector<std::uint32_t> c(static_cast<std::size_t>(length * half));
+      std::vector<std::uint32_t> s(c.size());
       const matrix_view<std::uint32_t> cosines{c.data(), length, half};
       const matrix_view<std::uint32_t> sines{s.data(), length, half};
       engine::rope_table(by, first, cosines, sines);
@@ -268,6 +270,43 @@ TEST_F(ParityOfLayers, TheLibrarysRopeIsNamed) {
   };
   EXPECT_EQ(name_of_b(by_library(rope_pairs::halves, 0)), "pairs halves");
   EXPECT_EQ(name_of_b(by_library(rope_pairs::adjacent, 1)), "positions +1");
+  // Differs from the second sequence on: rules are sought there.
+  EXPECT_EQ(name_of_b(by_library(rope_pairs::adjacent, 0, tall)),
+            "positions of one sequence");
+}
+
+constexpr const char* apart = R"({"operators": [
+  {"name": "one", "is": "residual", "with": "residual=bf16,value=bf16",
+   "reads": {"x": "x", "r": "r"}, "makes": {"y": "y"}},
+  {"name": "two", "is": "residual", "with": "residual=bf16,value=bf16",
+   "reads": {"x": "x", "r": "late"}, "makes": {"y": "z"}}]})";
+
+class ParityOfTwoPaths : public pass_of_dumps {
+ protected:
+  ParityOfTwoPaths() : pass_of_dumps(apart) {
+    inputs_["x"] = drawn("x", bf16, tall, 64, 1, 0);
+    inputs_["r"] = drawn("r", bf16, tall, 64, 2, 0);
+    inputs_["late"] = drawn("late", bf16, tall, 64, 3, 0);
+    for (std::ptrdiff_t i = 0; i < 200; ++i) {
+      for (std::ptrdiff_t j = 0; j < 64; ++j) inputs_["late"](i, j) = 0;
+    }
+    make_a();
+  }
+};
+
+/// The first rule shows in row 0, the second in row 200 alone.
+TEST_F(ParityOfTwoPaths, ARuleIsSoughtWhereItsOutputsDiffer) {
+  const auto x_alone = [](const problem& p) {
+    outputs all = claimed_outputs(p);
+    all[0].words = p.in[0].words;
+    return all;
+  };
+  write("b", pass({{"one", x_alone}, {"two", x_alone}}));
+  const parity_report r = compared();
+  EXPECT_EQ(r.first_rule, "one");
+  EXPECT_EQ(report_of(r, "one").b.name, "r lost");
+  EXPECT_EQ(report_of(r, "two").said, state::differs);
+  EXPECT_EQ(report_of(r, "two").b.name, "r lost");
 }
 
 TEST_F(ParityOfLayers, BadRepetitionsAreRefused) {

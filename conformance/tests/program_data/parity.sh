@@ -58,3 +58,89 @@ refuses parity_names_operands "bad.json: operator 1: quantize reads no 'y'" \
 refuses parity_needs_a_chain 'no_chain.json' \
   parity dump_a dump_a --chain no_chain.json
 refuses parity_needs_dumps 'no_dump' parity no_dump dump_a --chain pass.json
+# Two packages' quantizers, of which the chain claims neither; and one of them.
+run 0 quantize px.npy --convention transformer_engine --out te
+run 0 quantize px.npy --convention vllm --out vllm
+for side in te vllm; do
+  mkdir "pair_$side"
+  cp px.npy "pair_$side/x.npy"
+  cp $side/codes.npy "pair_$side/q.npy"
+  cp $side/scales.npy "pair_$side/q.scale.npy"
+done
+quantizer() {  # quantizer SETTINGS: a chain of one quantizer
+  printf '{"operators": [{"name": "quantize", "is": "quantize", "with": "%s", %s}]}' \
+    "from=fp32,group=1x128$1" '"reads": {"x": "x"}, "makes": {"codes": "q", "scales": "q.scale"}'
+}
+quantizer ,convention=deepep >pair.json
+run 1 parity pair_te pair_vllm --chain pair.json
+for line in 'A .*transformer_engine, scales pow2' 'B .*vllm, scales fp32'; do
+  [ -n "$reason" ] || grep -qE "$line" .out || reason="no '$line' in: $out"
+done
+verdict parity_names_two_packages "$reason"
+quantizer ,convention=transformer_engine,scale=pow2 >pair.json
+run 1 parity pair_te pair_vllm --chain pair.json
+[ -n "$reason" ] ||
+  grep -qE 'quantize: A as claimed, B .*vllm, scales fp32' .out || reason=$out
+verdict parity_holds_a_claim "$reason"
+# Layers: heads that are not rotated, by the program's own rope (N4), and ties.
+npy write rx.npy '<u2' 8x64 0x3f80 0xbf00 0x4010 0x3e9a 0xbfc3 0x3f11 0x4050
+run 0 operator rope x=rx.npy heads=2 y=ry.npy
+run 0 operator rope x=rx.npy heads=2 pairs=halves y=rh.npy
+npy write logits.npy '<f4' 8x4 1 2 2 -1
+run 0 operator route logits=logits.npy top=1 experts=e.npy weights=rw.npy
+for side in a b; do
+  mkdir rope_$side
+  for i in 0 1; do
+    cp rx.npy rope_$side/x$i.npy
+    cp ry.npy rope_$side/y$i.npy
+    cp logits.npy rope_$side/z$i.npy
+    cp e.npy rope_$side/e$i.npy
+  done
+done
+cat >layers.json <<'END'
+{"operators": [{"repeat": 2, "operators": [
+ {"name": "rope{i}", "is": "rope", "with": "heads=2,from=bf16,value=bf16",
+  "reads": {"x": "x{i}"}, "makes": {"y": "y{i}"}},
+ {"name": "route{i}", "is": "route", "reads": {"logits": "z{i}"},
+  "makes": {"experts": "e{i}"}}]}]}
+END
+shows parity_repeats_layers '^equal: 4 operators' \
+  parity rope_a rope_b --chain layers.json
+cp rh.npy rope_b/y1.npy
+run 1 parity rope_a rope_b --chain layers.json
+[ -n "$reason" ] || grep -q 'operator rope1: A as claimed, B pairs halves' .out ||
+  reason=$out
+verdict parity_names_the_pairs_of_rope "$reason"
+cp ry.npy rope_b/y1.npy
+npy write rope_b/e1.npy '<u4' 8x1 2
+run 1 parity rope_a rope_b --chain layers.json
+[ -n "$reason" ] || grep -q 'operator route1: A as claimed, B .*route_ties_last' .out ||
+  reason=$out
+verdict parity_names_a_tie "$reason"
+# K in two ranges, of 512 each (G7), against one.
+npy normal kx.npy 32x1024 3
+npy normal kw.npy 128x1024 4
+run 0 quantize kx.npy --out kq
+run 0 quantize kw.npy --group 128x128 --out kw
+for splits in 1 2; do
+  mkdir sum_$splits
+  for which in q w; do
+    cp k$which/codes.npy sum_$splits/$which.npy
+    cp k$which/scales.npy sum_$splits/$which.scale.npy
+  done
+  run 0 gemm kq kw --output fp32 --splits $splits --out sum_$splits/d.npy
+done
+sed 's/^ {"name": "quantize".*//; s/^  "reads": {"x".*//' pass.json >sum.json
+run 1 parity sum_1 sum_2 --chain sum.json
+for line in 'operator up: A as claimed, B splits 2' \
+  '^the difference is only the order of sums$'; do
+  [ -n "$reason" ] || grep -qE "$line" .out || reason="no '$line' in: $out"
+done
+verdict parity_says_only_the_order_of_sums "$reason"
+sed 's/"repeat": 2/"repeat": 0/' layers.json >bad.json
+refuses parity_refuses_no_layers "bad.json: operator 1: 'repeat' is 0" \
+  parity rope_a rope_b --chain bad.json
+sed 's/heads=2/heads=3/' layers.json >bad.json
+cp rh.npy rope_b/y1.npy
+refuses parity_refuses_heads_that_do_not_fit "operator 'rope0'.*64 columns" \
+  parity rope_a rope_b --chain bad.json

@@ -9,7 +9,7 @@ by the program that the package carries.
     report.first_tensor, report.first_rule
 
 A chain is a list of operators, or the path of a JSON file with them (`zeroulp
-parity --help`). Bad input raises zeroulp.Error: file, tensor, operator."""
+parity --help`); {"repeat": n, "operators": [...]} in it stands for n layers. Bad input raises zeroulp.Error: file, tensor, operator."""
 
 import json
 import os
@@ -99,7 +99,7 @@ class Recorder:
 def compare(a, b, chain, *, names=None, rows=128):
     """Where two dumps of one pass part: a Report that is true if every element
     is the same, with `first_tensor`, `first_rule`, `operators`,
-    `share_of_all_rules`.
+    `share_of_all_rules`, and `alone` where only the order of sums differs.
 
     a, b: paths of dumps, or {name: array}. names: {name in the chain: name in
     b}. rows: on which rules are sought; 0: all."""

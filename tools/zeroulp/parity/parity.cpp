@@ -56,7 +56,7 @@ std::string text_of(const parity::rule& r) {
     std::string text = r.name;
     for (std::size_t i = 0; i < r.same.size(); ++i) {
       text +=
-          fmt::format("{}{}", i == 0 ? " (the same bits: " : ", ", r.same[i]);
+          fmt::format("{}{}", i == 0 ? " (the same bits: " : "; ", r.same[i]);
     }
     return r.same.empty() ? text : text + ")";
   }
@@ -196,10 +196,10 @@ json to_json(const parity_report& r) {
            {"first_tensor", r.first_tensor},
            {"first_tensor_is_input", r.is_input},
            {"first_rule", r.first_rule},
+           {"alone", r.alone},
            {"rows", r.rows},
            {"operators", operators}};
   if (r.all_rules) all["share_of_all_rules"] = *r.all_rules;
-  if (!r.alone.empty()) all["alone"] = r.alone;
   return all;
 }
 
@@ -269,7 +269,10 @@ void add_parity(CLI::App& app, outcome& out) {
       ->required();
   command
       ->add_option("--chain", q->chain,
-                   "JSON: the operators in order, what each reads and makes")
+                   "JSON: {\"operators\": [{\"name\", \"is\", \"with\", "
+                   "\"reads\", \"makes\"}, ...]} in order; `is` is rope, "
+                   "residual or a target of zeroulp fuzz; {\"repeat\": 61, "
+                   "\"operators\": [...]} has {i}, {i+1}, {i-1} in names")
       ->required();
   command->add_option("--map", q->map,
                       "JSON: {\"name in the chain\": \"name in B\"}");
