@@ -246,7 +246,7 @@ def combine(rows, weights=None):
 # ---- loss, gradients, rate ----------------------------------------------------------------------------------
 
 def cross_entropy(z, targets, factor):
-    """N15 (a) to (c): losses and dz."""
+    """N15 (a) to (d): losses and dz."""
     rows = np.arange(len(z))
     m = z.max(1, keepdims=True) + F32(0)
     u = exp(z - m)
@@ -254,7 +254,9 @@ def cross_entropy(z, targets, factor):
     losses = np.array([log(v) for v in S], F32) - (z[rows, targets] - m[:, 0])
     hot = np.zeros_like(z)
     hot[rows, targets] = 1
-    return losses, bf(((u * (F32(1) / S)[:, None]) - hot) * factor)
+    dz = bf(((u * (F32(1) / S)[:, None]) - hot) * factor)
+    none = targets < 0                                      # (d)
+    return np.where(none, F32(0), losses), np.where(none[:, None], F32(0), dz)
 
 
 def loss_sum(losses):

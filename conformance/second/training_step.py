@@ -1,4 +1,4 @@
-"""A training step to the bit, from the specification alone: clauses N19 to N24.
+"""A training step to the bit, from the specification alone: clauses N19 to N24, and N31.
 
     python training_step.py --size tiny --arm full --steps 3 --shards 1 --data corpus.bin [--digests FILE.csv]
 """
@@ -38,6 +38,12 @@ class Size:
     shared: int
     length: int
     sequences: int                               # a step, of all shards
+    modules: int = 0                             # of multi-token prediction (N31): none or one
+
+    @property
+    def all_layers(self):
+        """The model's, then that of the module (N31 e)."""
+        return range(self.layers + self.modules)
 
     @property
     def qkv_columns(self):
@@ -49,6 +55,9 @@ SIZES = {
     "tiny": Size(128, 2, 1, 2, 128, 128, 4, 2, 128, 1, 96, 2),
     "T": Size(256, 2, 1, 2, 128, 512, 4, 2, 128, 1, 128, 8),
 }
+SIZES.update({name + "+mtp:1": replace(size, modules=1) for name, size in SIZES.items()})
+NORMS = "norm", "norm1", "norm2", "norm_h", "norm_next"
+LAMBDA = F32(0.3)                                # N31 (e)
 
 
 # ---- arms (N23) -----------------------------------------------------------------------------------
@@ -129,8 +138,12 @@ def parameters(size, seed):
         normal(name + ".down", d, hidden)
 
     normal("embedding", VOCABULARY, d, 0.5)
-    for layer in range(size.layers):
+    for layer in size.all_layers:
         p = f"layer{layer}."
+        if layer == size.layers:                 # N31 (e)
+            norm("mtp.norm_h", d)
+            norm("mtp.norm_next", d)
+            normal("mtp.M", d, 2 * d)
         norm(p + "norm1", d)
         normal(p + "qkv_a", size.qkv_columns, d, zeros=-size.qkv_columns % 128)
         norm(p + "kv_norm", size.rank)
@@ -253,28 +266,67 @@ class Pass:
         w = self.w
         x = bf(w["embedding"][inputs])                                                           # N19
         self.trace("x", x, "bf16")
-        layers = []
+        layers = [{} for _ in self.size.all_layers]
         for layer in range(self.size.layers):
-            layers.append({})
-            x = self.layer_forward(layer, x, layers[-1])
-        head = Linear(w["head"], self.arm.head)
-        y = f.rms_norm(x, w["last_norm"])
-        logits, kept = head.forward(y)
-        self.trace("logits", logits, "f32")
-        losses, d_logits = f.cross_entropy(logits, targets, F32(1) / F32(all_tokens))
-        self.trace("losses", losses, "f32")
-        self.trace("dlogits", d_logits, "bf16")
-        self.gradients["head"] = head.wgrad(d_logits, head.kept_transposed(kept))
-        dx, self.gradients["last_norm"] = f.rms_norm_backward(head.dgrad(d_logits), x, w["last_norm"])
-        self.trace("dx", dx, "bf16")
+            x = self.layer_forward(layer, x, layers[layer])
+        factor = F32(1) / F32(all_tokens)
+        losses, dx = self.head("", x, targets, factor)
+        if self.size.modules:
+            dx, d_next = self.module(x, targets, LAMBDA * factor, dx, layers[-1])
         for layer in reversed(range(self.size.layers)):
             dx = self.layer_backward(layer, dx, layers[layer])
-        hot = np.zeros((VOCABULARY, len(inputs)), F32)
-        hot[inputs, np.arange(len(inputs))] = 1
-        self.gradients["embedding"] = product_bf16(hot, np.ascontiguousarray(dx.T))              # N19
+        self.add_gradient("embedding", self.d_embedding(inputs, dx))
+        if self.size.modules:
+            self.add_gradient("embedding", d_next)
         for name in w:
             self.trace("gradient." + name, self.gradients[name], "f32")
         return losses
+
+    def head(self, p, x, targets, factor):
+        """N20 (h), N21 (a): losses and dx of the model, or of a module (N31 b, d), whose gradients are added."""
+        w, head = self.w, Linear(self.w["head"], self.arm.head)
+        logits, kept = head.forward(f.rms_norm(x, w["last_norm"]))
+        self.trace(p + "logits", logits, "f32")
+        losses, d_logits = f.cross_entropy(logits, targets, factor)
+        self.trace(p + "losses", losses, "f32")
+        self.trace(p + "dlogits", d_logits, "bf16")
+        self.add_gradient("head", head.wgrad(d_logits, head.kept_transposed(kept)))
+        dx, d_norm = f.rms_norm_backward(head.dgrad(d_logits), x, w["last_norm"])
+        self.add_gradient("last_norm", d_norm)
+        self.trace(p + "dx", dx, "bf16")
+        return losses, dx
+
+    def add_gradient(self, name, g):
+        """N31 (d): the first one as it is."""
+        self.gradients[name] = self.gradients[name] + g if name in self.gradients else g
+
+    @staticmethod
+    def d_embedding(tokens, dx):
+        """N19."""
+        hot = np.zeros((VOCABULARY, len(tokens)), F32)
+        hot[tokens, np.arange(len(tokens))] = 1
+        return product_bf16(hot, np.ascontiguousarray(dx.T))
+
+    def module(self, h, ids, factor, dh, keep):
+        """N31 of depth 1, forward and backward: dh is the gradient that h has; d(h), dE."""
+        w, layer, d = self.w, self.size.layers, self.size.width
+        targets = np.append(ids[1:], -1)                                                         # (a)
+        targets[self.size.length - 1::self.size.length] = -1
+        following = bf(w["embedding"][ids])                                                      # (b)
+        x = np.concatenate([f.rms_norm(h, w["mtp.norm_h"]), f.rms_norm(following, w["mtp.norm_next"])], 1)
+        self.trace("mtp.x", x, "bf16")
+        M = Linear(w["mtp.M"], self.arm.linear)
+        y, kept = M.forward(x)
+        y = bf(y)
+        self.trace("mtp.M", y, "bf16")
+        _, dy = self.head("mtp.", self.layer_forward(layer, y, keep), targets, factor)           # (c)
+        dy = self.layer_backward(layer, dy, keep)                                                # (d)
+        self.gradients["mtp.M"] = M.wgrad(dy, M.kept_transposed(kept))
+        dx = M.dgrad(dy)
+        dh, self.gradients["mtp.norm_h"] = f.rms_norm_backward(np.ascontiguousarray(dx[:, :d]), h, w["mtp.norm_h"], dh)
+        d_next, self.gradients["mtp.norm_next"] = f.rms_norm_backward(np.ascontiguousarray(dx[:, d:]), following,
+                                                                      w["mtp.norm_next"])
+        return dh, self.d_embedding(ids, d_next)
 
     def heads(self):
         """Sequences and heads, as slices of tokens and indices."""
@@ -447,7 +499,7 @@ class Run:
         self.w = parameters(self.size, seed)
         self.m = {n: np.zeros_like(x) for n, x in self.w.items()}
         self.v = {n: np.zeros_like(x) for n, x in self.w.items()}
-        self.biases = {layer: np.zeros(self.size.experts, F32) for layer in range(self.size.dense_layers, self.size.layers)}
+        self.biases = {layer: np.zeros(self.size.experts, F32) for layer in self.size.all_layers[self.size.dense_layers:]}
         self.done = 0
         self.warmup = min(10, steps)
         self.hold = max(steps - steps // 4, self.warmup)
@@ -469,7 +521,7 @@ class Run:
         factor = F32(self.CLIP / norm) if norm > self.CLIP else F32(1)
         rate = f.rate_of(t, self.PEAK, self.warmup, self.hold, self.steps, self.LAST)            # N18
         for n in self.w:
-            decay = 0.0 if n.endswith(("norm", "norm1", "norm2")) else self.DECAY
+            decay = 0.0 if n.endswith(NORMS) else self.DECAY
             self.w[n], self.m[n], self.v[n] = f.adamw(self.w[n], self.m[n], self.v[n], gradients[n] * factor, t, rate,
                                                       self.BETA1, self.BETA2, self.EPS, decay)
         for layer, bias in self.biases.items():                                                      # N12
