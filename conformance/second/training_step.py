@@ -45,6 +45,10 @@ class Size:
         """The model's, then that of the module (N31 e)."""
         return range(self.layers + self.modules)
 
+    def prefix(self, layer):
+        """Of the names of a layer's tensors."""
+        return f"layer{layer}." if layer < self.layers else "mtp."
+
     @property
     def qkv_columns(self):
         """N20 (a): without the zeros."""
@@ -89,7 +93,27 @@ def _rule(x, w, dy, fprop, backward=None):
     return Rule(x, w, dy, fprop, backward or fprop, backward or fprop)
 
 
-def arm_of(name):
+def arm_of(text):
+    """N23: an arm, or one with other scales, NAME+linear.x.scale:fp32+dispatched:fp32 for example.
+
+    Powers of two hide which of two roundings came first; FP32 scales show it."""
+    name, *fields = text.split("+")
+    arm = _named(name)
+    for field in fields:
+        key, value = field.split(":")
+        pow2 = {"fp32": False, "pow2": True}[value]
+        places = {"dispatched": [("expert_up", "x"), ("expert_down", "dy")]}.get(key)
+        if places is None:
+            tensor = {f"linear.{t}.scale": t for t in ("x", "w", "dy")}[key]
+            places = [(rule, tensor) for rule in ("linear", "expert_up", "expert_down")
+                      if (rule, tensor) not in (("expert_up", "x"), ("expert_down", "dy"))]
+        for rule, tensor in places:
+            old = getattr(arm, rule)
+            arm = replace(arm, **{rule: replace(old, **{tensor: replace(getattr(old, tensor), pow2=pow2)})})
+    return arm
+
+
+def _named(name):
     """N23."""
     bf16 = _rule(PLAIN, PLAIN, PLAIN, Sums(HOPPER_BF16))
     if name in ("bf16", "bf16_split_k"):
@@ -139,11 +163,11 @@ def parameters(size, seed):
 
     normal("embedding", VOCABULARY, d, 0.5)
     for layer in size.all_layers:
-        p = f"layer{layer}."
+        p = size.prefix(layer)
         if layer == size.layers:                 # N31 (e)
             norm("mtp.norm_h", d)
             norm("mtp.norm_next", d)
-            normal("mtp.M", d, 2 * d)
+            normal("mtp.project", d, 2 * d)
         norm(p + "norm1", d)
         normal(p + "qkv_a", size.qkv_columns, d, zeros=-size.qkv_columns % 128)
         norm(p + "kv_norm", size.rank)
@@ -271,6 +295,7 @@ class Pass:
             x = self.layer_forward(layer, x, layers[layer])
         factor = F32(1) / F32(all_tokens)
         losses, dx = self.head("", x, targets, factor)
+        self.trace("dx", dx, "bf16")
         if self.size.modules:
             dx, d_next = self.module(x, targets, LAMBDA * factor, dx, layers[-1])
         for layer in reversed(range(self.size.layers)):
@@ -293,7 +318,6 @@ class Pass:
         self.add_gradient("head", head.wgrad(d_logits, head.kept_transposed(kept)))
         dx, d_norm = f.rms_norm_backward(head.dgrad(d_logits), x, w["last_norm"])
         self.add_gradient("last_norm", d_norm)
-        self.trace(p + "dx", dx, "bf16")
         return losses, dx
 
     def add_gradient(self, name, g):
@@ -314,18 +338,20 @@ class Pass:
         targets[self.size.length - 1::self.size.length] = -1
         following = bf(w["embedding"][ids])                                                      # (b)
         x = np.concatenate([f.rms_norm(h, w["mtp.norm_h"]), f.rms_norm(following, w["mtp.norm_next"])], 1)
-        self.trace("mtp.x", x, "bf16")
-        M = Linear(w["mtp.M"], self.arm.linear)
+        self.trace("mtp.joined", x, "bf16")
+        M = Linear(w["mtp.project"], self.arm.linear)
         y, kept = M.forward(x)
         y = bf(y)
-        self.trace("mtp.M", y, "bf16")
+        self.trace("mtp.project", y, "bf16")
         _, dy = self.head("mtp.", self.layer_forward(layer, y, keep), targets, factor)           # (c)
         dy = self.layer_backward(layer, dy, keep)                                                # (d)
-        self.gradients["mtp.M"] = M.wgrad(dy, M.kept_transposed(kept))
+        self.gradients["mtp.project"] = M.wgrad(dy, M.kept_transposed(kept))
         dx = M.dgrad(dy)
+        self.trace("mtp.d_joined", dx, "bf16")
         dh, self.gradients["mtp.norm_h"] = f.rms_norm_backward(np.ascontiguousarray(dx[:, :d]), h, w["mtp.norm_h"], dh)
         d_next, self.gradients["mtp.norm_next"] = f.rms_norm_backward(np.ascontiguousarray(dx[:, d:]), following,
                                                                       w["mtp.norm_next"])
+        self.trace("mtp.d_h", dh, "bf16")
         return dh, self.d_embedding(ids, d_next)
 
     def heads(self):
@@ -336,7 +362,7 @@ class Pass:
 
     def layer_forward(self, layer, x, keep):
         """N20 (a) to (f)."""
-        size, arm, w, p = self.size, self.arm, self.w, f"layer{layer}."
+        size, arm, w, p = self.size, self.arm, self.w, self.size.prefix(layer)
         self.tokens, H = len(x), size.heads
         # (a)
         y = f.rms_norm(x, w[p + "norm1"])
@@ -389,7 +415,7 @@ class Pass:
 
     def experts_forward(self, layer, y2, keep):
         """N20 (e): router, experts, combine."""
-        size, arm, w, p = self.size, self.arm, self.w, f"layer{layer}."
+        size, arm, w, p = self.size, self.arm, self.w, self.size.prefix(layer)
         logits = sequential(y2, w[p + "router"])
         s, experts, t, weights = f.route(logits, self.biases[layer], size.top)
         self.experts[layer] = experts
@@ -411,7 +437,7 @@ class Pass:
 
     def experts_backward(self, layer, dy, keep):
         """N21 (b): d(y2)."""
-        size, p, feeds = self.size, f"layer{layer}.", keep["feeds"]
+        size, p, feeds = self.size, self.size.prefix(layer), keep["feeds"]
         weights, slots, ends = keep["weights"], keep["slots"], keep["ends"]
         d_rows = np.zeros_like(keep["outs"])                                                     # N14
         d_weights = np.empty_like(weights)
@@ -437,7 +463,7 @@ class Pass:
 
     def layer_backward(self, layer, dx, keep):
         """N21."""
-        size, w, p, H = self.size, self.w, f"layer{layer}.", self.size.heads
+        size, w, p, H = self.size, self.w, self.size.prefix(layer), self.size.heads
         if layer < size.dense_layers:
             d_y2, self.gradients[p + "dense.up"], self.gradients[p + "dense.down"] = keep["dense"].backward(dx)
         else:
@@ -568,14 +594,20 @@ def compare(path, traced, steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--arm", choices=ARMS, default="full")
+    parser.add_argument("--arm", default="full", help=", ".join(ARMS) + "; with other scales, as arm_of() says")
     parser.add_argument("--steps", type=int, default=3, help="steps of the run: its schedule")
     parser.add_argument("--stop", type=int, help="stop after so many steps")
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data", required=True)
+    parser.add_argument("--data")
     parser.add_argument("--digests", help="a recorded CSV: step,tensor,bytes,sha256")
+    parser.add_argument("--arms", action="store_true", help="list the arms, and stop")
     args = parser.parse_args()
+    if args.arms:
+        print(*ARMS)
+        return
+    if not args.data:
+        parser.error("--data is needed")
     traced, count = {}, Counter()
 
     def trace(step, name, data):
