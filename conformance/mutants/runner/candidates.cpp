@@ -5,6 +5,7 @@
 
 #include "conformance/checks/model/model_functions.hpp"
 #include "conformance/mutants/mutant.hpp"
+#include "conformance/mutants/runner/operator_mutants.hpp"
 #include "conformance/mutants/runner/trial.hpp"
 
 extern "C" {
@@ -32,8 +33,8 @@ subject subject_of(std::string_view header) {
 }
 
 /// The operators of a model on trial. Each candidate has a process of its own.
-model_operators& operators_on_trial() {
-  static model_operators held = core_operators();
+model_functions& operators_on_trial() {
+  static model_functions held = model_of(core_operators());
   return held;
 }
 
@@ -48,9 +49,19 @@ candidate_list hand_written_candidates() {
   for (const auto& m : all_mutants()) {
     const auto first = subjects.at(m.name.substr(0, m.name.find('.')));
     all.push_back({"hand-written", m.name, m.what, first, [table = m.table] {
-                     operators_on_trial() = table.model;
+                     operators_on_trial() = model_of(table.model);
                      return table;
                    }});
+  }
+  for (auto* const list :
+       {latent_mutants, parallel_mutants, indexer_mutants, mtp_mutants}) {
+    for (const auto& m : list()) {
+      all.push_back({"hand-written", std::string("model.") + m.name, m.what,
+                     subject::model, [put = m.put] {
+                       put(operators_on_trial());
+                       return core_implementation();
+                     }});
+    }
   }
   return all;
 }
@@ -104,7 +115,7 @@ std::vector<timed_check> every_check() {
   for (const model_check& c : model) {
     all.push_back({{c.name, c.clauses, c.oracle, c.level,
                     [run = c.run](const implementation&, const effort& e) {
-                      return run(model_of(operators_on_trial()), e);
+                      return run(operators_on_trial(), e);
                     }},
                    subject::model});
   }
