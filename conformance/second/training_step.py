@@ -608,6 +608,10 @@ def main():
         return
     if not args.data:
         parser.error("--data is needed")
+    try:
+        arm_of(args.arm)
+    except (KeyError, ValueError):
+        parser.error(f"--arm {args.arm}: use one of {', '.join(ARMS)}; +linear.x.scale:fp32, for example, changes a scale")
     traced, count = {}, Counter()
 
     def trace(step, name, data):
