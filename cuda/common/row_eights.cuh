@@ -4,6 +4,8 @@
 #ifndef ZEROULP_CUDA_COMMON_ROW_EIGHTS_CUH_
 #define ZEROULP_CUDA_COMMON_ROW_EIGHTS_CUH_
 
+#include <span>
+
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/vec8.cuh"
@@ -40,6 +42,13 @@ struct eights_matrix {
     store<bytes>(data + i * stride, j, cols, vectorized, x);
   }
 };
+
+/// A span as a row.
+template <class T>
+eights_matrix<T> row_of(std::span<T> x) {
+  return eights_matrix(
+      matrix_view<T>{x.data(), 1, static_cast<std::ptrdiff_t>(x.size())});
+}
 
 /// The number of element e: BF16 or FP32.
 __device__ inline float number_in(const vec8<2>& x, int e) {

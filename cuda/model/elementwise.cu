@@ -115,13 +115,6 @@ __global__ void add_elements(
           }));
 }
 
-/// A span as a row.
-template <class T>
-eights_matrix<T> row_of(std::span<T> x) {
-  return eights_matrix(
-      matrix_view<T>{x.data(), 1, static_cast<std::ptrdiff_t>(x.size())});
-}
-
 template <class B>
 void add_spans(std::span<const std::uint16_t> a, std::span<const B> b,
                std::span<std::uint16_t> sum, CUstream_st* stream) {

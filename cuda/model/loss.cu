@@ -4,6 +4,7 @@
 // Source: SPEC clauses N15 to N17, E6.
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
 #include "zeroulp/core/model/cross_entropy.hpp"
 #include "zeroulp/core/model/gradient_norm.hpp"
@@ -105,15 +106,21 @@ __global__ void add_in_order(const double* x, std::ptrdiff_t count,
 }
 
 /// A block has a chunk.
-__global__ void add_squares(const std::uint32_t* g, std::ptrdiff_t count,
-                            double* sums) {
+__global__ void add_squares(
+    const __grid_constant__ eights_matrix<const std::uint32_t> g,
+    double* sums) {
   const std::ptrdiff_t first = std::ptrdiff_t{blockIdx.x} * norm_chunk;
-  const std::uint32_t* const from = g + first;
-  const double sum = row_sum_of_threads<threads, D>(
-      min(norm_chunk, count - first), [from](double p, std::ptrdiff_t j) {
-        const auto x = static_cast<double>(__uint_as_float(from[j]));
-        return __fma_rn(x, x, p);
-      });
+  const std::ptrdiff_t count = min(norm_chunk, g.cols - first);
+  double sum = 0;
+  for_runs<threads>(count, [&](std::ptrdiff_t at) {
+    const auto x = g.get(0, first + at);
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const auto y = static_cast<double>(number_in(x, e));
+      if (at + e < count) sum = __fma_rn(y, y, sum);
+    }
+  });
+  sum = tree_of_threads<threads, D>(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
@@ -155,12 +162,16 @@ void launch_tree(const shard_list& all, std::ptrdiff_t n, unsigned blocks,
   }
 }
 
-__global__ void multiply_all(std::uint32_t* x, std::ptrdiff_t count,
-                             float factor) {
-  const auto at =
-      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
-  if (at >= count) return;
-  x[at] = __float_as_uint(__fmul_rn(__uint_as_float(x[at]), factor));
+__global__ void multiply_all(
+    const __grid_constant__ eights_matrix<std::uint32_t> x, float factor) {
+  const eight_place at(x.cols);
+  if (at.column >= x.cols) return;
+  auto y = x.get(0, at.column);
+#pragma unroll
+  for (int e = 0; e < 8; ++e) {
+    y.words[e] = __float_as_uint(__fmul_rn(number_in(y, e), factor));
+  }
+  x.put(0, at.column, y);
 }
 
 std::ptrdiff_t size_of(const auto& x) {
@@ -218,7 +229,7 @@ void sum_of_squares(std::span<const std::uint32_t> g, std::span<double> work,
   r.need(size_of(work) >= chunks, "`work` is smaller than ceil(count / 65536)");
   r.need_gpu();
   if (chunks > 0) {
-    add_squares<<<r.blocks(chunks), threads, 0, stream>>>(g.data(), size_of(g),
+    add_squares<<<r.blocks(chunks), threads, 0, stream>>>(row_of(g),
                                                           work.data());
     r.launched();
   }
@@ -248,10 +259,11 @@ void scale(std::span<std::uint32_t> x, std::uint32_t factor,
            CUstream_st* stream) {
   const argument_checks r("cuda::scale");
   if (x.empty()) return;
-  const unsigned blocks = r.blocks(ceil_div(size_of(x), threads));
+  const auto all = row_of(x);
+  const unsigned blocks = eight_blocks(r, 1, all.cols);
   r.need_gpu();
-  multiply_all<<<blocks, threads, 0, stream>>>(x.data(), size_of(x),
-                                               bit_cast<float>(factor));
+  multiply_all<<<blocks, eights_threads, 0, stream>>>(all,
+                                                      bit_cast<float>(factor));
   r.launched();
 }
 

@@ -18,9 +18,9 @@ using A = device_fp32;
 
 constexpr int threads = 256;
 
-// Sequential products: a block has 256 x 16 outputs, a warp four columns of
+// Sequential products: a block has 128 x 16 outputs, a warp four columns of
 // them, a lane every 32nd row.
-constexpr int tile_m = 256, tile_n = 16, tile_k = 32;
+constexpr int tile_m = 128, tile_n = 16, tile_k = 32;
 constexpr int sequential_threads = 128;
 constexpr int rows_a_lane = tile_m / 32, columns_a_warp = 4;
 /// Rows of a K lie so that lanes that write different K hit different banks.
