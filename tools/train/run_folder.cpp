@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view run_kind = "zeroulp training run, version 2";
 constexpr const char* newest = "run.zeroulp";
 constexpr const char* settings_file = "settings.json";
+constexpr const char* receipt_file = "receipt.csv";
 
 /// A name, and a digest of the fields that it stands for.
 template <class T>
@@ -136,6 +137,13 @@ fs::path run_folder::of_step(std::int64_t step) const {
   return folder_ / fmt::format("step.{}.zeroulp", step);
 }
 
+void run_folder::save_receipt(const receipt& rows) const {
+  output_set files(folder_);
+  files.add(settings_file, settings_ + "\n");
+  files.add(receipt_file, std::string(receipt::header) + "\n" + rows.lines());
+  files.commit();
+}
+
 void run_folder::save(const any_run& run, const receipt& rows,
                       bool stays) const {
   const std::string header = settings_ + "\n" + rows.lines() + "\n";
@@ -145,7 +153,7 @@ void run_folder::save(const any_run& run, const receipt& rows,
   parts.insert(parts.begin(), {first, header});
   output_set files(folder_);
   files.add(settings_file, settings_ + "\n");
-  files.add("receipt.csv", std::string(receipt::header) + "\n" + rows.lines());
+  files.add(receipt_file, std::string(receipt::header) + "\n" + rows.lines());
   files.add(newest, parts);
   files.commit();
   if (!stays) return;
@@ -234,7 +242,7 @@ void run_folder::check_settings() const {
 }
 
 receipt run_folder::read_receipt() const {
-  const fs::path file = folder_ / "receipt.csv";
+  const fs::path file = folder_ / receipt_file;
   const auto bytes = read_file(file);
   std::string_view text = as_text(bytes);
   if (take_line(text, file) != receipt::header) {

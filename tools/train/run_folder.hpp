@@ -47,6 +47,8 @@ class run_folder {
   /// Writes the run, whose last row has the digest of its state. With `stays`,
   /// the checkpoint stays when the next is written.
   void save(const any_run& run, const receipt& rows, bool stays) const;
+  /// Writes what proves a run, without a checkpoint.
+  void save_receipt(const receipt& rows) const;
 
   /// Throws input_error unless settings.json has these settings, byte for byte.
   void check_settings() const;

@@ -87,7 +87,8 @@ bool is_kept(const train_options& o, std::int64_t t) {
   return std::find(o.keep.begin(), o.keep.end(), t) != o.keep.end();
 }
 bool is_checkpoint(const train_options& o, std::int64_t t) {
-  return !o.out.empty() && (t % o.every == 0 || t == o.steps || is_kept(o, t));
+  const bool is_due = o.every > 0 && (t % o.every == 0 || t == o.steps);
+  return !o.out.empty() && (is_due || is_kept(o, t));
 }
 /// An audit of the step behind a checkpoint needs the digest of its state.
 bool has_digest(const train_options& o, std::int64_t t) {
@@ -126,7 +127,7 @@ std::string digest_of_plan(const train_options& o) {
 
 void check(const train_options& o) {
   if (o.steps < 1) throw input_error("--steps: at least one");
-  if (o.every < 1) throw input_error("--every: at least one");
+  if (o.every < 0) throw input_error("--every: 0 or more");
   if (o.digest_every < 1) throw input_error("--digest-every: at least one");
   if (!o.trace.empty() && o.on != "gpu") {
     throw input_error("--trace: what a GPU runs: add --on gpu");
@@ -204,6 +205,7 @@ void run_training(const train_options& o, outcome& out) {
     }
     tell(static_cast<double>(t), static_cast<double>(o.steps), "");
   }
+  if (!o.out.empty() && o.every == 0) folder.save_receipt(rows);
   if (recorder) print_trace(o, recorder->trace());
   if (o.held_out > 0) print_held_out(o, run, rows);
   digests.write();
@@ -249,7 +251,10 @@ void add_train(CLI::App& app, outcome& out) {
                       "Arms that compute that loss besides the run's own");
   command->add_option("--out", o->out,
                       "A folder for the run: it goes on from there");
-  command->add_option("--every", o->every, "Steps between checkpoints in --out")
+  command
+      ->add_option("--every", o->every,
+                   "Steps between checkpoints in --out; 0: those of --keep "
+                   "alone")
       ->capture_default_str();
   command
       ->add_option("--digest-every", o->digest_every,
