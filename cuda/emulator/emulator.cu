@@ -2,6 +2,7 @@
 // thread block computes 64 x 128 outputs, step by step (emulator.cuh).
 
 #include <string>
+#include <utility>
 
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/emulator/emulator.cuh"
@@ -238,6 +239,20 @@ void launch(const argument_checks& q, const params& j, cudaStream_t stream) {
   kernel<<<grid, emulator::threads, bytes, stream>>>(j);
 }
 
+/// Launches the unit of what_if_fraction(F) for one of these F. Returns false
+/// if the accumulator is none of them.
+template <int... F>
+bool launch_what_if(const argument_checks& q, const params& j,
+                    cudaStream_t stream,
+                    std::integer_sequence<int, F...> /*fraction_bits*/) {
+  const auto try_one = [&]<int One>() {
+    if (j.r.acc != what_if_fraction(One)) return false;
+    launch<emulator::fp8_what_if<One>>(q, j, stream);
+    return true;
+  };
+  return (try_one.template operator()<F>() || ...);
+}
+
 void check(const argument_checks& q, const recipe& r, const operand& a,
            const operand& b, const const_matrix& c, const matrix& d) {
   q.need(is_valid(r), "the recipe is not valid: see is_valid()");
@@ -278,6 +293,7 @@ void emulate_gemm(const recipe& r, const operand& a, const operand& b,
   if (d.rows == 0 || d.cols == 0) return;
   q.need_gpu();
   const params j{r, {a.element, b.element, r.acc}, a, b, c, d};
+  constexpr std::integer_sequence<int, 8, 9, 10, 11, 12, 13> what_ifs;
   const auto fp8 = [](format f) { return f == e4m3 || f == e5m2; };
   const auto half = [](format f) { return f == bf16 || f == fp16; };
   if (!(r.output == fp32 || r.output == bf16)) {
@@ -289,7 +305,8 @@ void emulate_gemm(const recipe& r, const operand& a, const operand& b,
   } else if (r.acc == hopper_tf32_f32 && a.element == tf32 &&
              b.element == tf32) {
     launch<emulator::tf32_f32>(q, j, stream);
-  } else {
+  } else if (!fp8(a.element) || !fp8(b.element) ||
+             !launch_what_if(q, j, stream, what_ifs)) {
     multiply_by_core<<<132 * 8, 128, 0, stream>>>(j);
   }
   q.launched();

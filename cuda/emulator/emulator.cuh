@@ -9,10 +9,10 @@
 // add are subtracted once a step, by a popcount of the signs. Sums are exact:
 // 32 products below 2^(F + 2) quanta. Each result equals that of
 // core/accumulate.hpp's `step`. Where the window does not hold, `step` itself
-// is called: for Inf and NaN, and in FP32 for |c| >= 2^117.
+// is called: for Inf and NaN, and in FP32 for |c| >= 2^(104 + F).
 //
 // Source: SPEC clauses T1 to T12. Not covered: what-if accumulators that vary
-// more than F and L.
+// more than F, or have more than 13 fraction bits.
 
 #ifndef ZEROULP_CUDA_EMULATOR_EMULATOR_CUH_
 #define ZEROULP_CUDA_EMULATOR_EMULATOR_CUH_
@@ -81,7 +81,9 @@ struct broad {
   }
 };
 
-enum class result : std::uint8_t { e8m13, fp32, fp16 };
+/// What becomes of a sum: `window` keeps its leading bits, as many as the
+/// window has fraction bits, and one.
+enum class result : std::uint8_t { window, fp32, fp16 };
 
 /// A row of SPEC T12 that is one step.
 template <class Window, int L, int F, int Floor, result Result>
@@ -94,10 +96,14 @@ struct unit {
   static constexpr result output = Result;
   static constexpr bool is_half = Result == result::fp16;
   /// How many products are summed in 32 bits, with a sign.
-  static constexpr int group = L * (1 << (F - 11)) >= (1 << 18) ? 8 : L;
+  static constexpr int group = L * (1 << F) >= (1 << 29) ? 8 : L;
 };
 
-using fp8_f32 = unit<narrow, 32, 13, -126, result::e8m13>;
+/// what_if_fraction(F), F <= 13. It has no floor: no product of FP8 codes, and
+/// no sum of such from 0, has a place below this one.
+template <int F>
+using fp8_what_if = unit<narrow, 32, F, -126, result::window>;
+using fp8_f32 = unit<narrow, 32, 13, -126, result::window>;
 using fp8_f16 = unit<narrow, 32, 13, -126, result::fp16>;
 using half_f32 = unit<broad, 16, 25, -133, result::fp32>;
 using half_f16 = unit<broad, 16, 25, -21, result::fp16>;
@@ -264,7 +270,9 @@ struct addend_term {
     const std::uint32_t m = c & ((1u << man) - 1);
     negative = (c >> (Unit::is_half ? 15 : 31) & 1) != 0;
     place = e == 0 ? (m == 0 ? 2 * nowhere : 1 - bias) : e - bias;
-    outside = e == exp_mask || (sizeof(real) == 4 && place > 116);
+    // Where the anchor would be no FP32 number.
+    outside = e == exp_mask ||
+              (sizeof(real) == 4 && place > 103 + Unit::fraction_bits);
     const std::uint32_t significand = e == 0 ? m : m | 1u << man;
     if (outside || significand == 0) {
       magnitude = 0;
@@ -282,11 +290,12 @@ template <class Unit>
 __device__ std::uint32_t convert(std::int64_t sum, int unit) {
   using window = typename Unit::window;
   if (sum == 0) return 0;
-  if constexpr (Unit::output == result::e8m13) {
-    // At most 24 bits: exact. The first 14 bits stay. Below 2^-126 all stay:
-    // the quantum is that of the result.
+  if constexpr (Unit::output == result::window) {
+    // At most 24 bits: exact. Below 2^-126 all bits stay: the quantum is that
+    // of the result.
+    constexpr std::uint32_t dropped = (1u << (23 - Unit::fraction_bits)) - 1;
     const float whole = static_cast<float>(static_cast<std::int32_t>(sum));
-    const float kept = __uint_as_float(__float_as_uint(whole) & ~0x3ffu);
+    const float kept = __uint_as_float(__float_as_uint(whole) & ~dropped);
     return __float_as_uint(__fmul_rn(kept, window::power(unit)));
   } else {
     const double exact =

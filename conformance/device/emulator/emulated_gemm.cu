@@ -111,36 +111,64 @@ verdict hold_cases(const effort& e) {
   return v;
 }
 
-/// Checks named recipes on matrices of many tiles against the compiled library.
+/// An operand of numbers near 1 with any fraction; scales have no sign.
+fuzz::matrix drawn_operand(const fuzz::operand_spec& spec, std::ptrdiff_t edge,
+                           counter_rng& rng) {
+  auto x = fuzz::make_operand(spec, edge, edge + 31, 2 * edge + 7);
+  const format f = x.type;
+  for (auto& word : x.words) {
+    const std::uint64_t r = rng.next();
+    const std::uint64_t exponent =
+        static_cast<std::uint64_t>(f.bias) - 2 + (r & 3);
+    const bool sign = f == fp32 ? false : (r & 4) != 0;
+    word = exponent << f.man_bits | (r >> 8 & low_bits(f.man_bits)) |
+           (sign ? f.sign_mask() : 0);
+  }
+  return x;
+}
+
+/// A recipe on matrices of many tiles.
+fuzz::problem drawn_problem(const recipe& r, const path& unit, const effort& e,
+                            std::uint64_t stream) {
+  const std::ptrdiff_t edge = e.level == 0 ? 70 : 300;
+  fuzz::problem p;
+  p.what = fuzz::target::gemm;
+  p.with.gemm = r;
+  p.with.unit = unit;
+  counter_rng rng(e.seed, stream);
+  for (const auto& spec : fuzz::info_of(p.what).operands(p.with)) {
+    p.in.push_back(drawn_operand(spec, edge, rng));
+  }
+  return p;
+}
+
+/// Checks named recipes against the compiled library.
 verdict hold_named(const effort& e) {
   verdict v;
   const auto engine = engine_implementation();
-  const std::ptrdiff_t edge = e.level == 0 ? 70 : 300;
   for (const auto& named : named_recipes) {
-    for (const bool half : {false, true}) {
-      fuzz::problem p;
-      p.what = fuzz::target::gemm;
-      p.with.gemm = named.value;
-      const bool hopper = named.value.acc == hopper_fp8_f32;
-      if (half && !hopper) continue;
-      p.with.unit = half ? path{bf16, bf16, hopper_half_f32}
-                         : path{e4m3, e5m2, named.value.acc};
-      counter_rng rng(e.seed, 3);
-      for (const auto& spec : fuzz::info_of(p.what).operands(p.with)) {
-        auto x = fuzz::make_operand(spec, edge, edge + 31, 2 * edge + 7);
-        const format f = x.type;
-        for (auto& word : x.words) {
-          // Numbers near 1 with any fraction; scales have no sign.
-          const std::uint64_t r = rng.next();
-          const std::uint64_t exponent =
-              static_cast<std::uint64_t>(f.bias) - 2 + (r & 3);
-          const bool sign = f == fp32 ? false : (r & 4) != 0;
-          word = exponent << f.man_bits | (r >> 8 & low_bits(f.man_bits)) |
-                 (sign ? f.sign_mask() : 0);
-        }
-        p.in.push_back(std::move(x));
-      }
-      hold(p, engine, v);
+    const accumulator& acc = named.value.acc;
+    hold(drawn_problem(named.value, {e4m3, e5m2, acc}, e, 3), engine, v);
+    if (acc != hopper_fp8_f32) continue;
+    hold(drawn_problem(named.value, {bf16, bf16, hopper_half_f32}, e, 3),
+         engine, v);
+  }
+  return v;
+}
+
+/// Checks accumulators of fewer bits, promoted and not, against the compiled
+/// library.
+verdict hold_what_ifs(const effort& e) {
+  verdict v;
+  const auto engine = engine_implementation();
+  for (int bits = 8; bits <= 14; ++bits) {
+    const accumulator acc = what_if_fraction(bits);
+    for (const char* name : {"unpromoted", "deepgemm.1d1d"}) {
+      recipe r = parse_recipe(name).value;
+      r.acc = acc;
+      const std::uint64_t stream = 4 + static_cast<std::uint64_t>(bits);
+      hold(drawn_problem(r, {e4m3, e4m3, acc}, e, stream), engine, v);
+      hold(drawn_problem(r, {e5m2, e4m3, acc}, e, stream), engine, v);
     }
   }
   return v;
@@ -149,9 +177,11 @@ verdict hold_named(const effort& e) {
 }  // namespace
 
 check_list emulated_gemm_checks() {
-  return {device_check("emulator.gemm.cases", "G1 G2 G3 G4 G5 G6 G7 G8 G9",
-                       "host", hold_cases),
-          device_check("emulator.gemm.named", "G10", "host", hold_named)};
+  return {
+      device_check("emulator.gemm.cases", "G1 G2 G3 G4 G5 G6 G7 G8 G9", "host",
+                   hold_cases),
+      device_check("emulator.gemm.named", "G10", "host", hold_named),
+      device_check("emulator.gemm.what_if", "T12 G4", "host", hold_what_ifs)};
 }
 
 }  // namespace zeroulp::conformance::device
