@@ -293,7 +293,7 @@ void emulate_gemm(const recipe& r, const operand& a, const operand& b,
   if (d.rows == 0 || d.cols == 0) return;
   q.need_gpu();
   const params j{r, {a.element, b.element, r.acc}, a, b, c, d};
-  constexpr std::integer_sequence<int, 8, 9, 10, 11, 12, 13> what_ifs;
+  constexpr std::integer_sequence<int, 8, 9, 10, 11, 12> what_ifs;
   const auto fp8 = [](format f) { return f == e4m3 || f == e5m2; };
   const auto half = [](format f) { return f == bf16 || f == fp16; };
   if (!(r.output == fp32 || r.output == bf16)) {

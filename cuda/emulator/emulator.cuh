@@ -99,7 +99,7 @@ struct unit {
   static constexpr int group = L * (1 << F) >= (1 << 29) ? 8 : L;
 };
 
-/// what_if_fraction(F), F <= 13. It has no floor: no product of FP8 codes, and
+/// what_if_fraction(F), F < 13. It has no floor: no product of FP8 codes, and
 /// no sum of such from 0, has a place below this one.
 template <int F>
 using fp8_what_if = unit<narrow, 32, F, -126, result::window>;

@@ -181,7 +181,7 @@ check_list emulated_gemm_checks() {
       device_check("emulator.gemm.cases", "G1 G2 G3 G4 G5 G6 G7 G8 G9", "host",
                    hold_cases),
       device_check("emulator.gemm.named", "G10", "host", hold_named),
-      device_check("emulator.gemm.what_if", "T12 G4", "host", hold_what_ifs)};
+      device_check("emulator.gemm.what_if", "T13 G4", "host", hold_what_ifs)};
 }
 
 }  // namespace zeroulp::conformance::device
