@@ -89,13 +89,13 @@ __global__ void make_weights(const __grid_constant__ attention_part p) {
   std::uint32_t& kept = p.largest(q.token, q.head);
   float m;
   if constexpr (Finds) {
-    std::uint32_t best = 0;
+    float best = __uint_as_float(minus_infinity);
     for_eights(keys.seen, [&](int j) {
       const auto s = load<4>(scores, j, keys.seen, true);
 #pragma unroll
       for (int k = 0; k < 8; ++k) {
-        const auto key = maximum_key(__fmul_rn(number_in(s, k), c));
-        if (j + k < keys.seen) best = max(best, key);
+        const float z = __fmul_rn(number_in(s, k), c);
+        if (j + k < keys.seen) best = ptx::max_nan(best, z);
       }
     });
     m = maximum_of_threads<32>(best);

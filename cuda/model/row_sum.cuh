@@ -109,38 +109,37 @@ __device__ typename A::number row_sum_of_threads(std::ptrdiff_t n, Join join) {
   return tree_of_threads<Threads, A>(p);
 }
 
-/// A whole number that orders FP32 numbers as row_maximum of row_sums.hpp does:
-/// NaN has the largest; 0 is of none.
-__device__ inline std::uint32_t maximum_key(float x) {
-  const std::uint32_t b = __float_as_uint(x);
-  const bool nan = (b & 0x7fffffffu) > 0x7f800000u;
-  const std::uint32_t key = (b & 0x80000000u) != 0 ? ~b : b | 0x80000000u;
-  return nan ? 0xffffffffu : key;
-}
-/// The number of the largest key of a warp's threads, or of all of a block's.
+/// The largest x of a warp's threads, or of all of a block's, as row_maximum of
+/// row_sums.hpp: max.NaN returns its NaN, and +0 of zeros of both signs.
 template <int Threads>
-__device__ float maximum_of_threads(std::uint32_t best) {
-  best = __reduce_max_sync(0xffffffff, best);
+__device__ float maximum_of_threads(float x) {
+#pragma unroll
+  for (int lanes = 1; lanes < 32; lanes *= 2) {
+    x = ptx::max_nan(x, __shfl_xor_sync(0xffffffff, x, lanes));
+  }
   if constexpr (Threads > 32) {
     constexpr int warps = Threads / 32;
-    __shared__ std::uint32_t all[warps];
-    if (threadIdx.x % 32 == 0) all[threadIdx.x / 32] = best;
+    __shared__ float all[warps];
+    if (threadIdx.x % 32 == 0) all[threadIdx.x / 32] = x;
     __syncthreads();
-    best = __reduce_max_sync(0xffffffff, all[threadIdx.x % warps]);
+    x = all[threadIdx.x % warps];
+#pragma unroll
+    for (int lanes = 1; lanes < warps; lanes *= 2) {
+      x = ptx::max_nan(x, __shfl_xor_sync(0xffffffff, x, lanes));
+    }
     __syncthreads();
   }
-  if (best == 0xffffffffu) return __uint_as_float(0x7fffffff);
-  return __uint_as_float((best & 0x80000000u) != 0 ? best & 0x7fffffffu
-                                                   : ~best);
+  return x;
 }
+inline constexpr std::uint32_t minus_infinity = 0xff800000;
 
-/// The largest of x(0) .. x(n - 1), n > 0, as row_maximum of row_sums.hpp.
+/// The largest of x(0) .. x(n - 1), n > 0.
 template <int Threads, class X>
 __device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
-  std::uint32_t best = 0;
+  float best = __uint_as_float(minus_infinity);
   for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
        j += Threads) {
-    best = max(best, maximum_key(x(j)));
+    best = ptx::max_nan(best, x(j));
   }
   return maximum_of_threads<Threads>(best);
 }
