@@ -12,8 +12,9 @@
 namespace zeroulp::train {
 namespace {
 
-word_tensor initial(const parameter& p, std::uint64_t seed, std::size_t index) {
-  word_tensor w(p.rows, p.cols);
+/// The first weights of a parameter: w is zeros.
+void draw(word_tensor& w, const parameter& p, std::uint64_t seed,
+          std::size_t index) {
   counter_rng rng(seed, index);
   const std::ptrdiff_t drawn = (p.rows - p.zero_rows) * p.cols;
   for (std::ptrdiff_t i = 0; i < drawn; ++i) {
@@ -22,7 +23,6 @@ word_tensor initial(const parameter& p, std::uint64_t seed, std::size_t index) {
                         : static_cast<float>(nearly_normal(rng) * p.deviation);
     w.data[static_cast<std::size_t>(i)] = bit_cast<std::uint32_t>(x);
   }
-  return w;
 }
 
 }  // namespace
@@ -76,8 +76,10 @@ std::unique_ptr<any_run> any_run::under(
 
 run_state any_run::initial_state() const {
   run_state state = empty_state();
+  // Each has a generator of its own.
+#pragma omp parallel for schedule(dynamic)
   for (std::size_t i = 0; i < state.weights.size(); ++i) {
-    state.weights[i] = initial(parameters_.all()[i], settings_.seed, i);
+    draw(state.weights[i], parameters_.all()[i], settings_.seed, i);
   }
   return state;
 }
