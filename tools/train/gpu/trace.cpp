@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "zeroulp/io.hpp"
 
@@ -20,16 +21,18 @@ std::string json_text(const std::string& s) {
 }
 
 /// A kernel's name without its arguments.
-std::string short_name(const std::string& name) {
-  std::string out;
+std::string short_name(std::string_view name) {
+  constexpr std::string_view unnamed = "(anonymous namespace)";
   int depth = 0;
-  for (const char c : name) {
-    if (c == '(' && depth == 0 && !out.empty() && out != "void ") break;
-    if (c == '<') ++depth;
-    if (c == '>') --depth;
-    out += c;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name.substr(i).starts_with(unnamed)) {
+      i += unnamed.size() - 1;
+    } else if (name[i] == '(' && depth == 0) {
+      return std::string(name.substr(0, i));
+    }
+    depth += name[i] == '<' ? 1 : name[i] == '>' ? -1 : 0;
   }
-  return out;
+  return std::string(name);
 }
 
 }  // namespace
