@@ -212,6 +212,31 @@ for arm in bf16 full; do
   done
 done
 report=(train --report runs --plan plan.json)
+# A campaign makes what is not there; the same run has the same bytes.
+shows train_campaign_has_nothing_left '^0 runs made, 0 left' \
+  train --campaign plan.json --out runs
+mv runs/full.2 made_by_hand
+shows train_campaign_makes_what_is_left '^1 runs made, 0 left' \
+  train --campaign plan.json --out runs
+for file in settings.json receipt.csv held_out.csv; do
+  holds "train_campaign_makes_the_same_$file" cmp made_by_hand/$file \
+    runs/full.2/$file
+done
+refuses train_campaign_has_a_folder 'name the folder' \
+  train --campaign plan.json
+refuses train_campaign_has_the_plans_data 'source, in the plan sha256:0' \
+  train --campaign <(sed 's/"source"/"sha256:0"/' plan.json) --out runs
+refuses train_campaign_has_looks 'looks 1 to 1' \
+  train --campaign plan.json --out runs --look 2
+sed 's/"bound"/"settings": {"rate": 1e-3, "hold": 1}, "held_out": 2, "bound"/' \
+  plan.json >rated.json
+shows train_campaign_has_the_plans_rate '1 +[0-9.]+ +[0-9.]+ +1.000e-03' \
+  train --campaign rated.json --out rated
+shows train_reports_runs_of_its_rate '^full +bf16 +2 ' \
+  train --report rated --plan rated.json
+sed 's/"rate"/"speed"/' rated.json >other.json
+refuses train_campaign_knows_its_settings "settings: 'speed'" \
+  train --campaign other.json --out rated
 shows train_reports_a_verdict '^full +bf16 +2 .* within$' "${report[@]}"
 shows train_reports_that_nothing_was_sensitive '^No positive control' \
   "${report[@]}" --out report

@@ -99,6 +99,9 @@ void read_settings(const fs::path& file, const std::string& text, const plan& p,
     expect("size", all.at("size").at("name"), p.size);
     expect("data", all.at("data"), p.data);
     expect("steps", all.at("steps"), p.steps);
+    for (const auto& [name, value] : p.settings) {
+      expect(name.c_str(), all.at(name), json::parse(value));
+    }
     if (r.arm != p.base &&
         std::find(p.arms.begin(), p.arms.end(), r.arm) == p.arms.end()) {
       throw input_error(fmt::format("arm '{}' is not in the plan", r.arm));
@@ -182,6 +185,13 @@ plan read_plan(const fs::path& file) {
     all.at("looks").get_to(p.looks);
     all.at("level").get_to(p.level);
     all.at("bound").get_to(p.bound);
+    const json settings = all.value("settings", json::object());
+    for (const auto& [name, value] : settings.items()) {
+      need(value.is_number(), "settings: use numbers");
+      p.settings[name] = value.dump();
+    }
+    p.held_out = all.value("held_out", p.held_out);
+    need(p.held_out >= 1, "held_out: use 1 or more");
     check(p);
   });
   return p;

@@ -34,6 +34,9 @@ struct plan {
   std::vector<int> looks;            ///< counts of seeds: of 6, then of 12
   double level;                      ///< of the interval at each look
   double bound;
+  /// Of settings.json, by name, as JSON: what all runs have, such as the rate.
+  std::map<std::string, std::string> settings;
+  std::int64_t held_out = 1;  ///< batches
 };
 
 /// Throws input_error that names the file and the field.

@@ -1,0 +1,143 @@
+#include "tools/zeroulp/train/campaign.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "src/base/sha256.hpp"
+#include "tools/study/parity/runs.hpp"
+#include "tools/zeroulp/program.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+namespace fs = std::filesystem;
+using parity::plan;
+
+/// What the plan's settings say, as options of a run.
+void apply_settings(const plan& p, train_options& o) {
+  for (const auto& [name, value] : p.settings) {
+    const double number = std::strtod(value.c_str(), nullptr);
+    const auto whole = static_cast<std::int64_t>(number);
+    if (name == "rate") {
+      o.rate = number;
+    } else if (name == "last") {
+      o.last = number;
+    } else if (name == "clip") {
+      o.clip = number;
+    } else if (name == "warmup") {
+      o.warmup = whole;
+    } else if (name == "hold") {
+      o.hold = whole;
+    } else if (name == "shards") {
+      o.shards = whole;
+    } else {
+      throw input_error(fmt::format(
+          "the plan's settings: '{}': a campaign sets rate, warmup, hold, "
+          "last, clip and shards",
+          name));
+    }
+  }
+}
+
+void check_data(const plan& p, const std::string& file) {
+  const std::string found =
+      file.empty() ? "source"
+                   : "sha256:" + sha256_hex(as_text(read_file(file)));
+  if (found != p.data) {
+    throw input_error(
+        fmt::format("--data: it is {}, in the plan {}", found, p.data));
+  }
+}
+
+struct planned_run {
+  std::string arm;
+  std::uint64_t seed;
+  fs::path folder;
+};
+
+/// Those without their last file.
+std::vector<planned_run> runs_left(const plan& p, int look,
+                                   const fs::path& folder) {
+  std::vector<std::string> arms{p.base};
+  arms.insert(arms.end(), p.arms.begin(), p.arms.end());
+  const int count = p.looks[static_cast<std::size_t>(look - 1)];
+  std::vector<planned_run> left;
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t seed = p.seeds[static_cast<std::size_t>(i)];
+    for (const std::string& arm : arms) {
+      planned_run r{arm, seed, folder / fmt::format("{}.{}", arm, seed)};
+      std::error_code ignored;
+      if (!fs::exists(r.folder / "held_out.csv", ignored)) {
+        left.push_back(std::move(r));
+      }
+    }
+  }
+  return left;
+}
+
+}  // namespace
+
+int run_campaign(const campaign_request& q, train_options o) {
+  using clock = std::chrono::steady_clock;
+  const auto begin = clock::now();
+  const plan p = parity::read_plan(q.plan);
+  if (o.out.empty()) {
+    throw input_error("--campaign: name the folder of its runs with --out");
+  }
+  if (q.look < 1 || static_cast<std::size_t>(q.look) > p.looks.size()) {
+    throw input_error(
+        fmt::format("--look: the plan has looks 1 to {}", p.looks.size()));
+  }
+  check_data(p, o.data);
+  apply_settings(p, o);
+  o.size = p.size;
+  o.steps = p.steps;
+  o.plan = q.plan;
+  o.held_out = p.held_out;
+  o.every = 0;
+  const auto left = runs_left(p, q.look, o.out);
+  std::size_t done = 0;
+  for (const planned_run& r : left) {
+    const double minutes =
+        std::chrono::duration<double>(clock::now() - begin).count() / 60;
+    if (q.minutes > 0 && minutes > q.minutes) break;
+    o.arm = r.arm;
+    o.seed = r.seed;
+    o.out = r.folder.string();
+    o.held_out_by.clear();
+    if (r.arm != p.base) o.held_out_by.push_back(p.base);
+    print(fmt::format("\n{} of {}: arm {}, seed {}\n\n", done + 1, left.size(),
+                      r.arm, r.seed));
+    if (const int status = run_training(o); status != 0) return status;
+    ++done;
+  }
+  print(fmt::format("\n{} runs made, {} left\n", done, left.size() - done));
+  return 0;
+}
+
+void add_campaign(CLI::App* command, campaign_request& q) {
+  auto* const campaign = command->add_option(
+      "--campaign", q.plan,
+      "A plan: trains those of its runs that --out has not");
+  const std::set<std::string> common{"--help",    "--on",   "--data",
+                                     "--out",     "--keep", "--digest-every",
+                                     "--campaign"};
+  for (auto* option : command->get_options()) {
+    if (common.count(option->get_name()) == 0) campaign->excludes(option);
+  }
+  command
+      ->add_option("--look", q.look,
+                   "With --campaign: seeds up to this one of the plan's looks")
+      ->capture_default_str()
+      ->needs(campaign);
+  command
+      ->add_option("--minutes", q.minutes,
+                   "With --campaign: no run begins after so many")
+      ->needs(campaign);
+}
+
+}  // namespace zeroulp::program
