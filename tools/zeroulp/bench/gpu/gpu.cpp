@@ -19,7 +19,7 @@ namespace zeroulp::program {
 namespace {
 
 struct gpu_request {
-  std::string name;
+  std::vector<std::string> names;  ///< empty: all
   bool quick = false;
   bool overlap = false;
   bool as_json = false;
@@ -30,21 +30,54 @@ struct gpu_request {
 
 /// Activations of 4096 and 8192 tokens, and a long batch of a narrow layer.
 constexpr shape usual_shapes[] = {{4096, 7168}, {8192, 7168}, {16384, 2048}};
-constexpr shape small_shapes[] = {{256, 512}};
+constexpr shape small_shape{256, 512};
 constexpr gpu_effort usual_effort{20, 20};
 constexpr gpu_effort small_effort{1, 2};
 
 std::string size_of(shape s) { return fmt::format("{}x{}", s.m, s.n); }
 
-/// Those whose name begins with `name`; adds everyone's name to `known`.
+bool begins_with(const std::string& name, const std::string& beginning) {
+  return name.rfind(beginning, 0) == 0;
+}
+
+/// Those whose name begins with one of `names`; adds everyone's name to
+/// `known`.
 template <class Row>
-std::vector<Row> selected(std::vector<Row> rows, const std::string& name,
+std::vector<Row> selected(std::vector<Row> rows,
+                          const std::vector<std::string>& names,
                           std::set<std::string>& known) {
   std::erase_if(rows, [&](const Row& row) {
     known.insert(row.name);
-    return row.name.rfind(name, 0) != 0;
+    return !names.empty() &&
+           std::none_of(names.begin(), names.end(), [&](const auto& name) {
+             return begins_with(row.name, name);
+           });
   });
   return rows;
+}
+
+/// Throws input_error if a name is the beginning of none that is known.
+void check_names(const std::vector<std::string>& names,
+                 const std::set<std::string>& known) {
+  for (const auto& name : names) {
+    if (std::any_of(known.begin(), known.end(),
+                    [&](const auto& one) { return begins_with(one, name); })) {
+      continue;
+    }
+    throw input_error(
+        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
+                    "one of {}",
+                    name, fmt::join(known, ", ")));
+  }
+}
+
+/// Of a row: its own, with few rows if it is to be quick, or the usual ones.
+std::vector<shape> sizes_of(const gpu_row& row, bool quick) {
+  std::vector<shape> all = row.sizes;
+  if (all.empty() && quick) return {small_shape};
+  if (all.empty()) return {std::begin(usual_shapes), std::end(usual_shapes)};
+  if (quick) all = {{small_shape.m, all[0].n}};
+  return all;
 }
 
 /// What is shown of a row that was timed.
@@ -120,19 +153,17 @@ std::vector<std::string> to_cells(const gpu_row& row, shape s,
 table run_memory(const std::vector<gpu_row>& rows, const gpu_request& q,
                  json& list, std::vector<std::string>& failures,
                  const progress& show) {
-  const std::vector<shape> shapes =
-      q.quick
-          ? std::vector<shape>(std::begin(small_shapes), std::end(small_shapes))
-          : std::vector<shape>(std::begin(usual_shapes),
-                               std::end(usual_shapes));
   gpu_bench bench(q.overlap);
-  const auto total = static_cast<double>(rows.size() * shapes.size());
+  double total = 0;
+  for (const auto& row : rows) {
+    total += static_cast<double>(sizes_of(row, q.quick).size());
+  }
   double done = 0;
   table t{{"name", "size", "x stream", "min", "max", "us", "GB/s", "stream",
            "MHz", "W", "must/aim", "of must"},
           {}};
   for (const auto& row : rows) {
-    for (const shape s : shapes) {
+    for (const shape s : sizes_of(row, q.quick)) {
       show(done++, total, row.name);
       try {
         const auto r =
@@ -154,14 +185,9 @@ table run_memory(const std::vector<gpu_row>& rows, const gpu_request& q,
 
 void run_gpu(const gpu_request& q, outcome& out) {
   std::set<std::string> known;
-  const auto rows = selected(gpu_rows(), q.name, known);
-  const auto gemms = selected(gemm_rows(), q.name, known);
-  if (rows.empty() && gemms.empty()) {
-    throw input_error(
-        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
-                    "one of {}",
-                    q.name, fmt::join(known, ", ")));
-  }
+  const auto rows = selected(gpu_rows(), q.names, known);
+  const auto gemms = selected(gemm_rows(), q.names, known);
+  check_names(q.names, known);
 #ifdef ZEROULP_QUICK_KERNELS
   throw input_error(
       "bench gpu: the kernels of this build are slow, for it was to be a quick "
@@ -181,8 +207,8 @@ void run_gpu(const gpu_request& q, outcome& out) {
   }
   if (record.wanted() && failures.empty()) {
     const auto command =
-        fmt::format("zeroulp bench gpu{}{}{}", q.name.empty() ? "" : " ",
-                    q.name, q.overlap ? " --overlap" : "");
+        fmt::format("zeroulp bench gpu{}{}{}", q.names.empty() ? "" : " ",
+                    fmt::join(q.names, " "), q.overlap ? " --overlap" : "");
     record.write(
         to_record(command, "kernels", gpu_bench_platform(), {{"rows", list}}));
   }
@@ -213,7 +239,7 @@ void add_bench_gpu(CLI::App& bench, outcome& out) {
                           "same bytes or their peers",
                           "zeroulp bench gpu quantize --json");
   auto q = std::make_shared<gpu_request>();
-  sub->add_option("NAME", q->name, "only those whose name begins so");
+  sub->add_option("NAME", q->names, "only those whose name begins so");
   auto* quick =
       sub->add_flag("--quick", q->quick,
                     "small sizes or a round or two: does everything run?");

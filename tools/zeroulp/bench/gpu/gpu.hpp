@@ -27,7 +27,12 @@ struct CUstream_st;
 
 namespace zeroulp::program {
 
-enum class gpu_use { read, update, write };
+enum class gpu_use {
+  read,
+  update,
+  write,
+  scratch,  ///< what it works in: no part of the bytes that it moves
+};
 
 /// What a matrix holds before the first launch.
 enum class gpu_fill {
@@ -53,10 +58,22 @@ struct gpu_operand {
   gpu_fill fill = gpu_fill::normal;
   /// What it holds instead, elements of 4 bytes; empty: what `fill` says.
   std::vector<std::uint32_t> words{};
+  /// Columns that are neither read nor written.
+  std::ptrdiff_t unused = 0;
 
   std::ptrdiff_t element_bytes() const { return storage_bytes(element); }
-  std::size_t bytes() const {
-    return static_cast<std::size_t>(is.count() * element_bytes());
+  std::size_t bytes() const { return bytes_of(is.n); }
+  std::size_t used_bytes() const { return bytes_of(is.n - unused); }
+  bool is_filled() const {
+    return use == gpu_use::read || use == gpu_use::update;
+  }
+  bool is_result() const {
+    return use == gpu_use::update || use == gpu_use::write;
+  }
+
+ private:
+  std::size_t bytes_of(std::ptrdiff_t columns) const {
+    return static_cast<std::size_t>(is.m * columns * element_bytes());
   }
 };
 
@@ -66,7 +83,7 @@ using gpu_matrices = std::vector<engine::code_view>;
 struct gpu_operation {
   std::vector<gpu_operand> operands;
   std::function<void(const gpu_matrices&, CUstream_st*)> launch;
-  /// The same on the host.
+  /// The same on the host. Views of scratch have no data.
   std::function<void(const gpu_matrices&)> expect;
 };
 
@@ -76,6 +93,7 @@ struct gpu_row {
   double must;
   double aim;
   std::function<gpu_operation(shape)> make;
+  std::vector<shape> sizes{};  ///< empty: the usual ones
 };
 
 std::vector<gpu_row> gpu_rows();

@@ -12,15 +12,15 @@ namespace {
 
 using bytes_vector = std::vector<unsigned char>;
 
-/// Bytes of a launch, each matrix once.
+/// Bytes of a launch, each element once.
 struct traffic {
   std::size_t read = 0;
   std::size_t written = 0;
 
   explicit traffic(const gpu_operation& op) {
     for (const auto& o : op.operands) {
-      if (o.use != gpu_use::write) read += o.bytes();
-      if (o.use != gpu_use::read) written += o.bytes();
+      if (o.is_filled()) read += o.used_bytes();
+      if (o.is_result()) written += o.used_bytes();
     }
   }
 };
@@ -34,9 +34,9 @@ std::vector<gpu_operand> as_operands(const traffic& t) {
           {"out", gpu_use::write, bf16, line(t.written)}};
 }
 
-std::uint32_t element_at(const bytes_vector& v, std::size_t i,
+std::uint64_t element_at(const bytes_vector& v, std::size_t i,
                          std::size_t bytes) {
-  std::uint32_t word = 0;
+  std::uint64_t word = 0;
   std::memcpy(&word, v.data() + i * bytes, bytes);
   return word;
 }
@@ -75,16 +75,17 @@ void gpu_bench::state::hold_set(const gpu_operation& op,
   gpu_matrices views;
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const auto& o = op.operands[i];
-    host.push_back(o.use == gpu_use::write
-                       ? bytes_vector(o.bytes())
-                       : lab.download(set + layout.at[i], o.bytes()));
+    // What neither side writes is poison on both.
+    host.push_back(o.is_filled()
+                       ? lab.download(set + layout.at[i], o.bytes())
+                       : bytes_vector(o.is_result() ? o.bytes() : 0, poison));
     views.push_back(view_of(o, host.back().data()));
   }
   op.launch(views_of(op, layout, set), lab.stream);
   op.expect(views);  // while it runs
   for (std::size_t i = 0; i < op.operands.size(); ++i) {
     const auto& o = op.operands[i];
-    if (o.use == gpu_use::read) continue;
+    if (!o.is_result()) continue;
     hold(o, lab.download(set + layout.at[i], o.bytes()), host[i]);
   }
 }

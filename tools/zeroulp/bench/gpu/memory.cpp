@@ -10,7 +10,6 @@ namespace {
 using bytes_vector = std::vector<unsigned char>;
 
 constexpr std::uint32_t pool_count = 1 << 18;
-constexpr int poison = 0xa5;
 constexpr std::size_t alignment = 512;
 
 template <class T>
@@ -142,7 +141,7 @@ std::vector<device_memory> set_maker::make(
     require_cuda(cudaMemsetAsync(to, poison, layout.bytes, stream));
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const auto& o = operands[i];
-      if (o.use == gpu_use::write) continue;
+      if (!o.is_filled()) continue;
       if (!o.words.empty()) {
         require_cuda(cudaMemcpyAsync(to + layout.at[i], o.words.data(),
                                      o.bytes(), cudaMemcpyHostToDevice,

@@ -47,6 +47,9 @@ class gpu_event {
   cudaEvent_t event_ = nullptr;
 };
 
+/// What memory holds, in each byte, before anybody writes it.
+inline constexpr int poison = 0xa5;
+
 /// Where the operands lie in a set, in bytes: what is only written comes last.
 struct set_layout {
   std::vector<std::size_t> at;
@@ -61,8 +64,8 @@ engine::code_view view_of(const gpu_operand& o, void* data);
 gpu_matrices views_of(const gpu_operation& op, const set_layout& layout,
                       unsigned char* set);
 
-/// Sets of operands with the same random contents; what is only written is
-/// poisoned.
+/// Sets of operands with the same random contents; what is only written, and
+/// scratch, is poisoned.
 class set_maker {
  public:
   std::vector<device_memory> make(const std::vector<gpu_operand>& operands,

@@ -1,12 +1,9 @@
 // The rows of the bench for AdamW, combine and dispatch. Rows are moved by a
 // permutation: each one is read once. Goals: must and aim below.
 
-#include <numeric>
-
 #include "tools/zeroulp/bench/gpu/gpu.hpp"
 #include "tools/zeroulp/bench/gpu/views.hpp"
 #include "zeroulp/cuda_training.hpp"
-#include "zeroulp/random.hpp"
 #include "zeroulp/training.hpp"
 
 namespace zeroulp::program {
@@ -64,26 +61,6 @@ gpu_operation adamw_of(const adamw_row& row, shape s) {
   return op;
 }
 
-/// 0 to n - 1 in a random order.
-std::vector<std::uint32_t> permutation(std::ptrdiff_t n) {
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(n));
-  std::iota(all.begin(), all.end(), 0u);
-  counter_rng rng(44, 0);
-  for (std::size_t i = all.size(); i > 1; --i) {
-    std::swap(all[i - 1], all[rng.below(static_cast<std::uint32_t>(i))]);
-  }
-  return all;
-}
-
-/// Rows of the numbers of an m x n matrix.
-gpu_operand row_numbers(const char* name, std::ptrdiff_t m, std::ptrdiff_t n) {
-  return {name,   gpu_use::read,    fp32,
-          {m, n}, gpu_fill::normal, permutation(m * n)};
-}
-
-matrix_view<const std::int32_t> numbers(const engine::code_view& v) {
-  return {static_cast<const std::int32_t*>(v.data), v.rows, v.cols};
-}
 cuda::row_numbers numbers_on_gpu(const engine::code_view& v) {
   return {numbers(v).data, v.rows, v.cols};
 }
