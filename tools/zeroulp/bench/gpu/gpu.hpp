@@ -101,6 +101,9 @@ std::vector<gpu_row> gpu_rows();
 std::vector<gpu_row> gpu_training_rows();
 /// Those of adamw, combine and dispatch.
 std::vector<gpu_row> gpu_state_rows();
+/// Those of a model's training step, and of these what MLA assembles.
+std::vector<gpu_row> gpu_model_rows();
+std::vector<gpu_row> gpu_mla_rows(double must, double aim);
 
 struct gpu_effort {
   int rounds;

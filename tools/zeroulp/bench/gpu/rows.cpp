@@ -253,6 +253,7 @@ std::vector<gpu_row> gpu_rows() {
   }
   for (auto& row : gpu_training_rows()) all.push_back(std::move(row));
   for (auto& row : gpu_state_rows()) all.push_back(std::move(row));
+  for (auto& row : gpu_model_rows()) all.push_back(std::move(row));
   return all;
 }
 
