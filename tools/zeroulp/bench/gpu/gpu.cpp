@@ -12,6 +12,7 @@
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/record.hpp"
 #ifdef ZEROULP_HAVE_CUDA
+#include "tools/zeroulp/bench/gpu/attention.hpp"
 #include "tools/zeroulp/bench/gpu/gemm_report.hpp"
 #endif
 
@@ -187,6 +188,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
   std::set<std::string> known;
   const auto rows = selected(gpu_rows(), q.names, known);
   const auto gemms = selected(gemm_rows(), q.names, known);
+  const auto attentions = selected(attention_rows(), q.names, known);
   check_names(q.names, known);
 #ifdef ZEROULP_QUICK_KERNELS
   throw input_error(
@@ -198,12 +200,14 @@ void run_gpu(const gpu_request& q, outcome& out) {
   json list = json::array();
   std::vector<std::string> failures;
   std::string text;
-  if (!rows.empty()) {
-    text += to_text(run_memory(rows, q, list, failures, show));
-  }
-  if (!gemms.empty()) {
+  const auto add = [&text](const table& t) {
     if (!text.empty()) text += "\n";
-    text += to_text(run_gemms(gemms, q.quick, list, failures, show));
+    text += to_text(t);
+  };
+  if (!rows.empty()) add(run_memory(rows, q, list, failures, show));
+  if (!gemms.empty()) add(run_gemms(gemms, q.quick, list, failures, show));
+  if (!attentions.empty()) {
+    add(run_attention(attentions, q.quick, list, failures, show));
   }
   if (record.wanted() && failures.empty()) {
     const auto command =
