@@ -13,33 +13,37 @@ namespace {
 using train::engine_ops;
 using train::model_shape;
 
-constexpr model_shape lite{.name = "lite", .heads = 16, .rank = 512};
-constexpr std::ptrdiff_t lite_positions = 1024;  ///< of a sequence
+const model_shape& lite() {
+  static const model_shape s = train::parse_shape("lite4");
+  return s;
+}
 
 /// Operands in the order of mla_tensors, then the tables; q, k and v have
 /// `heads`, the other two `rows`.
 gpu_operation mla_of(std::ptrdiff_t tokens, gpu_use rows, gpu_use heads) {
-  const std::ptrdiff_t depth = lite.heads * lite.depth();
-  const std::ptrdiff_t width = lite.first_rows();
+  const model_shape& s = lite();
+  const std::ptrdiff_t depth = s.heads * s.depth();
+  const std::ptrdiff_t width = s.first_rows();
   gpu_operand first{"first", rows, bf16, {tokens, width}};
   // The latent goes another way; the last columns are nobody's.
-  first.unused = width - depth - lite.turned;
+  first.unused = width - depth - s.turned;
   gpu_operation op;
   op.operands = {
       first,
-      {"second", rows, bf16, {tokens, lite.heads * (lite.plain + lite.value)}},
+      {"second", rows, bf16, {tokens, s.heads * (s.plain + s.value)}},
       {"q", heads, bf16, {tokens, depth}},
       {"k", heads, bf16, {tokens, depth}},
-      {"v", heads, bf16, {tokens, lite.heads * lite.value}},
-      {"cosines", gpu_use::read, fp32, {lite_positions, lite.turned / 2}},
-      {"sines", gpu_use::read, fp32, {lite_positions, lite.turned / 2}},
+      {"v", heads, bf16, {tokens, s.heads * s.value}},
+      {"cosines", gpu_use::read, fp32, {s.length, s.turned / 2}},
+      {"sines", gpu_use::read, fp32, {s.length, s.turned / 2}},
   };
   return op;
 }
 
 cuda::mla_shape shape_of_mla(const gpu_matrices& at) {
-  return {lite.heads, lite.plain,   lite.turned, lite.value,
-          lite.rank,  words(at[5]), words(at[6])};
+  const model_shape& s = lite();
+  return {s.heads, s.plain,      s.turned,    s.value,
+          s.rank,  words(at[5]), words(at[6])};
 }
 cuda::mla_tensors<std::uint16_t> tensors_of(const gpu_matrices& at) {
   return {halves(at[0]), halves(at[1]), halves(at[2]), halves(at[3]),
@@ -61,7 +65,7 @@ gpu_operation assembly_of(shape s) {
     cuda::mla_assemble(shape_of_mla(at), tensors_of(at), stream);
   };
   op.expect = [](const gpu_matrices& at) {
-    const auto made = engine_ops::assemble(lite, halves(at[0]), halves(at[1]),
+    const auto made = engine_ops::assemble(lite(), halves(at[0]), halves(at[1]),
                                            words(at[5]), words(at[6]));
     take(made.q, at[2]);
     take(made.k, at[3]);
@@ -77,7 +81,7 @@ gpu_operation assembly_gradients_of(shape s) {
   };
   op.expect = [](const gpu_matrices& at) {
     engine_ops::assemble_backward(
-        lite, {copy_of(at[2]), copy_of(at[3]), copy_of(at[4])}, words(at[5]),
+        lite(), {copy_of(at[2]), copy_of(at[3]), copy_of(at[4])}, words(at[5]),
         words(at[6]), halves(at[0]), halves(at[1]));
   };
   return op;
@@ -86,8 +90,8 @@ gpu_operation assembly_gradients_of(shape s) {
 }  // namespace
 
 std::vector<gpu_row> gpu_mla_rows(double must, double aim) {
-  const std::vector<shape> sizes{{4096, lite.first_rows()},
-                                 {16384, lite.first_rows()}};
+  const std::vector<shape> sizes{{4096, lite().first_rows()},
+                                 {16384, lite().first_rows()}};
   return {
       {"model.mla_assemble", must, aim, assembly_of, sizes},
       {"model.mla_assemble_backward", must, aim, assembly_gradients_of, sizes}};

@@ -4,7 +4,6 @@
 #include "zeroulp/model.hpp"
 
 #include "src/training/hardware.hpp"
-#include "tools/train/arm.hpp"
 #include "tools/zeroulp/bench/gpu/views.hpp"
 #include "zeroulp/cuda_model.hpp"
 #include "zeroulp/training.hpp"
@@ -19,7 +18,8 @@ constexpr double model_must = 0.85, model_aim = 0.9;
 
 constexpr std::ptrdiff_t positions = 1024;  ///< of a sequence
 constexpr std::ptrdiff_t head_width = 128;
-constexpr std::ptrdiff_t slots_of_token = 8;
+constexpr group_shape whole{0, 0};
+constexpr std::ptrdiff_t slots_of_token = 4;
 
 template <class T>
 std::span<T> elements(const matrix_view<T>& x) {
@@ -95,15 +95,15 @@ gpu_operation norm_gradients_of(shape s) {
   return op;
 }
 
-/// The engine's, of g and u as BF16 stores them.
+/// The engine's, of g and u that are stored in BF16 with a scale of 1.
 void expect_swiglu(const engine::const_code_view& g,
                    const engine::const_code_view& u,
                    const engine::const_code_view& dh,
                    const engine::code_view& h, const engine::code_view& dg,
                    const engine::code_view& du) {
-  const storage plain = train::detail::plain(bf16);
-  const quantizer q{bf16, bf16, zeroulp_convention, plain.scale, plain.group};
-  engine::swiglu_backward({q, q}, bf16, dh, {g, {}}, {u, {}}, h, dg, du);
+  const quantizer q{bf16, bf16, zeroulp_convention, scale_kind::float32, whole};
+  const matrix_view<const std::uint32_t> by(&fp32_one, 1, 1);
+  engine::swiglu_backward({q, q}, bf16, dh, {g, by}, {u, by}, h, dg, du);
 }
 
 gpu_operation swiglu_again_of(shape s) {
@@ -341,12 +341,12 @@ std::vector<gpu_row> gpu_model_rows() {
   for (const auto& row : model_rows) {
     all.push_back({row.name, model_must, model_aim, row.make});
   }
-  // Of small vocabularies, and DeepSeek-V2-Lite's.
+  // Vocabularies of bytes, of a small model and of DeepSeek-V2-Lite.
   all.push_back({"model.cross_entropy",
                  model_must,
                  model_aim,
                  losses_of,
-                 {{16384, 16384}, {4096, 102400}}});
+                 {{65536, 256}, {16384, 16384}, {4096, 102400}}});
   return all;
 }
 
