@@ -44,6 +44,7 @@ struct gemm_contestant {
   conformance::peers::cublaslt_scales scales{};
   bool fast = false;         ///< cuBLASLt's fast accumulation
   bool halves = false;       ///< cuBLASLt on BF16 operands
+  bool one_split = false;    ///< cuBLASLt: of all of K, reduced by nobody
   bool shows_first = false;  ///< the heuristic's first choice, too
   bool is_rival = false;     ///< the goals are against the fastest of these
   wgmma_loop loop{};         ///< of wgmma
@@ -59,6 +60,8 @@ struct gemm_row {
   std::vector<gemm_contestant> contestants;
   double must = 0;
   double aim = 0;
+  format element = e4m3;  ///< of ours; bf16: cuda::gemm_bf16, no groups
+  bool across = false;    ///< BF16: A is k x m and B is k x n
 };
 
 std::vector<gemm_row> gemm_rows();

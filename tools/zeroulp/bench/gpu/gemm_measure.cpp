@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "conformance/peers/outputs.hpp"
+#include "tools/zeroulp/bench/gpu/cublaslt_across.hpp"
 #include "tools/zeroulp/bench/gpu/gemm_sets.hpp"
+#include "zeroulp/cuda_model.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -82,6 +84,11 @@ struct gemm_bench::state {
                                     const gemm_contestant& c,
                                     const gemm_sets& sets, std::size_t& turn,
                                     const gemm_effort& how);
+  template <class Gemm>
+  std::vector<player> make_cublaslt(const std::shared_ptr<Gemm>& gemm,
+                                    const gemm_contestant& c,
+                                    const gemm_sets& sets, std::size_t& turn,
+                                    const gemm_effort& how);
   player make_wgmma(const gemm_row& row, const gemm_contestant& c);
 };
 
@@ -97,6 +104,15 @@ void gemm_bench::state::launch_ours(const gemm_row& row,
                lab.stream);
   };
   const std::ptrdiff_t n = row.size.n;
+  if (row.element == bf16) {
+    cuda::bf16_gemm g;
+    g.a = sets.half_a(set);
+    g.b = sets.half_b(set);
+    g.output = row.output;
+    g.d = {sets.d(set), row.size.m, n};
+    cuda::gemm_bf16(g, lab.stream);
+    return;
+  }
   if (c.apart) {
     const int bytes = row.output == fp32 ? 4 : 2;
     for (const auto& x : sets.groups(true)) {
@@ -169,8 +185,21 @@ std::vector<player> gemm_bench::state::make_cublaslt(const gemm_row& row,
                                                      const gemm_effort& how) {
   const auto& s = row.size;
   const format element = c.halves ? bf16 : e4m3;
-  const auto gemm = std::make_shared<cublaslt_gemm>(cublaslt_problem{
-      s.m, s.n, s.k, element, element, row.output, c.scales, c.fast, row.adds});
+  if (row.across) {
+    return make_cublaslt(
+        std::make_shared<cublaslt_across>(s.m, s.n, s.k, row.output), c, sets,
+        turn, how);
+  }
+  return make_cublaslt(std::make_shared<cublaslt_gemm>(cublaslt_problem{
+                           s.m, s.n, s.k, element, element, row.output,
+                           c.scales, c.fast, row.adds}),
+                       c, sets, turn, how);
+}
+
+template <class Gemm>
+std::vector<player> gemm_bench::state::make_cublaslt(
+    const std::shared_ptr<Gemm>& gemm, const gemm_contestant& c,
+    const gemm_sets& sets, std::size_t& turn, const gemm_effort& how) {
   const auto job_of = [&](const peers::cublaslt_algorithm& by) {
     return [this, gemm, by, &c, &sets, &turn] {
       gemm->run(by, sets.for_cublaslt(turn++ % sets.count(), c),
@@ -180,6 +209,7 @@ std::vector<player> gemm_bench::state::make_cublaslt(const gemm_row& row,
   std::vector<player> first, best;
   double least = 0;
   for (const auto& by : gemm->algorithms(how.algorithms)) {
+    if (c.one_split && (by.splits > 1 || by.reduction != 0)) continue;
     const gpu_lab::job job = job_of(by);
     double seconds = 0;
     try {

@@ -93,7 +93,11 @@ void report(const gemm_row& row, const gemm_result& r, bool quick, json& list,
       j["aim"] = row.aim;
       cells.push_back(fmt::format("{:.3g}/{:.3g}", row.must, row.aim));
       cells.push_back(fmt::format("{:.2f}", ratio.median / row.must));
+    } else {
+      cells.insert(cells.end(), {"", ""});
     }
+    // That it does not split K is a part of what is compared.
+    if (row.element == bf16) cells.push_back(e.detail);
     list.push_back(std::move(j));
     t.rows.push_back(std::move(cells));
   }
@@ -109,7 +113,7 @@ void report(const gemm_row& row, const gemm_result& r, bool quick, json& list,
 table run_gemms(const std::vector<gemm_row>& rows, bool quick, json& list,
                 std::vector<std::string>& failures, const progress& show) {
   table t{{"name", "size", "who", "TFLOP/s", "us", "x", "min", "max", "MHz",
-           "W", "must/aim", "of must"},
+           "W", "must/aim", "of must", "algorithm"},
           {}};
   gemm_bench bench;
   double done = 0;

@@ -5,6 +5,7 @@
 
 #include "tools/zeroulp/bench/gpu/gemm.hpp"
 #include "tools/zeroulp/bench/interval.hpp"
+#include "zeroulp/engine.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -192,6 +193,45 @@ void add_grouped(std::vector<gemm_row>& all) {
   }
 }
 
+struct bf16_row {
+  const char* name;
+  std::ptrdiff_t m, n, k;
+  format output;
+  bool across;
+};
+
+/// Besides a square, products of the shape lite4: of its 65536 tokens with the
+/// first projection and the dense SwiGLU, of 16384 with an expert; and a
+/// gradient of weights.
+constexpr bf16_row bf16_rows[] = {
+    {"gemm.bf16.square", 8192, 8192, 8192, bf16, false},
+    {"gemm.bf16.first", 65536, 3712, 2048, bf16, false},
+    {"gemm.bf16.dense_up", 65536, 16384, 2048, bf16, false},
+    {"gemm.bf16.dense_down", 65536, 2048, 8192, bf16, false},
+    {"gemm.bf16.expert_up", 16384, 2816, 2048, bf16, false},
+    {"gemm.bf16.dw", 2048, 16384, 65536, fp32, true},
+};
+
+/// Sums of ours are over all of K, in order: so the rival may not split it.
+void add_bf16(std::vector<gemm_row>& all) {
+  for (const auto& x : bf16_rows) {
+    recipe r = engine::for_operands(unpromoted_recipe, bf16, bf16);
+    r.output = x.output;
+    gemm_contestant rival = cublaslt(in_bf16, role::first_rival);
+    rival.name += ", one split";
+    rival.one_split = true;
+    all.push_back({x.name,
+                   {x.m, x.n, x.k},
+                   x.output,
+                   false,
+                   {ours("ours", r), rival},
+                   0.95,
+                   1,
+                   bf16,
+                   x.across});
+  }
+}
+
 constexpr gemm_size interval_rows[] = {{4096, 4096, 7168}, {8192, 8192, 8192}};
 
 void add_intervals(std::vector<gemm_row>& all) {
@@ -225,6 +265,7 @@ std::vector<gemm_row> gemm_rows() {
   add_grouped(all);
   add_small(all);
   add_intervals(all);
+  add_bf16(all);
   return all;
 }
 

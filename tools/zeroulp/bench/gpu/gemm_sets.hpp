@@ -40,6 +40,13 @@ class gemm_sets {
   cuda::operand b(std::size_t set, const recipe& r, bool grouped) const;
   conformance::peers::cublaslt_operands for_cublaslt(
       std::size_t set, const gemm_contestant& c) const;
+  /// A and B in BF16, m x k and n x k wherever K lies.
+  matrix_view<const std::uint16_t> half_a(std::size_t set) const {
+    return half(set, a16);
+  }
+  matrix_view<const std::uint16_t> half_b(std::size_t set) const {
+    return half(set, b16);
+  }
 
  private:
   enum form : std::size_t {
@@ -54,6 +61,11 @@ class gemm_sets {
   };
   cuda::operand b_part(std::size_t set, const recipe& r, const gemm_band& x,
                        std::ptrdiff_t rows) const;
+  /// BF16 rows along K; of set 0 where they have to be turned.
+  cuda::operand half_part(std::size_t set, form f, std::ptrdiff_t row,
+                          std::ptrdiff_t rows) const;
+  matrix_view<const std::uint16_t> half(std::size_t set, form f) const;
+  void turn(gpu_lab& lab, form f);
   static std::vector<gpu_operand> operands_of(const gemm_row& row);
   void* at(std::size_t set, form f) const {
     return sets_[set].data() + layout_.at[f];
@@ -64,6 +76,9 @@ class gemm_sets {
   set_layout layout_;
   std::vector<device_memory> sets_;
   device_memory table_;
+  format element_;
+  bool across_;
+  std::map<form, device_memory> turned_;  ///< BF16 of set 0, along K
 };
 
 }  // namespace zeroulp::program
