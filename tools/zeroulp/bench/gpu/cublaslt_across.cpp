@@ -31,25 +31,6 @@ const cublaslt_library& library() {
   return l;
 }
 
-/// What cuBLASLt made; `Destroy` is the member of the library that ends it.
-template <class Handle, auto Destroy>
-struct owned {
-  Handle handle = nullptr;
-
-  owned() = default;
-  ~owned() {
-    if (handle != nullptr) (find_cublaslt().*Destroy)(handle);
-  }
-  owned(const owned&) = delete;
-  owned& operator=(const owned&) = delete;
-};
-using description =
-    owned<cublasLtMatmulDesc_t, &cublaslt_library::cublasLtMatmulDescDestroy>;
-using layout = owned<cublasLtMatrixLayout_t,
-                     &cublaslt_library::cublasLtMatrixLayoutDestroy>;
-using preference = owned<cublasLtMatmulPreference_t,
-                         &cublaslt_library::cublasLtMatmulPreferenceDestroy>;
-
 cublasLtHandle_t handle_of_across() {
   static const cublasLtHandle_t one = [] {
     cublasLtHandle_t h = nullptr;
@@ -60,10 +41,10 @@ cublasLtHandle_t handle_of_across() {
 }
 
 /// A matrix whose rows of `cols` elements are cuBLASLt's columns.
-void lay_out(layout& to, cudaDataType type, std::ptrdiff_t rows,
+void lay_out(cublasLtMatrixLayout_t& to, cudaDataType type, std::ptrdiff_t rows,
              std::ptrdiff_t cols) {
   require_cublaslt(library().cublasLtMatrixLayoutCreate(
-                       &to.handle, type, static_cast<std::uint64_t>(cols),
+                       &to, type, static_cast<std::uint64_t>(cols),
                        static_cast<std::uint64_t>(rows), cols),
                    "cublasLtMatrixLayoutCreate");
 }
@@ -103,6 +84,25 @@ cublaslt_algorithm described(const cublasLtMatmulHeuristicResult_t& r) {
 
 /// cuBLASLt's A is B, and its B is A.
 struct cublaslt_across::state {
+  /// What cuBLASLt made; `Destroy` is the member of the library that ends it.
+  template <class Handle, auto Destroy>
+  struct owned {
+    Handle handle = nullptr;
+
+    owned() = default;
+    ~owned() {
+      if (handle != nullptr) (find_cublaslt().*Destroy)(handle);
+    }
+    owned(const owned&) = delete;
+    owned& operator=(const owned&) = delete;
+  };
+  using description =
+      owned<cublasLtMatmulDesc_t, &cublaslt_library::cublasLtMatmulDescDestroy>;
+  using layout = owned<cublasLtMatrixLayout_t,
+                       &cublaslt_library::cublasLtMatrixLayoutDestroy>;
+  using preference = owned<cublasLtMatmulPreference_t,
+                           &cublaslt_library::cublasLtMatmulPreferenceDestroy>;
+
   description desc;
   layout a, b, d;
 };
@@ -123,16 +123,16 @@ cublaslt_across::cublaslt_across(std::ptrdiff_t m, std::ptrdiff_t n,
   };
   transpose(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_N);
   transpose(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
-  lay_out(s.a, CUDA_R_16BF, k, n);
-  lay_out(s.b, CUDA_R_16BF, k, m);
-  lay_out(s.d, output == bf16 ? CUDA_R_16BF : CUDA_R_32F, m, n);
+  lay_out(s.a.handle, CUDA_R_16BF, k, n);
+  lay_out(s.b.handle, CUDA_R_16BF, k, m);
+  lay_out(s.d.handle, output == bf16 ? CUDA_R_16BF : CUDA_R_32F, m, n);
 }
 cublaslt_across::~cublaslt_across() = default;
 
 std::vector<cublaslt_algorithm> cublaslt_across::algorithms(int most) const {
   const auto& l = library();
   const auto& s = *state_;
-  preference by;
+  state::preference by;
   require_cublaslt(l.cublasLtMatmulPreferenceCreate(&by.handle),
                    "cublasLtMatmulPreferenceCreate");
   const std::size_t bytes = cublaslt_gemm::workspace_bytes;
