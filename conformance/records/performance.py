@@ -63,6 +63,26 @@ def memory_table(rows):
         yield f"| {name} | " + " | ".join(cells) + f" | {speed:.0f} | {goal(some)} |"
 
 
+def model_table(rows):
+    """A line for each size: these kernels have sizes of their own."""
+    yield "| kernel | size | stream's time over the kernel's | GB/s | goal |"
+    yield "|---|---|---|---|---|"
+    for r in rows:
+        yield (f"| {r['name']} | {r['size']} | {with_mark(r['value'], r)} | "
+               f"{r['gb_per_s']:.0f} | {goal(r)} |")
+
+
+def attention_table(rows):
+    yield "| attention | sequences x length | TFLOP/s | ms | goal |"
+    yield "|---|---|---|---|---|"
+    for r in rows:
+        value = f"{r['value']:.0f}"
+        if r["value"] < r.get("must", 0):
+            value = f"**{value}**"
+        yield (f"| {r['name']} | {r['size']} | {value} | "
+               f"{r['microseconds'] / 1000:.2f} | {goal(r)} |")
+
+
 def gemm_table(rows):
     """A row for each run of ours; what follows it in the record are its peers."""
     yield "| GEMM | M x N x K | TFLOP/s | " + " | ".join(PEERS) + " | goal |"
@@ -90,6 +110,21 @@ def measured(row):
     return row.get("ratio", row.get("value"))
 
 
+def is_of(row, family):
+    return row["name"].startswith(family + ".")
+
+
+# After the tables that every record has: which rows, what is said of them.
+MORE = (
+    ("model", model_table,
+     "Between the products of a training step: kernels bound by memory, each "
+     "beside a stream of what it has to read and write once."),
+    ("attention", attention_table,
+     "Causal attention: the causal half of its products, two forward and five "
+     "backward."),
+)
+
+
 def section(record):
     p = record["platform"]
     yield f"## {p['device']}"
@@ -97,8 +132,9 @@ def section(record):
     yield (f"`{record['command']}`, commit {record['commit'][:7]}, CUDA {p['CUDA']}, "
            f"driver for CUDA {p['CUDA of the driver']}.")
     rows = record["rows"]
-    gemms = [r for r in rows if r.get("unit") == "TFLOP/s"]
-    memory = [r for r in rows if r.get("unit") == "x"]
+    others = [r for r in rows if not any(is_of(r, m[0]) for m in MORE)]
+    gemms = [r for r in others if r.get("unit") == "TFLOP/s"]
+    memory = [r for r in others if r.get("unit") == "x"]
     musts = [r for r in rows if "must" in r]
     reached = sum(measured(r) >= r["must"] for r in musts)
     yield ""
@@ -113,6 +149,10 @@ def section(record):
            "the same bytes, over the kernel's.")
     yield ""
     yield from memory_table(memory)
+    for family, table, text in MORE:
+        found = [r for r in rows if is_of(r, family)]
+        if found:
+            yield from ("", text, "", *table(found))
 
 
 def page():

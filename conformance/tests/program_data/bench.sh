@@ -46,5 +46,8 @@ refuses bench_refuses_an_unknown_name "'x'.*gemm.hopper_fp8, " bench x
 refuses bench_gpu_refuses_an_unknown_name \
   "'x'.*gemm.interval, |this build has no GPU part: .*-DZEROULP_CUDA=ON" \
   bench gpu x
+refuses bench_gpu_refuses_an_unknown_name_beside_a_known_one \
+  "'x'.*attention.forward, |this build has no GPU part: .*-DZEROULP_CUDA=ON" \
+  bench gpu attention x
 refuses bench_refuses_unknown_instructions "'sse': here it can be portable" \
   bench pack --simd sse

@@ -12,7 +12,7 @@
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/record.hpp"
 #ifdef ZEROULP_HAVE_CUDA
-#include "tools/zeroulp/bench/gpu/attention.hpp"
+#include "tools/zeroulp/bench/gpu/attention/attention.hpp"
 #include "tools/zeroulp/bench/gpu/gemm_report.hpp"
 #endif
 

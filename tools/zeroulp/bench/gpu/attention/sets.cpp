@@ -1,4 +1,4 @@
-#include "tools/zeroulp/bench/gpu/attention_sets.hpp"
+#include "tools/zeroulp/bench/gpu/attention/sets.hpp"
 
 #include <fmt/format.h>
 

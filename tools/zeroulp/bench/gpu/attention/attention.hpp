@@ -8,8 +8,8 @@
 // timed, two heads are held against the engine; what all launches wrote is the
 // same, bit for bit. No CUDA in this header.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_HPP_
-#define ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_ATTENTION_HPP_
+#define ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_ATTENTION_HPP_
 
 #include "tools/zeroulp/bench/gpu/gpu.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -36,4 +36,4 @@ table run_attention(std::vector<attention_row> rows, bool quick, json& list,
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_ATTENTION_HPP_

@@ -1,12 +1,12 @@
 // Runs the rows of attention and says how fast they were.
 
-#include "tools/zeroulp/bench/gpu/attention.hpp"
+#include "tools/zeroulp/bench/gpu/attention/attention.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "tools/zeroulp/bench/gpu/attention_sets.hpp"
+#include "tools/zeroulp/bench/gpu/attention/sets.hpp"
 
 namespace zeroulp::program {
 namespace {

@@ -4,7 +4,7 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_SETS_HPP_
 #define ZEROULP_TOOLS_ZEROULP_BENCH_GPU_ATTENTION_SETS_HPP_
 
-#include "tools/zeroulp/bench/gpu/attention.hpp"
+#include "tools/zeroulp/bench/gpu/attention/attention.hpp"
 #include "tools/zeroulp/bench/gpu/lab.hpp"
 
 namespace zeroulp::program {
