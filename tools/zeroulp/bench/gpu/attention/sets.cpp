@@ -27,14 +27,14 @@ matrix_view<T> head_of(const matrix_view<T>& x, std::ptrdiff_t head,
 }
 
 template <class T>
-void hold_head(const char* what, const matrix_view<T>& got,
+void hold_head(const std::string& what, const matrix_view<T>& got,
                const dense<T>& want) {
   for (std::ptrdiff_t i = 0; i < got.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < got.cols; ++j) {
       const T right = want.view()(i, j);
       if (got(i, j) == right) continue;
-      throw bench_mismatch(fmt::format("{} {} of a head: {:x}, engine {:x}",
-                                       what, place(i, j), got(i, j), right));
+      throw bench_mismatch(fmt::format("{} {}: {:x}, engine {:x}", what,
+                                       place(i, j), got(i, j), right));
     }
   }
 }
@@ -131,6 +131,8 @@ void attention_sets::hold(std::ptrdiff_t sequence, std::ptrdiff_t head) const {
   const auto word = [&](operand i) {
     return head_of(words(at[i]), head, s.heads);
   };
+  const std::string of =
+      fmt::format(" of sequence {}, head {}", sequence, head);
   const attention_shape one{s.length, 1, s.depth, s.value_depth, s.scale};
   const engine::attention_inputs inputs{half(q), half(k), half(v)};
   const shape keys{s.length, s.depth}, values{s.length, s.value_depth};
@@ -140,18 +142,18 @@ void attention_sets::hold(std::ptrdiff_t sequence, std::ptrdiff_t head) const {
     dense<std::uint32_t> right_inverse({s.length, 1});
     engine::attention_forward(one, inputs, right_o.view(), right_largest.view(),
                               right_inverse.view());
-    hold_head("O", half(o), right_o);
-    hold_head("largest", word(largest), right_largest);
-    hold_head("inverse", word(inverse), right_inverse);
+    hold_head("O" + of, half(o), right_o);
+    hold_head("largest" + of, word(largest), right_largest);
+    hold_head("inverse" + of, word(inverse), right_inverse);
     return;
   }
   dense<std::uint16_t> right_q(keys), right_k(keys), right_v(values);
   engine::attention_backward(
       one, inputs, {word(kept), word(largest), word(inverse)}, half(d_o),
       {right_q.view(), right_k.view(), right_v.view()});
-  hold_head("dQ", half(dq), right_q);
-  hold_head("dK", half(dk), right_k);
-  hold_head("dV", half(dv), right_v);
+  hold_head("dQ" + of, half(dq), right_q);
+  hold_head("dK" + of, half(dk), right_k);
+  hold_head("dV" + of, half(dv), right_v);
 }
 
 void attention_sets::hold_equal() const {
