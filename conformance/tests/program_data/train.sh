@@ -224,12 +224,13 @@ for file in settings.json receipt.csv held_out.csv; do
 done
 refuses train_campaign_has_a_folder 'name the folder' \
   train --campaign plan.json
+sed 's/"source"/"sha256:0"/' plan.json >other.json
 refuses train_campaign_has_the_plans_data 'source, in the plan sha256:0' \
-  train --campaign <(sed 's/"source"/"sha256:0"/' plan.json) --out runs
+  train --campaign other.json --out runs
 refuses train_campaign_has_looks 'looks 1 to 1' \
   train --campaign plan.json --out runs --look 2
-sed 's/"bound"/"settings": {"rate": 1e-3, "hold": 1}, "held_out": 2, "bound"/' \
-  plan.json >rated.json
+fixed='"settings": {"rate": 1e-3, "warmup": 0, "hold": 2}, "held_out": 2'
+sed "s/\"bound\"/$fixed, \"bound\"/" plan.json >rated.json
 shows train_campaign_has_the_plans_rate '1 +[0-9.]+ +[0-9.]+ +1.000e-03' \
   train --campaign rated.json --out rated
 shows train_reports_runs_of_its_rate '^full +bf16 +2 ' \
