@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/base/threads.hpp"
 #include "tools/train/run_on.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/random.hpp"
@@ -77,7 +78,7 @@ std::unique_ptr<any_run> any_run::under(
 run_state any_run::initial_state() const {
   run_state state = empty_state();
   // Each has a generator of its own.
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) num_threads(threads_for())
   for (std::size_t i = 0; i < state.weights.size(); ++i) {
     draw(state.weights[i], parameters_.all()[i], settings_.seed, i);
   }
