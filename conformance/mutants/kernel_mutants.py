@@ -13,6 +13,8 @@
 
 from typing import NamedTuple
 
+from model_kernel_mutants import MODEL
+
 
 class mutant(NamedTuple):
     name: str
@@ -891,6 +893,7 @@ MUTANTS = tuple(
     mutant("gemm.scaled_sums_of_nothing", "dropped zero", "gemm/mainloop.cuh",
            "if (blocks == 0) return;", "",
            ("gemm/sm90_fp8_tensorwise.cu",), ("kernel.gemm.empty_sums",)),
+    *(mutant(*row) for row in MODEL),
     # Last: these may never end.
     mutant("gemm.next_tile_not_awaited", "missing barrier", "gemm/mainloop.cuh",
            "if (is_there) this->wait();", "",
