@@ -1,0 +1,73 @@
+"""The built library, by its Python package: ZEROULP_LIBRARY says where it is."""
+
+import ctypes
+import functools
+
+import numpy as np
+
+
+@functools.lru_cache(maxsize=None)
+def zeroulp():
+    """The package, or None where it or the library is missing."""
+    try:
+        import zeroulp as package
+    except ImportError:
+        return None
+    return package
+
+
+def recode(x, f, p):
+    """FP32 codes to codes of `f`."""
+    x = np.atleast_1d(np.asarray(x, np.uint32))
+    return np.asarray(zeroulp().recode(x.reshape(1, -1), f.name, format="fp32",
+                                       policy=p.name)).ravel()
+
+
+def _call(name, *arguments):
+    from zeroulp import _library
+    _library.call(name, *arguments)
+
+
+def _given(x):
+    from zeroulp import _arrays
+    return _arrays.ref(_arrays.Bits(x, None, None, None).const())
+
+
+def _matrix(x):
+    from zeroulp import _arrays
+    return _arrays.ref(_arrays.matrix(x))
+
+
+def scales(amaxes, f, kind):
+    """The scales that amaxes give under the convention zeroulp: FP32 codes."""
+    from zeroulp import _abi
+    q = _abi.zeroulp_quantizer()
+    _call("zeroulp_quantizer_from_names", b"fp32", f.name.encode(), b"zeroulp",
+          kind.encode(), b"1x1", ctypes.byref(q))
+    x = np.ascontiguousarray(np.atleast_2d(np.asarray(amaxes, np.uint32)))
+    out = np.empty_like(x)
+    _call("zeroulp_make_scales", ctypes.byref(q), _given(x), _matrix(out), None)
+    return out.ravel()
+
+
+def pack(packing, codes, width):
+    """Rows of 12-bit codes, packed: 0 as bytes, 1 as words."""
+    codes = np.ascontiguousarray(codes.astype(np.uint16))
+    out = np.zeros((codes.shape[0], width), np.uint8)
+    _call("zeroulp_pack", packing, _given(codes), _matrix(out))
+    return out
+
+
+def unpack(packing, packed, count):
+    packed = np.ascontiguousarray(packed.astype(np.uint8))
+    out = np.zeros((packed.shape[0], count), np.uint16)
+    _call("zeroulp_unpack", packing, _given(packed), _matrix(out))
+    return out
+
+
+def ue8m0_words(scales):
+    """k x 1 scales, FP32 codes, four to a word."""
+    x = np.ascontiguousarray(scales.astype(np.uint32).reshape(1, -1))
+    out = np.zeros((x.shape[1] // 4, 4), np.uint32)
+    _call("zeroulp_lay_out_scales", 3, _given(x), _matrix(out))
+    return out[:, 0]

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Proves the lemmas of this folder: prove.py [--level 1] [PART...]
+
+A line of TAP each: of a lemma, that no input refutes it; of a tie, that the
+built library gives what the transcription gives; of a fault, that its lemma is
+refuted and that the counterexample shows it in the library. Without a solver,
+or without the library (ZEROULP_LIBRARY), what needs it is skipped.
+"""
+
+import argparse
+import importlib
+import sys
+import time
+from unittest import mock
+
+import numpy as np
+
+import library
+import smt
+from bits import both, evaluate
+from evaluate import of_integers, of_lanes
+
+PARTS = ("conversions", "scales", "packing")
+CHUNK = 1 << 15  # inputs at once: the lanes of all nodes stay in the cache
+failures = 0
+
+
+def tell(holds, name, since, text=""):
+    global failures
+    failures += not holds
+    print(f"{'ok' if holds else 'not ok'} {name}", flush=True)
+    print(f"# {time.monotonic() - since:.2f} s {text}".rstrip(), flush=True)
+
+
+def skip(name, why):
+    print(f"ok {name} # SKIP {why}")
+
+
+def shown(values):
+    return ", ".join(f"{n} = {int(v):#x}" for n, v in sorted(values.items()))
+
+
+def prove(lemma):
+    start = time.monotonic()
+    found = smt.find(~lemma.holds())
+    tell(found is None, f"lemma: {lemma.name} ({lemma.clauses})", start,
+         "" if found is None else "refuted by " + shown(found))
+
+
+def differences(tie, given):
+    """Where the transcription's results are not the library's."""
+    nodes, wrong = tie.results(), []
+    size = len(next(iter(given.values())))
+    for first in range(0, size, CHUNK):
+        some = {n: x[first:first + CHUNK] for n, x in given.items()}
+        ours = evaluate(nodes, {n: x.astype(np.uint64) for n, x in some.items()},
+                        of_lanes)
+        for a, b in zip(ours, tie.library(some), strict=True):
+            wrong.extend(first + np.flatnonzero(a != b.astype(np.uint64)))
+    return size, wrong
+
+
+def run(tie, random):
+    start = time.monotonic()
+    given = tie.inputs(random)
+    size, wrong = differences(tie, given)
+    text = f"{size} inputs"
+    if wrong:
+        text += " first at " + shown({n: x[wrong[0]] for n, x in given.items()})
+    tell(not wrong, f"tie: {tie.name}", start, text)
+
+
+def at(tie, point):
+    return [int(x) for x in evaluate(tie.results(), point, of_integers)]
+
+
+def refute(fault):
+    start = time.monotonic()
+    name = f"fault: {fault.text}: {fault.lemma.name}"
+    with mock.patch.object(fault.module, fault.name, fault.instead):
+        found = smt.find(both(~fault.lemma.holds(), fault.where()))
+        if found is None:
+            return tell(False, name, start, "not found")
+        faulty = at(fault.tie, found)
+    given = {n: np.array([x], np.uint64) for n, x in found.items()}
+    library_gives = [int(x[0]) for x in fault.tie.library(given)]
+    ours = at(fault.tie, found)
+    tell(faulty != library_gives and ours == library_gives, name, start,
+         f"at {shown(found)}: {[hex(x) for x in faulty]}, the library "
+         f"{[hex(x) for x in library_gives]}")
+
+
+def main():
+    command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    command.add_argument("--level", type=int, default=0)
+    command.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
+    asked = command.parse_args()
+    for part in asked.parts:
+        module = importlib.import_module(part)
+        for lemma in module.LEMMAS:
+            if lemma.level > asked.level:
+                continue
+            if smt.solver() is None:
+                skip(f"lemma: {lemma.name}", "no solver: pip install bitwuzla")
+            else:
+                prove(lemma)
+        for tie in module.TIES:
+            if library.zeroulp() is None:
+                skip(f"tie: {tie.name}", "no library: set ZEROULP_LIBRARY")
+            else:
+                run(tie, np.random.default_rng(1))
+        for fault in module.FAULTS:
+            if smt.solver() is None or library.zeroulp() is None:
+                skip(f"fault: {fault.text}", "no solver, or no library")
+            else:
+                refute(fault)
+    sys.exit(failures != 0)
+
+
+if __name__ == "__main__":
+    main()
