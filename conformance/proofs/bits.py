@@ -18,6 +18,8 @@ from evaluate import of_integers
 class Node:
     """An expression. Width 0: a truth value."""
 
+    premise = None
+
     def __init__(self, op, args, width, signed=False, value=None):
         self.op, self.args, self.width = op, args, width
         self.signed, self.value = signed, value
@@ -124,7 +126,10 @@ def _joined(conditions, neutral):
 
 
 def implies(condition, then):
-    return either(~condition, then)
+    """The premise is kept: a lemma whose premise nothing fulfils says nothing."""
+    node = either(~condition, then)
+    node.premise = condition
+    return node
 
 
 def fold(node):

@@ -4,7 +4,7 @@ A magnitude is a whole number of `unit`s, 2^unit being no larger than the last
 bit of anything in the statement, so that nothing is ever cut.
 """
 
-from bits import both, either, ite
+from bits import both, constant, either, ite
 
 
 class Scale:
@@ -31,6 +31,18 @@ class Scale:
     def is_toward_zero(self, f, x, magnitude):
         """R3: the largest code whose value is at most x."""
         return both(self.value(f, magnitude) <= x, x < self.value(f, magnitude + 1))
+
+    def toward_zero(self, f, x):
+        """R3: that code, for x of the normal numbers of f."""
+        digits, e = x, constant(0, self.width)
+        for step in (256, 128, 64, 32, 16, 8, 4, 2, 1):
+            high = (digits >> step) != 0
+            digits = ite(high, digits >> step, digits)
+            e = ite(high, constant(step, self.width), constant(0, self.width)) + e
+        biased = e + (self.unit + f.bias)
+        below = ite(e >= f.man_bits, e - f.man_bits, e * 0)
+        fraction = (x >> below) & ((1 << f.man_bits) - 1)
+        return ((biased << f.man_bits) | fraction).as_uint(64)
 
     def is_nearest_even(self, f, x, magnitude):
         """R1: x lies between the midpoints to both neighbours; on one of them

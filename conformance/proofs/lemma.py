@@ -18,18 +18,20 @@ class Lemma:
 @dataclass(frozen=True)
 class Tie:
     """`results()` are the nodes that a lemma speaks of; `library(inputs)` is what
-    the built library gives; `inputs(random)` has arrays by variables' names."""
+    the built library gives; `inputs(random)` has arrays by variables' names. `wide`: nodes have more
+    bits than a lane, so that inputs go through one by one."""
     name: str
     results: Callable
     library: Callable
     inputs: Callable
+    wide: bool = False
 
 
 @dataclass(frozen=True)
 class Fault:
     """With `instead` as `module.name` the lemma must be refuted. At the
     counterexample the tie's results must differ from the library's. `where()`
-    asks for one that shows: which no later step hides."""
+    asks for one that shows: which no later step hides; `point(found)` are the tie's inputs."""
     text: str
     lemma: Lemma
     tie: Tie
@@ -37,3 +39,4 @@ class Fault:
     name: str
     instead: Any
     where: Callable = lambda: True
+    point: Callable = dict

@@ -71,3 +71,13 @@ def ue8m0_words(scales):
     out = np.zeros((x.shape[1] // 4, 4), np.uint32)
     _call("zeroulp_lay_out_scales", 3, _given(x), _matrix(out))
     return out[:, 0]
+
+
+def step(path, a, b, c, f, g, stored):
+    """Rows of codes of `f` and `g` and codes of c: D."""
+    def words(x, of):
+        kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+        return np.ascontiguousarray(x.astype(kind[1 if of.bits <= 8 else
+                                                  2 if of.bits <= 16 else 4]))
+    d = zeroulp().step(path, words(a, f), words(b, g), words(c, stored))
+    return np.asarray(d).view(np.uint16 if stored.bits == 16 else np.uint32)

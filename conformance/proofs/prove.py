@@ -16,11 +16,13 @@ from unittest import mock
 import numpy as np
 
 import library
+import significands
 import smt
 from bits import both, evaluate
 from evaluate import of_integers, of_lanes
 
-PARTS = ("conversions", "scales", "packing")
+PARTS = ("conversions", "scales", "packing", "places", "window", "sums",
+         "results", "steps")
 CHUNK = 1 << 15  # inputs at once: the lanes of all nodes stay in the cache
 failures = 0
 
@@ -42,7 +44,10 @@ def shown(values):
 
 def prove(lemma):
     start = time.monotonic()
-    found = smt.find(~lemma.holds())
+    holds = lemma.holds()
+    if holds.premise is not None and smt.find(holds.premise) is None:
+        return tell(False, f"lemma: {lemma.name}", start, "speaks of no input")
+    found = smt.find(~holds)
     tell(found is None, f"lemma: {lemma.name} ({lemma.clauses})", start,
          "" if found is None else "refuted by " + shown(found))
 
@@ -53,11 +58,19 @@ def differences(tie, given):
     size = len(next(iter(given.values())))
     for first in range(0, size, CHUNK):
         some = {n: x[first:first + CHUNK] for n, x in given.items()}
-        ours = evaluate(nodes, {n: x.astype(np.uint64) for n, x in some.items()},
-                        of_lanes)
+        some = {n: x.astype(np.uint64) for n, x in some.items()}
+        ours = (evaluate(nodes, some, of_lanes) if not tie.wide else
+                one_by_one(nodes, some))
         for a, b in zip(ours, tie.library(some), strict=True):
             wrong.extend(first + np.flatnonzero(a != b.astype(np.uint64)))
     return size, wrong
+
+
+def one_by_one(nodes, given):
+    """The results on Python's integers."""
+    rows = zip(*(x.tolist() for x in given.values()))
+    every = [evaluate(nodes, dict(zip(given, row)), of_integers) for row in rows]
+    return [np.array(x, np.uint64) for x in zip(*every)]
 
 
 def run(tie, random):
@@ -81,16 +94,24 @@ def refute(fault):
         found = smt.find(both(~fault.lemma.holds(), fault.where()))
         if found is None:
             return tell(False, name, start, "not found")
-        faulty = at(fault.tie, found)
-    given = {n: np.array([x], np.uint64) for n, x in found.items()}
+        point = fault.point(found)
+        faulty = at(fault.tie, point)
+    given = {n: np.array([x], np.uint64) for n, x in point.items()}
     library_gives = [int(x[0]) for x in fault.tie.library(given)]
-    ours = at(fault.tie, found)
+    ours = at(fault.tie, point)
+    text = f"found {shown(found)}; "
+    if point != found:
+        text += f"run at {shown(point)}; "
     tell(faulty != library_gives and ours == library_gives, name, start,
-         f"at {shown(found)}: {[hex(x) for x in faulty]}, the library "
-         f"{[hex(x) for x in library_gives]}")
+         text + f"{listed(faulty)}, but the library {listed(library_gives)}")
+
+
+def listed(values):
+    return " ".join(hex(x) for x in values)
 
 
 def main():
+    global failures
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     command.add_argument("--level", type=int, default=0)
     command.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
@@ -114,6 +135,8 @@ def main():
                 skip(f"fault: {fault.text}", "no solver, or no library")
             else:
                 refute(fault)
+    if "window" in asked.parts:
+        failures += significands.main()
     sys.exit(failures != 0)
 
 
