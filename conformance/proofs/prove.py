@@ -34,10 +34,6 @@ def tell(holds, name, since, text=""):
     print(f"# {time.monotonic() - since:.2f} s {text}".rstrip(), flush=True)
 
 
-def skip(name, why):
-    print(f"ok {name} # SKIP {why}")
-
-
 def shown(values):
     return ", ".join(f"{n} = {int(v):#x}" for n, v in sorted(values.items()))
 
@@ -73,9 +69,9 @@ def one_by_one(nodes, given):
     return [np.array(x, np.uint64) for x in zip(*every)]
 
 
-def run(tie, random):
+def run(tie):
     start = time.monotonic()
-    given = tie.inputs(random)
+    given = tie.inputs(np.random.default_rng(1))
     size, wrong = differences(tie, given)
     text = f"{size} inputs"
     if wrong:
@@ -110,6 +106,19 @@ def listed(values):
     return " ".join(hex(x) for x in values)
 
 
+def each(part, kind, items, use, solver=False, built=False):
+    """Uses each item, or says why none is."""
+    why = ("no solver: pip install bitwuzla"
+           if solver and smt.solver() is None else
+           "no library: set ZEROULP_LIBRARY"
+           if built and library.zeroulp() is None else "")
+    if why and items:
+        print(f"ok {kind} of {part} ({len(items)}) # SKIP {why}")
+        return
+    for item in items:
+        use(item)
+
+
 def main():
     global failures
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -118,23 +127,10 @@ def main():
     asked = command.parse_args()
     for part in asked.parts:
         module = importlib.import_module(part)
-        for lemma in module.LEMMAS:
-            if lemma.level > asked.level:
-                continue
-            if smt.solver() is None:
-                skip(f"lemma: {lemma.name}", "no solver: pip install bitwuzla")
-            else:
-                prove(lemma)
-        for tie in module.TIES:
-            if library.zeroulp() is None:
-                skip(f"tie: {tie.name}", "no library: set ZEROULP_LIBRARY")
-            else:
-                run(tie, np.random.default_rng(1))
-        for fault in module.FAULTS:
-            if smt.solver() is None or library.zeroulp() is None:
-                skip(f"fault: {fault.text}", "no solver, or no library")
-            else:
-                refute(fault)
+        lemmas = [x for x in module.LEMMAS if x.level <= asked.level]
+        each(part, "lemmas", lemmas, prove, solver=True)
+        each(part, "ties", module.TIES, run, built=True)
+        each(part, "faults", module.FAULTS, refute, solver=True, built=True)
     if "window" in asked.parts:
         failures += significands.main()
     sys.exit(failures != 0)

@@ -88,9 +88,9 @@ def engine_keeps(row):
 
 WINDOWS = [step.ROWS[0]] + step.ROWS[5:]
 LEMMAS = [Lemma(f"convert_sum of {row.name}", "T5 T6 T8 T12",
-                lambda row=row: core_converts(row)) for row in step.ROWS]
+                lambda row=row: core_converts(row), row.level) for row in step.ROWS]
 LEMMAS += [Lemma(f"the emulator's convert of {row.name}", "T5 T6",
-                 lambda row=row: emulator_converts(row)) for row in WINDOWS]
+                 lambda row=row: emulator_converts(row), row.level) for row in WINDOWS]
 LEMMAS += [Lemma(f"the engine's cut of {row.name}", "T5",
-                 lambda row=row: engine_keeps(row)) for row in WINDOWS]
+                 lambda row=row: engine_keeps(row), row.level) for row in WINDOWS]
 TIES, FAULTS = [], []

@@ -80,7 +80,7 @@ def lemma(f, kind):
                  1 if kind == "pow2_nearest" else 0)
 
 
-def inputs(random):
+def inputs(random, count):
     """Each power of two times the largest numbers, and its neighbours."""
     near = [np.arange(1, 300, dtype=np.uint32)]
     for fraction in (0, 0x400000, 0x600000, 0x780000, 0x7c0000, 0x7e0000,
@@ -89,14 +89,16 @@ def inputs(random):
                     np.uint32(fraction))
     near = np.concatenate(near)
     near = np.concatenate([near + np.uint32(i) for i in (0, 1, 2**32 - 1)])
-    others = random.integers(1, FP32.infinity_code, 1_000_000, dtype=np.uint32)
+    others = random.integers(1, FP32.infinity_code, count, dtype=np.uint32)
     x = np.concatenate([near, others])
     return {"amax": x[(x > 0) & (x < FP32.infinity_code)]}
 
 
 def tie(f, kind):
+    count = 1_000_000 if kind == "pow2" else 100_000
     return Tie(f"{kind} scale for {f.name}", lambda: [scale(f, kind)],
-               lambda given: [library.scales(given["amax"], f, kind)], inputs)
+               lambda given: [library.scales(given["amax"], f, kind)],
+               lambda random: inputs(random, count))
 
 
 def stored_byte():

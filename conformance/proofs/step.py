@@ -24,6 +24,11 @@ class Row:
     conversion: str
     stored: Format = FP32
 
+    @property
+    def level(self):
+        """What-ifs between F = 8 and 13 are proved at level 1."""
+        return int(self.fraction_bits in (9, 10, 11, 12))
+
 
 FP8 = tuple((a, b) for a in (E4M3, E5M2) for b in (E4M3, E5M2))
 HALF = ((FP16, FP16), (core.BF16, core.BF16))

@@ -38,13 +38,15 @@ def one_term(limit):
 
 
 def end(row):
-    """B is bias * (L + 1 - 2 m): L + 1 terms of which m took it away. So the
-    emulator's last line leaves T."""
-    total, minus, bias = words("T", "m", "bias")
-    biases = bias * (row.length + 1 - minus) - bias * minus
-    whole = total + biases - minus
-    return implies(minus <= row.length + 1,
-                   whole - emulator.surplus(row, bias, minus) == total)
+    """Of L + 1 terms, m took the bias away, so B = bias * (L + 1 - 2 m). Then the
+    emulator's last line leaves T: for each m that there can be."""
+    total, bias = words("T", "bias")
+    left = []
+    for m in range(row.length + 2):
+        whole = total + bias * (row.length + 1 - m) - bias * m - m
+        minus = constant(m, WORD)
+        left.append(whole - emulator.surplus(row, bias, minus) == total)
+    return both(*left)
 
 
 def largest_cut(row, a, b):

@@ -100,7 +100,8 @@ LEMMAS += [
     for n in ((8, 9, 10, 11, 12, 13) if w == FP32 else (25,))]
 LEMMAS += [
     Lemma(f"fma.rz in {name} cuts {what}, F = {n}", "T3",
-          lambda w=w, n=n, bits=bits, point=point: adds_cut(w, n, bits, point))
+          lambda w=w, n=n, bits=bits, point=point: adds_cut(w, n, bits, point),
+          int(n in (9, 10, 11, 12)))
     for name, w, n, what, bits, point in
     [("FP32", FP32, n, *term) for n in range(8, 14) for term in NARROW_TERMS] +
     [("FP64", FP64, 25, *term) for term in BROAD_TERMS]]
