@@ -45,6 +45,7 @@ BELOW = {
     "fuzz/": SUITE,
     "conformance/mutants/runner/": SUITE + ("conformance/tests/engine/",),
     "conformance/mutants/": SUITE + ("conformance/device/",),
+    "conformance/proofs/": ("conformance/proofs/", "cuda/"),
     "conformance/peers/": ("conformance/contract/", "conformance/peers/"),
     "conformance/plugin/": SUITE + ("conformance/plugin/",),
     "conformance/device/": SUITE + ("conformance/device/", "cuda/",

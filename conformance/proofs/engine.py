@@ -1,9 +1,10 @@
 """src/gemm/tile_panel-inl.hpp and tile_steps.cpp, operation by operation: where
-terms stand, and the anchor M = 2^(P + p - F)."""
+terms stand, the anchor M = 2^(P + p - F), and the step in float."""
 
 import core
-from bits import ite
-from core import FP32, int32
+from bits import constant, ite
+from core import FP32, int32, uint64
+from emulator import fma_rz
 
 NONE = -97  # narrow places of zeros: at most this
 BROAD_NOWHERE = -8192
@@ -60,3 +61,38 @@ def fp16_as_fp32(c):
 def as_fp32(f, code):
     """value_bits of operand.cpp."""
     return core.encode(FP32, core.decode(f, code), core.POLICIES[1])
+
+
+def narrow_place(f, x):
+    return place_of(x, f.min_exponent, -128)
+
+
+def saturated(sum_of_places):
+    """SaturatedAdd of 8 bits, where no sum is above 127."""
+    return larger(sum_of_places, int32(-128))
+
+
+def step(row, pairs, c):
+    """step_rows and store_d in float, of an FP32 result: D. `pairs` are codes;
+    what is missing of L is zeros, which add nothing."""
+    f, g = row.operands[0]
+    largest, terms = int32(-128), [(c, uint64(0x3f800000))]
+    for a, b in pairs:
+        x, y = as_fp32(f, a), as_fp32(g, b)
+        terms.append((x, y))
+        place = saturated(narrow_place(f, x) + narrow_place(g, y))
+        largest = larger(largest, place)
+    m = narrow_anchor(row, largest, c)
+    pos = neg = m
+    for x, y in terms:  # c comes first, as c * 1
+        negative = ((x ^ y) >> 31) == 1
+        magnitudes = x & 0x7fffffff, y & 0x7fffffff
+        pos, neg = (ite(negative, pos, fma_rz(*magnitudes, pos)),
+                    ite(negative, fma_rz(*magnitudes, neg), neg))
+    unit = (m >> 23).as_int(32) - (127 + 23)
+    less, no = pos < neg, constant(False, 0)
+    left = ite(less, neg - pos, pos - neg)
+    exact = core.encode(FP32, core.Number(left, unit, left == 0, no, no, less),
+                        core.POLICIES[3])
+    kept = exact & (0xffffffff << (23 - row.output.man_bits) & 0xffffffff)
+    return ite((kept & 0x7fffffff) == 0, uint64(0), kept)

@@ -18,8 +18,8 @@ class Lemma:
 @dataclass(frozen=True)
 class Tie:
     """`results()` are the nodes that a lemma speaks of; `library(inputs)` is what
-    the built library gives; `inputs(random)` has arrays by variables' names. `wide`: nodes have more
-    bits than a lane, so that inputs go through one by one."""
+    the built library gives; `inputs(random)` has arrays by variables' names.
+    `wide`: nodes have more bits than a lane, and inputs go through one by one."""
     name: str
     results: Callable
     library: Callable
@@ -31,7 +31,7 @@ class Tie:
 class Fault:
     """With `instead` as `module.name` the lemma must be refuted. At the
     counterexample the tie's results must differ from the library's. `where()`
-    asks for one that shows: which no later step hides; `point(found)` are the tie's inputs."""
+    asks for one that no later step hides; `point(found)` are the tie's inputs."""
     text: str
     lemma: Lemma
     tie: Tie

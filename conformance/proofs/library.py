@@ -73,11 +73,28 @@ def ue8m0_words(scales):
     return out[:, 0]
 
 
-def step(path, a, b, c, f, g, stored):
-    """Rows of codes of `f` and `g` and codes of c: D."""
-    def words(x, of):
-        kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}
-        return np.ascontiguousarray(x.astype(kind[1 if of.bits <= 8 else
-                                                  2 if of.bits <= 16 else 4]))
-    d = zeroulp().step(path, words(a, f), words(b, g), words(c, stored))
+def _words(x, f):
+    kind = np.uint8 if f.bits <= 8 else np.uint16 if f.bits <= 16 else np.uint32
+    return np.ascontiguousarray(x.astype(kind))
+
+
+def _codes(d, stored):
     return np.asarray(d).view(np.uint16 if stored.bits == 16 else np.uint32)
+
+
+def step(path, a, b, c, f, g, stored):
+    """The core: rows of codes of `f` and `g`, and codes of c, give D."""
+    return _codes(zeroulp().step(path, _words(a, f), _words(b, g),
+                                 _words(c, stored)), stored)
+
+
+def multiply(path, a, b, c, f, g, stored):
+    """The engine: of A B^T + C the outputs on the diagonal, 128 at once."""
+    out = []
+    for first in range(0, len(c), 128):
+        x, y, z = (w[first:first + 128] for w in (a, b, c))
+        every = np.repeat(z[:, None], len(z), 1)
+        d = zeroulp().multiply(path, _words(x, f), _words(y, g),
+                               _words(every, stored))
+        out.append(_codes(d, stored).diagonal())
+    return np.concatenate(out)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Proves the lemmas of this folder: prove.py [--level 1] [PART...]
 
-A line of TAP each: of a lemma, that no input refutes it; of a tie, that the
+A line of TAP each: of a lemma, that no input refutes it; of a false one, that
+some input does; of a tie, that the
 built library gives what the transcription gives; of a fault, that its lemma is
 refuted and that the counterexample shows it in the library. Without a solver,
 or without the library (ZEROULP_LIBRARY), what needs it is skipped.
@@ -45,6 +46,13 @@ def prove(lemma):
         return tell(False, f"lemma: {lemma.name}", start, "speaks of no input")
     found = smt.find(~holds)
     tell(found is None, f"lemma: {lemma.name} ({lemma.clauses})", start,
+         "" if found is None else "refuted by " + shown(found))
+
+
+def deny(lemma):
+    start = time.monotonic()
+    found = smt.find(~lemma.holds())
+    tell(found is not None, f"false: {lemma.name}", start,
          "" if found is None else "refuted by " + shown(found))
 
 
@@ -129,6 +137,7 @@ def main():
         module = importlib.import_module(part)
         lemmas = [x for x in module.LEMMAS if x.level <= asked.level]
         each(part, "lemmas", lemmas, prove, solver=True)
+        each(part, "false lemmas", getattr(module, "FALSE", []), deny, solver=True)
         each(part, "ties", module.TIES, run, built=True)
         each(part, "faults", module.FAULTS, refute, solver=True, built=True)
     if "window" in asked.parts:

@@ -9,7 +9,7 @@ import core
 import emulator
 import relative
 import step
-from bits import both, implies, ite, variable
+from bits import both, constant, implies, ite, variable
 from core import FP16, FP32
 from exact import Scale
 from lemma import Lemma
@@ -86,6 +86,22 @@ def engine_keeps(row):
         row.output, scale.value(FP32, x), (x & mask) >> by))
 
 
+def difference_is_exact(window, least, most):
+    """The engine's pos - neg: both are (2^p + n) 2^u, and what is left is a
+    number of the window, so that no rounding mode changes it."""
+    p = variable("pos", 64), variable("neg", 64)
+    most_n = 1 << window.man_bits
+    less = p[0] < p[1]
+    left = ite(less, p[1] - p[0], p[0] - p[1])
+    no = constant(False, 0)
+    code = core.encode(window, core.Number(left, UNIT, left == 0, no, no, less),
+                       core.POLICIES[3])
+    here = relative.value(window, code & window.magnitude_mask)
+    return implies(both(p[0] < most_n, p[1] < most_n, UNIT >= least, UNIT <= most),
+                   both(relative.is_at_most(*here, left, UNIT),
+                        relative.is_at_most(left, UNIT, *here)))
+
+
 WINDOWS = [step.ROWS[0]] + step.ROWS[5:]
 LEMMAS = [Lemma(f"convert_sum of {row.name}", "T5 T6 T8 T12",
                 lambda row=row: core_converts(row), row.level) for row in step.ROWS]
@@ -93,4 +109,8 @@ LEMMAS += [Lemma(f"the emulator's convert of {row.name}", "T5 T6",
                  lambda row=row: emulator_converts(row), row.level) for row in WINDOWS]
 LEMMAS += [Lemma(f"the engine's cut of {row.name}", "T5",
                  lambda row=row: engine_keeps(row), row.level) for row in WINDOWS]
+LEMMAS += [Lemma("the engine's pos - neg is exact in float", "T4",
+                 lambda: difference_is_exact(FP32, -149, 104)),
+           Lemma("the engine's pos - neg is exact in double", "T4",
+                 lambda: difference_is_exact(emulator.FP64, -1000, 300))]
 TIES, FAULTS = [], []

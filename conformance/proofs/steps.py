@@ -8,6 +8,7 @@ import numpy as np
 
 import core
 import emulator
+import engine
 import library
 import places
 import results
@@ -52,7 +53,8 @@ def finite(f, codes):
 
 
 def inputs(row, pair, count, narrow=False):
-    """Half of the steps have exponents near those of the other terms."""
+    """Half of the steps have exponents near those of the other terms. `narrow`:
+    c is what both windows in float admit."""
     def give(random):
         out = {}
         for name, f in zip(NAMES, (*pair, *pair, row.stored)):
@@ -66,16 +68,17 @@ def inputs(row, pair, count, narrow=False):
         if narrow:
             large = (out["c"] & np.uint64(0x7fffffff)) >= np.uint64(
                 (104 + row.fraction_bits + 127) << 23)
-            out["c"] = np.where(large, np.uint64(0), out["c"])
+            small = (out["c"] & np.uint64(0x7fffffff)) < np.uint64(31 << 23)
+            out["c"] = np.where(large | small, np.uint64(0), out["c"])
         return out
     return give
 
 
-def by_library(row, pair):
+def by_library(row, pair, call=library.step):
     def give(given):
         a, b = (np.stack([given[n] for n in names], 1)
                 for names in (("a0", "a1"), ("b0", "b1")))
-        return [library.step(path(row, pair), a, b, given["c"], *pair, row.stored)]
+        return [call(path(row, pair), a, b, given["c"], *pair, row.stored)]
     return give
 
 
@@ -85,17 +88,34 @@ def core_tie(row, pair, count):
                inputs(row, pair, count))
 
 
+def engine_tie(row, pair):
+    """The compiled GEMM against the core's transcription."""
+    return Tie(f"the engine, {path(row, pair)}",
+               transcribed(step.aligned_step, row, pair),
+               by_library(row, pair, library.multiply), inputs(row, pair, 12_800))
+
+
 def emulator_tie(row, pair, count=200):
     return Tie(f"the emulator's step, {path(row, pair)}",
                transcribed(emulator.step, row, pair), by_library(row, pair),
                inputs(row, pair, count, True), wide=True)
 
 
+def engine_step_tie(row, pair, count=200):
+    return Tie(f"the engine's step, {path(row, pair)}",
+               transcribed(engine.step, row, pair),
+               by_library(row, pair, library.multiply),
+               inputs(row, pair, count, True), wide=True)
+
+
 LEMMAS = []
 TIES = [core_tie(row, pair, 1_000_000 if row == ROW and pair == E4M3 else 60_000)
         for row in step.ROWS for pair in row.operands]
-TIES += [emulator_tie(row, pair, 200 if row == ROW else 20)
-         for row in results.WINDOWS for pair in row.operands]
+TIES += [engine_tie(row, pair) for row in step.ROWS if not row.level
+         for pair in row.operands]
+TIES += [make(row, pair, 200 if row == ROW else 20)
+         for make in (emulator_tie, engine_step_tie)
+         for row in results.WINDOWS if not row.level for pair in row.operands]
 
 
 def point(**values):
@@ -111,6 +131,10 @@ def rounds_to_nearest(significand, exponent, unit):
 
 def one_bit_less(f, largest, fraction_bits):
     return RIGHT_ANCHOR(f, largest, fraction_bits - 1)
+
+
+def engine_one_less(row, place, c):
+    return RIGHT_ENGINE(paired_with(row, row.fraction_bits - 1), place, c)
 
 
 def forgets_complements(row, bias, minus):
@@ -140,7 +164,7 @@ def to_nearest(x, shift, odd, mode="nearest_even"):
 
 RIGHT_CUT, RIGHT_ANCHOR = step.cut, emulator.anchor
 RIGHT_CONVERT, RIGHT_OPERAND = emulator.convert, emulator.operand
-RIGHT_AWAY = core.rounds_away
+RIGHT_AWAY, RIGHT_ENGINE = core.rounds_away, engine.narrow_anchor
 LANE = window.pair_lemma(*E4M3, 13)
 
 
@@ -171,6 +195,7 @@ def lemma_named(module, name):
 
 
 CORE, EMULATOR = core_tie(ROW, E4M3, 1), emulator_tie(ROW, E4M3)
+ENGINE = engine_step_tie(ROW, E4M3)
 TOTAL, UNIT = results.TOTAL, results.UNIT
 FAULTS = [
     Fault("terms are cut to nearest", LANE, CORE, step, "cut", rounds_to_nearest,
@@ -194,4 +219,8 @@ FAULTS = [
           "operand", subnormals_lower, lambda: True,
           # 2^-20 is below the quantum, 2^(-6 - 13).
           lambda found: point(a0=found["code"], b0=0x38, c=0x35800000)),
+    Fault("the engine's M keeps a bit less",
+          lemma_named(places, "engine's anchor, FP8 to f32"), ENGINE, engine,
+          "narrow_anchor", engine_one_less, lambda: places.PLACE == 0,
+          lambda found: point(a0=0x38, b0=0x38, c=0x39200000)),
 ]

@@ -28,12 +28,14 @@ def anchor(window, fraction_bits, n):
 
 
 def anchor_is_number(window, fraction_bits, least, most, scale):
-    """The code A is (2^p + n) 2^(P - F), for n < 2^p and places that the rooms
-    admit."""
+    """The code A is finite and (2^p + n) 2^(P - F), for n < 2^p and the places
+    that the rooms admit."""
+    start = anchor(window, fraction_bits, N)
     value = scale.of(N + (1 << window.man_bits), LARGEST - fraction_bits)
     return implies(both(LARGEST >= least, LARGEST <= most,
                         N < 1 << window.man_bits),
-                   scale.value(window, anchor(window, fraction_bits, N)) == value)
+                   both(start < window.infinity_code,
+                        scale.value(window, start) == value))
 
 
 def lane(a, b, fraction_bits):
@@ -53,7 +55,7 @@ def lane(a, b, fraction_bits):
                    scale.is_toward_zero(FP32, exact, start + q))
 
 
-def adds_cut(window, fraction_bits, bits, point):
+def adds_cut(window, fraction_bits, bits, point, spare=2):
     """Any term of `bits` bits, `point` of them fraction bits, added to any A:
     below, at and above it, the numbers are consecutive multiples of the quantum
     2^u. s = u - (the exponent of the term's last bit). Where s > 64 the term is
@@ -70,7 +72,7 @@ def adds_cut(window, fraction_bits, bits, point):
     shift = ite(s < 0, -s, 0).as_uint(width)
     exact = quanta(start) + (term.as_uint(width) << shift)
     q = step.cut(term, core.int32(0), s)
-    room = (1 << window.man_bits) - (1 << (fraction_bits + 2))
+    room = (1 << window.man_bits) - (1 << (fraction_bits + spare))
     return implies(both(s >= least, s < 4096, N <= room),
                    both(q < 1 << (bits - point + fraction_bits),
                         quanta(start + q) <= exact,
@@ -90,14 +92,17 @@ NARROW_TERMS = (("E4M3 * E4M3", 8, 6), ("E4M3 * E5M2", 7, 5),
 BROAD_TERMS = (("FP16 * FP16 or TF32 * TF32", 22, 20), ("BF16 * BF16", 16, 14),
                ("FP32", 24, 23), ("FP16", 11, 10))
 LEMMAS = [pair_lemma(a, b, n) for n in range(13, 7, -1) for a, b in step.FP8]
-LEMMAS += [
-    Lemma(f"{name} anchor is (2^p + n) 2^(P - {n})", "T3",
-          lambda w=w, n=n, least=least, most=most, scale=scale:
-          anchor_is_number(w, n, least, most, scale))
-    for name, w, least, most, scale in (
-        ("FP32", FP32, -126, 110, Scale(280, -149)),
-        ("FP64", FP64, -900, 300, Scale(1300, -950)))
-    for n in ((8, 9, 10, 11, 12, 13) if w == FP32 else (25,))]
+
+
+def anchor_lemma(name, window, n, least, most, scale):
+    return Lemma(f"{name} anchor is (2^p + n) 2^(P - {n}), P <= {most}", "T3",
+                 lambda: anchor_is_number(window, n, least, most, scale))
+
+
+NARROW, BROAD = Scale(290, -149), Scale(1300, -950)
+LEMMAS += [anchor_lemma("FP32", FP32, n, -126, 103 + n, NARROW)
+           for n in range(8, 14)]
+LEMMAS += [anchor_lemma("FP64", FP64, 25, -900, 300, BROAD)]
 LEMMAS += [
     Lemma(f"fma.rz in {name} cuts {what}, F = {n}", "T3",
           lambda w=w, n=n, bits=bits, point=point: adds_cut(w, n, bits, point),
@@ -106,3 +111,7 @@ LEMMAS += [
     [("FP32", FP32, n, *term) for n in range(8, 14) for term in NARROW_TERMS] +
     [("FP64", FP64, 25, *term) for term in BROAD_TERMS]]
 TIES, FAULTS = [], []
+# M is Inf; a sum leaves the numbers of M.
+FALSE = [anchor_lemma("FP32", FP32, 13, -126, 105 + 13, NARROW),
+         Lemma("fma.rz in FP32 cuts without room, F = 13", "T3",
+               lambda: adds_cut(FP32, 13, 8, 6, 1))]

@@ -14,7 +14,29 @@ shared_library() {
     -lfmt -lz
 }
 
+# build_emulator NAME OPTION...: the emulator's own source, for the host.
+build_emulator() {
+  local name=$1
+  shift
+  g++ -std=c++20 -O2 -frounding-math -ffp-contract=off -Wall -Wextra -Werror \
+    -I"$root/conformance/proofs/host" -I"$root" -I"$root/include" "$@" \
+    -o "$folder/$name" "$root/conformance/proofs/host/emulator_on_host.cpp"
+}
+
+# fma.rz that rounds to nearest is a fault that the host's emulator shows.
+fault_is_seen() {
+  build_emulator faulty -DZEROULP_FAULT && ! "$folder/faulty" 1
+}
+
 mkdir -p "$folder"
+tiles=4
+[[ ${ZEROULP_LEVEL:-1} -lt 1 ]] || tiles=40
+if check "proofs: the emulator's source compiles for the host" \
+  build_emulator emulator; then
+  "$folder/emulator" $tiles || fail "proofs: the emulator's source"
+  check "fault: fma.rz rounds to nearest: the emulator's source" fault_is_seen ||
+    true
+fi
 python=$(python_with_numpy)
 if [ -z "$python" ]; then
   skip "proofs" "no NumPy here"
