@@ -65,12 +65,14 @@ def unpack(packing, packed, count):
     return out
 
 
-def ue8m0_words(scales):
-    """k x 1 scales, FP32 codes, four to a word."""
-    x = np.ascontiguousarray(scales.astype(np.uint32).reshape(1, -1))
+def ue8m0_bytes(scales):
+    """FP32 codes of scales, four to a word: their bytes."""
+    x = np.zeros((1, (len(scales) + 3) // 4 * 4), np.uint32)
+    x[0, :len(scales)] = scales
     out = np.zeros((x.shape[1] // 4, 4), np.uint32)
     _call("zeroulp_lay_out_scales", 3, _given(x), _matrix(out))
-    return out[:, 0]
+    words = np.ascontiguousarray(out[:, 0])
+    return words.view(np.uint8)[:len(scales)]
 
 
 def _words(x, f):

@@ -133,6 +133,9 @@ def main():
     command.add_argument("--level", type=int, default=0)
     command.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
     asked = command.parse_args()
+    unknown = set(asked.parts) - set(PARTS)
+    if unknown:
+        command.error(f"no part {min(unknown)}: use {' '.join(PARTS)}")
     for part in asked.parts:
         module = importlib.import_module(part)
         lemmas = [x for x in module.LEMMAS if x.level <= asked.level]

@@ -114,3 +114,5 @@ LEMMAS += [Lemma("the engine's pos - neg is exact in float", "T4",
            Lemma("the engine's pos - neg is exact in double", "T4",
                  lambda: difference_is_exact(emulator.FP64, -1000, 300))]
 TIES, FAULTS = [], []
+FALSE = [Lemma("the engine's pos - neg is exact below 2^-149", "T4",
+               lambda: difference_is_exact(FP32, -151, 104))]

@@ -4,6 +4,8 @@ e = ceil(log2(amax / max)) and its like, from the core's integers, against the
 definition by powers of two: no logarithm, all numbers whole.
 """
 
+import sys
+
 import numpy as np
 
 import core
@@ -131,24 +133,17 @@ def bytes_are_defined():
                byte == 0xff)
 
 
-def four_bytes(given):
-    words = library.ue8m0_words(given["s"])
-    return [np.stack([words >> np.uint32(8 * i) & np.uint32(0xff)
-                      for i in range(4)], 1).ravel()[:len(given["s"])]]
-
-
 def scale_inputs(random):
     powers = np.arange(0, 256, dtype=np.uint32) << np.uint32(23)
     near = np.concatenate([powers, powers + np.uint32(1), powers - np.uint32(1),
                            np.uint32(1) << np.arange(23, dtype=np.uint32)])
     others = random.integers(0, 1 << 32, 1_000_000, dtype=np.uint32)
-    x = np.concatenate([near, others])
-    return {"s": x[:len(x) // 4 * 4]}
+    return {"s": np.concatenate([near, others])}
 
 
 BYTES = Lemma("UE8M0 byte of a scale", "Q11", bytes_are_defined)
-BYTES_TIE = Tie("UE8M0 byte of a scale", lambda: [stored_byte()], four_bytes,
-                scale_inputs)
+BYTES_TIE = Tie("UE8M0 byte of a scale", lambda: [stored_byte()],
+                lambda given: [library.ue8m0_bytes(given["s"])], scale_inputs)
 LEMMAS = [lemma(f, kind) for f in TARGETS for kind in KINDS] + [BYTES]
 TIES = [tie(f, kind) for f in TARGETS for kind in KINDS] + [BYTES_TIE]
 
@@ -163,9 +158,21 @@ def by_bits(x, y, how):
     return RIGHT(x, y, "ocp") + 1
 
 
-RIGHT = core.integer_log2
+def counts_from_126(code):
+    number = RIGHT_BYTE(code)
+    number.exponent = number.exponent + 1
+    return number
+
+
+RIGHT, RIGHT_BYTE = core.integer_log2, decode_scale
 FAULTS = [Fault(text, lemma(f, "pow2"), tie(f, "pow2"), core, "integer_log2",
                 instead, lambda: AMAX >= 1 << 30)
           for f in TARGETS
           for text, instead in (("ceil is floor + 1", always_up),
                                 ("ceil by the exponents alone", by_bits))]
+FAULTS += [Fault("floor by the exponents alone", lemma(f, "pow2_down"),
+                 tie(f, "pow2_down"), core, "integer_log2",
+                 lambda x, y, how: RIGHT(x, y, "ocp"), lambda: AMAX >= 1 << 30)
+           for f in TARGETS]
+FAULTS += [Fault("a byte counts from 126", BYTES, BYTES_TIE,
+                 sys.modules[__name__], "decode_scale", counts_from_126)]

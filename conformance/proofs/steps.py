@@ -109,7 +109,7 @@ def engine_step_tie(row, pair, count=200):
 
 
 LEMMAS = []
-TIES = [core_tie(row, pair, 1_000_000 if row == ROW and pair == E4M3 else 60_000)
+TIES = [core_tie(row, pair, 1_000_000 if row == ROW and pair == E4M3 else 20_000)
         for row in step.ROWS for pair in row.operands]
 TIES += [engine_tie(row, pair) for row in step.ROWS if not row.level
          for pair in row.operands]

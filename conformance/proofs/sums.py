@@ -97,4 +97,6 @@ TIES, FAULTS = [], []
 WIDER = step.Row("FP8, F = 17", step.FP8, 32, 17, step.NO_FLOOR, step.FP32,
                  "toward_zero")
 FALSE = [bound_lemma(step.ROWS[2], "emulator: 32 bits", 16, (1 << 31) - 17),
-         bound_lemma(WIDER, "engine: float", 32, 1 << 23)]
+         bound_lemma(WIDER, "engine: float", 32, 1 << 23),
+         Lemma("a term joins the sum by XOR, F = 25, 33 of them", "T4",
+               lambda: one_term(1 << 27))]

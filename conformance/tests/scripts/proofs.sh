@@ -18,7 +18,7 @@ shared_library() {
 build_emulator() {
   local name=$1
   shift
-  g++ -std=c++20 -O2 -frounding-math -ffp-contract=off -Wall -Wextra -Werror \
+  g++ -std=c++20 -O2 -frounding-math -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas \
     -I"$root/conformance/proofs/host" -I"$root" -I"$root/include" "$@" \
     -o "$folder/$name" "$root/conformance/proofs/host/emulator_on_host.cpp"
 }
