@@ -63,6 +63,9 @@ def _bitwuzla():
 def _z3():
     import z3
 
+    def value(x):
+        return int(z3.is_true(x)) if z3.is_bool(x) else x.as_long()
+
     def find(text, names):
         solver = z3.SolverFor("QF_BV")
         solver.from_string(text)
@@ -71,9 +74,8 @@ def _z3():
             return None
         if result != z3.sat:
             raise RuntimeError("z3: unknown")
-        model = {d.name(): model_value for d, model_value in
-                 ((d, solver.model()[d]) for d in solver.model().decls())}
-        return {n: model[n].as_long() if n in model else 0 for n in names}
+        model = {d.name(): solver.model()[d] for d in solver.model().decls()}
+        return {n: value(model[n]) if n in model else 0 for n in names}
     return find
 
 
