@@ -45,16 +45,11 @@ void take_slots(problem& p, const chain_operator& o, const dump& types) {
 
 void add_router_variants(const problem&, std::vector<rule>& all) {
   const auto add = [&](const char* name, const char* what, auto change) {
-    all.push_back({name,
-                   what,
-                   "",
-                   [change](const problem& p) {
-                     problem q = p;
-                     change(q);
-                     return claimed_outputs(q);
-                   },
-                   {},
-                   {}});
+    all.push_back(variant(name, what, [change](const problem& p) {
+      problem q = p;
+      change(q);
+      return claimed_outputs(q);
+    }));
   };
   add("other scores", "scores are softmax's, not sigmoid's, or the reverse",
       [](problem& q) {
@@ -120,13 +115,10 @@ problem reordered(const problem& p, const Before& before) {
 void add_combine_variants(const problem&, std::vector<rule>& all) {
   const auto add = [&](std::string name, std::string what, change of,
                        auto changed) {
-    all.push_back(
-        {std::move(name),
-         std::move(what),
-         "",
-         [changed](const problem& p) { return claimed_outputs(changed(p)); },
-         of,
-         {}});
+    all.push_back(variant(
+        std::move(name), std::move(what),
+        [changed](const problem& p) { return claimed_outputs(changed(p)); },
+        of));
   };
   add("slots by expert", "slots are added in the order of their rows",
       change::order, [](const problem& p) {

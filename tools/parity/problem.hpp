@@ -79,6 +79,13 @@ struct rule {
   bool is_known() const { return !name.empty(); }
 };
 
+/// A rule that implementations have besides the claimed one.
+inline rule variant(std::string name, std::string what,
+                    std::function<outputs(const problem&)> answer,
+                    change of = change::more) {
+  return {std::move(name), std::move(what), "", std::move(answer), of, {}};
+}
+
 /// A setting that no target of the fuzzer has, or one of a kind that is none.
 struct own_setting {
   const char* name;

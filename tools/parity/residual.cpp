@@ -55,12 +55,8 @@ void add_residual_variants(const problem&, std::vector<rule>& all) {
       {"r of the row above", "r is the row before", {1, 1, -1}},
       {"r of the row below", "r is the row after", {1, 1, 1}}};
   for (const auto& [name, what, how] : readings) {
-    all.push_back({name,
-                   what,
-                   "",
-                   [how = how](const problem& p) { return run_by(p, how); },
-                   {},
-                   {}});
+    all.push_back(variant(
+        name, what, [how = how](const problem& p) { return run_by(p, how); }));
   }
 }
 

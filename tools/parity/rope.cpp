@@ -198,16 +198,12 @@ outputs run_rope(const problem& p) {
 
 void add_rope_variants(const problem& claim, std::vector<rule>& all) {
   const auto add = [&](std::string name, std::string what, auto change) {
-    all.push_back({std::move(name),
-                   std::move(what),
-                   "",
-                   [change](const problem& p) {
-                     problem q = p;
-                     change(q.rope);
-                     return run_rope(q);
-                   },
-                   {},
-                   {}});
+    all.push_back(
+        variant(std::move(name), std::move(what), [change](const problem& p) {
+          problem q = p;
+          change(q.rope);
+          return run_rope(q);
+        }));
   };
   const auto heads = claim.with.heads;
   const bool halves = claim.rope.halves;

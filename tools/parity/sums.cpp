@@ -113,12 +113,9 @@ constexpr std::pair<const char*, promotion> updates[] = {
 void add_norm_variants(std::vector<rule>& all) {
   const auto add = [&](std::string name, std::string what, change of,
                        norm_reading how) {
-    all.push_back({std::move(name),
-                   std::move(what),
-                   "",
-                   [how](const problem& p) { return norm_by(p, how); },
-                   of,
-                   {}});
+    all.push_back(variant(
+        std::move(name), std::move(what),
+        [how](const problem& p) { return norm_by(p, how); }, of));
   };
   add("rounded before the weight",
       "x rstd is rounded to BF16 before the weight multiplies it", change::more,
@@ -131,12 +128,9 @@ void add_norm_variants(std::vector<rule>& all) {
       {"1e-6", 0x358637bd},
       {"1e-12", 0x2b8cbccc}};
   for (const auto& [text, eps] : others) {
-    all.push_back({fmt::format("eps {}", text),
-                   fmt::format("eps is {}", text),
-                   "",
-                   [eps = eps](const problem& p) { return with_eps(p, eps); },
-                   {},
-                   {}});
+    all.push_back(
+        variant(fmt::format("eps {}", text), fmt::format("eps is {}", text),
+                [eps = eps](const problem& p) { return with_eps(p, eps); }));
   }
   for (const std::size_t count : {1U, 32U, 64U, 128U, 256U, 512U, 1024U}) {
     for (const std::ptrdiff_t run : {1, 2, 4, 8}) {
@@ -159,15 +153,13 @@ void add_gemm_variants(const problem& claim, std::vector<rule>& all) {
     changed(q.with);
     const bool has = fuzz::info_of(fuzz::target::gemm).refuse(q.with).empty();
     if (!has) return;
-    all.push_back({std::move(name),
-                   std::move(what),
-                   "",
-                   [changed](problem p) {
-                     changed(p.with);
-                     return claimed_outputs(p);
-                   },
-                   of,
-                   {}});
+    all.push_back(variant(
+        std::move(name), std::move(what),
+        [changed](problem p) {
+          changed(p.with);
+          return claimed_outputs(p);
+        },
+        of));
   };
   for (const std::int32_t splits : {1, 2, 3, 4, 5, 6, 7, 8, 16, 32}) {
     add(fmt::format("splits {}", splits),

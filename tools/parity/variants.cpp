@@ -68,38 +68,29 @@ void add_quantizer_variants(std::vector<rule>& all) {
     for (const auto& convention : named_conventions) {
       for (const auto& [scale, kind] : named_scale_kinds) {
         if ((kind == own(convention)) != is_own) continue;
-        all.push_back({fmt::format("{}, scales {}", convention.name, scale),
-                       fmt::format("by the convention {} with scales of {}",
-                                   convention.name, scale),
-                       "",
-                       [&convention, kind = kind](problem p) {
-                         p.with.how = convention;
-                         p.with.scale = kind;
-                         return claimed_outputs(p);
-                       },
-                       {},
-                       {}});
+        all.push_back(
+            variant(fmt::format("{}, scales {}", convention.name, scale),
+                    fmt::format("by the convention {} with scales of {}",
+                                convention.name, scale),
+                    [&convention, kind = kind](problem p) {
+                      p.with.how = convention;
+                      p.with.scale = kind;
+                      return claimed_outputs(p);
+                    }));
       }
     }
   }
 }
 
 void add_swiglu_variants(std::vector<rule>& all) {
-  all.push_back({"gate rounded",
-                 "silu(g) is rounded to BF16 before u multiplies it",
-                 "",
-                 gate_rounded_before_product,
-                 {},
-                 {}});
-  all.push_back({"gate and u exchanged",
-                 "h is silu(u) g",
-                 "",
-                 [](problem p) {
-                   std::swap(p.in[0].words, p.in[1].words);
-                   return claimed_outputs(p);
-                 },
-                 {},
-                 {}});
+  all.push_back(variant("gate rounded",
+                        "silu(g) is rounded to BF16 before u multiplies it",
+                        gate_rounded_before_product));
+  all.push_back(
+      variant("gate and u exchanged", "h is silu(u) g", [](problem p) {
+        std::swap(p.in[0].words, p.in[1].words);
+        return claimed_outputs(p);
+      }));
 }
 
 /// An output that is a number in FP32, rounded once.
@@ -139,13 +130,10 @@ void add_roundings(const problem& p, const outputs& made,
     });
     if (of.of != p.name() || !has) continue;
     for (const rounding mode : modes) {
-      all.push_back(
-          {fmt::format("{} rounded {}", of.output, name_of(mode)),
-           fmt::format("{} is rounded {}", of.output, name_of(mode)),
-           "",
-           [of, mode](const problem& q) { return with_rounding(q, of, mode); },
-           {},
-           {}});
+      all.push_back(variant(
+          fmt::format("{} rounded {}", of.output, name_of(mode)),
+          fmt::format("{} is rounded {}", of.output, name_of(mode)),
+          [of, mode](const problem& q) { return with_rounding(q, of, mode); }));
     }
   }
 }
@@ -159,13 +147,10 @@ void add_round_trips(const problem& p, const outputs& made,
     if (x.type != fp32 && x.type != bf16 && x.type != fp16) continue;
     for (const format f : narrow) {
       if (f == x.type || x.words.empty()) continue;
-      all.push_back(
-          {fmt::format("{} through {}", x.name, name_of(f)),
-           fmt::format("{} was rounded to {} on its way", x.name, name_of(f)),
-           "",
-           [i, f](const problem& q) { return with_operand(q, i, f); },
-           {},
-           {}});
+      all.push_back(variant(
+          fmt::format("{} through {}", x.name, name_of(f)),
+          fmt::format("{} was rounded to {} on its way", x.name, name_of(f)),
+          [i, f](const problem& q) { return with_operand(q, i, f); }));
     }
   }
   for (const matrix& x : made) {
@@ -173,13 +158,10 @@ void add_round_trips(const problem& p, const outputs& made,
     for (const format f : narrow) {
       if (f == x.type) continue;
       const std::string name = x.name;
-      all.push_back(
-          {fmt::format("{} through {}", name, name_of(f)),
-           fmt::format("{} was rounded to {} and widened", name, name_of(f)),
-           "",
-           [name, f](const problem& q) { return with_output(q, name, f); },
-           {},
-           {}});
+      all.push_back(variant(
+          fmt::format("{} through {}", name, name_of(f)),
+          fmt::format("{} was rounded to {} and widened", name, name_of(f)),
+          [name, f](const problem& q) { return with_output(q, name, f); }));
     }
   }
 }
