@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "src/base/sha256.hpp"
+#include "tools/parity/numbers.hpp"
 #include "zeroulp/core/convert.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -87,8 +88,9 @@ const tensor& dump::find(const std::string& name) const {
   return *t;
 }
 
-extent dump::extent_of(const std::string& name) const {
+extent dump::extent_of(const std::string& name, bool is_column) const {
   const auto& shape = find(name).shape;
+  if (is_column) return {find(name).count(), 1};
   extent e;
   for (std::size_t i = 0; i < shape.size(); ++i) {
     (i + 1 == shape.size() ? e.cols : e.rows) *= shape[i];
@@ -101,7 +103,7 @@ std::optional<format> dump::format_of(const std::string& name) const {
 }
 
 fuzz::matrix dump::read(const std::string& name, const char* as, format type,
-                        fuzz::range r) const {
+                        fuzz::range r, bool is_column) const {
   const tensor& t = find(name);
   const auto held = checkpoint::row_of(t.type).holds;
   const bool is_widened = type == fp32 && held && *held != fp32;
@@ -113,7 +115,7 @@ fuzz::matrix dump::read(const std::string& name, const char* as, format type,
                     type == fuzz::integer ? "integers" : name_of(type)));
   }
   const int width = width_of(t, path());
-  const extent e = extent_of(name);
+  const extent e = extent_of(name, is_column);
   fuzz::matrix m(as, type, r.length, static_cast<std::ptrdiff_t>(e.cols));
   const std::uint64_t from = static_cast<std::uint64_t>(r.first) * e.cols *
                              static_cast<std::uint64_t>(width);
@@ -122,7 +124,7 @@ fuzz::matrix dump::read(const std::string& name, const char* as, format type,
   for (std::size_t i = 0; i < m.words.size(); ++i) {
     const std::uint64_t word =
         load(part.data() + i * static_cast<std::size_t>(width), width);
-    m.words[i] = is_widened               ? recode(*held, word, fp32)
+    m.words[i] = is_widened               ? widened(*held, word, fp32)
                  : type == fuzz::row_word ? row_word_of(word, width)
                                           : word;
   }

@@ -32,7 +32,8 @@ class dump {
   bool has(const std::string& name) const;
   /// Throws input_error that names the dump, if there is no such tensor.
   const checkpoint::tensor& find(const std::string& name) const;
-  extent extent_of(const std::string& name) const;
+  /// A column has a row for each element, whatever its shape: [n] is [n, 1].
+  extent extent_of(const std::string& name, bool is_column = false) const;
   /// What the tensor's elements are as numbers, if they are some.
   std::optional<format> format_of(const std::string& name) const;
 
@@ -40,7 +41,7 @@ class dump {
   /// words of rows from integers (-1: none).
   /// Throws input_error if the elements cannot be such codes.
   fuzz::matrix read(const std::string& name, const char* as, format type,
-                    fuzz::range r) const;
+                    fuzz::range r, bool is_column = false) const;
 
   std::string path() const { return files_.path.string(); }
   const checkpoint::checkpoint& files() const { return files_; }

@@ -89,6 +89,19 @@ std::vector<fuzz::operand_spec> combine_operands(const problem&) {
           {"weights", fp32, {'m', 1}, {'s', 1}, true}};
 }
 
+/// A slot is a row of x, or none.
+void check_slots(problem& p, const chain_operator&, const dump&) {
+  const auto rows = static_cast<std::uint64_t>(p.in[0].rows);
+  const matrix& slots = p.in[1];
+  for (std::size_t i = 0; i < slots.words.size(); ++i) {
+    if (slots.words[i] <= rows) continue;
+    const auto cols = static_cast<std::size_t>(slots.cols);
+    throw input_error(fmt::format(
+        "slots({}, {}) is row {} of x, which has {}: use -1 for none", i / cols,
+        i % cols, slots.words[i] - 1, rows));
+  }
+}
+
 /// The slots of each token, and their weights, in another order.
 template <class Before>
 problem reordered(const problem& p, const Before& before) {
@@ -175,6 +188,7 @@ operator_kind combine_kind() {
   k.name = "combine";
   k.of = fuzz::target::combine;
   k.operands = combine_operands;
+  k.complete = check_slots;
   k.add_variants = add_combine_variants;
   return k;
 }

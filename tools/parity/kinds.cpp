@@ -153,6 +153,9 @@ std::string refuse_operands(const problem& p) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const matrix& x = p.in[i];
     if (specs[i].optional && x.rows == 0 && x.cols == 0) continue;
+    if (x.rows > 0 && x.cols == 0) {
+      return fmt::format("{} is {}x0: it has no columns", x.name, x.rows);
+    }
     const auto rows = wanted(specs[i].rows, x.rows);
     const auto cols = wanted(specs[i].cols, x.cols);
     if (x.rows != rows || x.cols != cols) {

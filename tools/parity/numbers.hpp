@@ -7,8 +7,13 @@
 
 namespace zeroulp::parity {
 
+/// A format that holds all of another's numbers: Inf and NaN stay themselves.
+inline std::uint64_t widened(format from, std::uint64_t code, format to) {
+  return from == to ? code : recode(from, code, to, {}, cuda_nosat);
+}
+
 inline float as_float(format f, std::uint64_t code) {
-  return bit_cast<float>(static_cast<std::uint32_t>(recode(f, code, fp32)));
+  return bit_cast<float>(static_cast<std::uint32_t>(widened(f, code, fp32)));
 }
 
 /// Rounded as the training path rounds (SPEC S1), or by another mode.
@@ -16,9 +21,11 @@ inline std::uint64_t rounded(float x, format f, rounder r = {}) {
   return recode(fp32, bit_cast<std::uint32_t>(x), f, r, cuda_nosat);
 }
 
-/// The code of another format's nearest number, in its own format.
+/// The code of another format's nearest number, in its own format. Numbers
+/// beyond an 8-bit format saturate, beyond another they become Inf.
 inline std::uint64_t through(format other, std::uint64_t code, format own) {
-  return recode(other, recode(own, code, other), own);
+  const policy& beyond = other.bits() <= 8 ? keep_specials : cuda_nosat;
+  return widened(other, recode(own, code, other, {}, beyond), own);
 }
 
 }  // namespace zeroulp::parity

@@ -28,13 +28,14 @@ outputs made_by(const chain_operator& o, const dump& side,
       throw input_error(fmt::format("operator '{}': {} makes no '{}': use {}",
                                     o.name, o.is->name, output, known));
     }
-    const std::uint64_t all = side.extent_of(tensor).rows;
+    const bool is_column = at->cols == 1;
+    const std::uint64_t all = side.extent_of(tensor, is_column).rows;
     const auto mine = static_cast<std::uint64_t>(at->rows);
     fuzz::range r{0, static_cast<std::ptrdiff_t>(all)};
     if (mine != all && mine > 0) {
       r = rows.of('m', static_cast<std::int32_t>(rows.count / mine), all);
     }
-    matrix m = side.read(tensor, at->name, at->type, r);
+    matrix m = side.read(tensor, at->name, at->type, r, is_column);
     if (m.rows * m.cols == at->rows * at->cols) {  // a column may be a vector
       m.rows = at->rows;
       m.cols = at->cols;
@@ -47,10 +48,11 @@ outputs made_by(const chain_operator& o, const dump& side,
 }  // namespace
 
 tensor_source source_of(const dump& side, const rows_of_pass& rows) {
-  return [&](const std::string& tensor, const char* as, format type,
-             char dimension, std::int32_t group) {
-    return side.read(tensor, as, type,
-                     rows.of(dimension, group, side.extent_of(tensor).rows));
+  return [&](const std::string& tensor, const fuzz::operand_spec& spec) {
+    return side.read(tensor, spec.name, spec.type,
+                     rows.of(spec.rows.name, spec.rows.group,
+                             rows_of_operand(side, tensor, spec)),
+                     spec.cols.name == 0);
   };
 }
 
@@ -80,7 +82,7 @@ rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
       const std::string* const tensor = o.reads_as(spec.name);
       if (tensor == nullptr || spec.rows.name != 'm') continue;
       if (spec.rows.group == 1) {
-        all = std::max(all, a.extent_of(*tensor).rows);
+        all = std::max(all, rows_of_operand(a, *tensor, spec));
       }
       needs_all = needs_all || spec.rows.group == 0;
     }
@@ -99,7 +101,7 @@ rows_of_pass rows_of(const chain_operator& o, const dump& a,
   for (const auto& spec : operands_of(p)) {
     const std::string* const tensor = o.reads_as(spec.name);
     const bool counts = spec.rows.name == 'm' && spec.rows.group == 1;
-    if (tensor != nullptr && counts) all = a.extent_of(*tensor).rows;
+    if (tensor != nullptr && counts) all = rows_of_operand(a, *tensor, spec);
   }
   if (all == 0 || pass.first + pass.count <= all) return pass;
   const std::uint64_t last = all - std::min(all, pass.count);

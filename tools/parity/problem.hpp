@@ -9,6 +9,7 @@
 #define ZEROULP_TOOLS_PARITY_PROBLEM_HPP_
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ enum class rope_products : std::uint8_t {
   apart_bf16,    ///< each product and the sum rounded to BF16
 };
 
+/// How the angle of a position is computed.
+enum class rope_angles : std::uint8_t {
+  exact,       ///< N4
+  fp32_power,  ///< fl(p f) in FP32, f = fl(base^(-2i/n))
+  fp32_ratio,  ///< f = fl(1 / fl(base^fl(2i/n))): torch's usual inv_freq
+};
+
 /// Rotary position embedding as a value; heads of a row are alike. The last
 /// fields are ways to read it wrongly.
 struct rope_settings {
@@ -39,6 +47,7 @@ struct rope_settings {
   std::int32_t skip = 0;    ///< columns of a head before those that turn
   std::int32_t turned = 0;  ///< columns that turn; 0: all after these
   rope_products products = rope_products::second_fused;
+  rope_angles angles = rope_angles::exact;
   std::optional<format> table;   ///< cosines and sines go through it
   bool one_sequence = false;     ///< positions go on from sequence to sequence
   std::int32_t shift = 0;        ///< of positions
@@ -50,7 +59,8 @@ struct rope_settings {
 struct problem : fuzz::problem {
   const operator_kind* is = nullptr;
   rope_settings rope;
-  std::int32_t top = 0;         ///< slots of a router
+  std::shared_ptr<class rope_table_cache> tables;  ///< all variants share it
+  std::int32_t top = 0;                            ///< slots of a router
   std::uint64_t first_row = 0;  ///< of the pass, which is row 0 here
 
   std::string name() const;

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include "src/base/whole_number.hpp"
 #include "tools/parity/numbers.hpp"
@@ -55,8 +58,11 @@ std::vector<std::ptrdiff_t> positions(const problem& p) {
   for (std::ptrdiff_t i = 0; i < m; ++i) {
     auto at = static_cast<std::ptrdiff_t>(p.first_row) + i;
     if (!given.words.empty()) {
-      at =
-          static_cast<std::ptrdiff_t>(given.words[static_cast<std::size_t>(i)]);
+      const std::uint64_t word = given.words[static_cast<std::size_t>(i)];
+      at = static_cast<std::ptrdiff_t>(word);
+      if (at < 0) {
+        throw input_error(fmt::format("row {} has position {}", i, at));
+      }
     } else if (p.with.length > 0 && !p.rope.one_sequence) {
       at %= p.with.length;
     }
@@ -71,14 +77,28 @@ struct tables {
 };
 
 double frequency(const rope_settings& s, std::ptrdiff_t n, std::ptrdiff_t i) {
+  const double share = 2.0 * static_cast<double>(i) / static_cast<double>(n);
+  if (s.angles == rope_angles::fp32_ratio) {
+    const auto rounded_share = static_cast<double>(static_cast<float>(share));
+    const auto power = static_cast<float>(
+        std::pow(static_cast<double>(s.base), rounded_share));
+    return 1.0F / power;
+  }
   const bool specified = n >= 2 && n <= 128 && (n & (n - 1)) == 0;
-  if (s.base == 10000 && specified) return engine::rope_frequency(n, i);
-  return std::pow(static_cast<double>(s.base),
-                  -2.0 * static_cast<double>(i) / static_cast<double>(n));
+  const double exact = s.base == 10000 && specified
+                           ? engine::rope_frequency(n, i)
+                           : std::pow(static_cast<double>(s.base), -share);
+  return s.angles == rope_angles::exact
+             ? exact
+             : static_cast<double>(static_cast<float>(exact));
 }
 
-matrix rows_of(const matrix& table, const std::vector<std::ptrdiff_t>& at,
-               std::ptrdiff_t half) {
+std::uint32_t fp32_of(double x) {
+  return bit_cast<std::uint32_t>(static_cast<float>(x));
+}
+
+matrix rows_of(const problem& p, const matrix& table,
+               const std::vector<std::ptrdiff_t>& at, std::ptrdiff_t half) {
   // A table of n columns has each half twice.
   if (table.cols != half && table.cols != 2 * half) {
     throw input_error(
@@ -86,40 +106,106 @@ matrix rows_of(const matrix& table, const std::vector<std::ptrdiff_t>& at,
   }
   matrix rows(table.name, fp32, static_cast<std::ptrdiff_t>(at.size()), half);
   for (std::ptrdiff_t i = 0; i < rows.rows; ++i) {
-    const auto from = at[static_cast<std::size_t>(i)] % table.rows;
+    auto from = at[static_cast<std::size_t>(i)];
+    // A shift, which nobody claims, may leave the table.
+    if (p.rope.shift != 0) from = std::min(from, table.rows - 1);
+    if (from >= table.rows) {
+      throw input_error(fmt::format(
+          "{} has {} rows, none for position {}: give positions, or length=",
+          table.name, table.rows, from));
+    }
     for (std::ptrdiff_t j = 0; j < half; ++j) rows(i, j) = table(from, j);
   }
   return rows;
 }
 
+}  // namespace
+
+/// The cosines and sines of the positions that were asked for, by what they
+/// were computed from.
+class rope_table_cache {
+ public:
+  using row = std::vector<std::uint32_t>;  ///< cosines, then sines
+
+  /// The row of each position; those that are new are computed.
+  const std::map<std::ptrdiff_t, row>& rows(
+      const rope_settings& s, std::ptrdiff_t half,
+      const std::vector<std::ptrdiff_t>& at) {
+    auto& known = all_[{s.angles, s.base, half}];
+    std::set<std::ptrdiff_t> missing;
+    for (const auto position : at) {
+      if (!known.contains(position)) missing.insert(position);
+    }
+    std::vector<double> by;
+    for (std::ptrdiff_t i = 0; i < half; ++i) {
+      by.push_back(frequency(s, 2 * half, i));
+    }
+    for (auto next = missing.begin(); next != missing.end();) {
+      const std::ptrdiff_t first = *next;
+      std::ptrdiff_t count = 0;
+      for (; next != missing.end() && *next == first + count; ++next) ++count;
+      add_run(s, by, first, count, known);
+    }
+    return known;
+  }
+
+ private:
+  static void add_run(const rope_settings& s, const std::vector<double>& by,
+                      std::ptrdiff_t first, std::ptrdiff_t count,
+                      std::map<std::ptrdiff_t, row>& known) {
+    const std::ptrdiff_t half = std::ssize(by);
+    row c(static_cast<std::size_t>(count * half)), d(c.size());
+    if (s.angles == rope_angles::exact) {
+      engine::rope_table(by, first, {c.data(), count, half},
+                         {d.data(), count, half});
+    } else {
+      for (std::size_t i = 0; i < c.size(); ++i) {
+        const auto position =
+            static_cast<float>(first + static_cast<std::ptrdiff_t>(i) / half);
+        const auto f = static_cast<float>(by[i % by.size()]);
+        const double angle = position * f;
+        c[i] = fp32_of(std::cos(angle));
+        d[i] = fp32_of(std::sin(angle));
+      }
+    }
+    for (std::ptrdiff_t i = 0; i < count; ++i) {
+      row both(c.begin() + i * half, c.begin() + (i + 1) * half);
+      both.insert(both.end(), d.begin() + i * half, d.begin() + (i + 1) * half);
+      known.emplace(first + i, std::move(both));
+    }
+  }
+
+  std::map<std::tuple<rope_angles, std::int32_t, std::ptrdiff_t>,
+           std::map<std::ptrdiff_t, row>>
+      all_;
+};
+
+namespace {
+
+void share_tables(problem& p, const chain_operator&, const dump&) {
+  p.tables = std::make_shared<rope_table_cache>();
+}
+
 tables computed(const problem& p, const std::vector<std::ptrdiff_t>& at,
                 std::ptrdiff_t half) {
-  const auto [low, high] = std::minmax_element(at.begin(), at.end());
-  if (*high > most_positions) {
+  const auto high = *std::max_element(at.begin(), at.end());
+  if (high > most_positions) {
     throw input_error(
         fmt::format("position {} is beyond {}: give cosines and "
                     "sines",
-                    *high, most_positions));
+                    high, most_positions));
   }
-  std::vector<double> by;
-  for (std::ptrdiff_t i = 0; i < half; ++i) {
-    by.push_back(frequency(p.rope, 2 * half, i));
-  }
-  const std::ptrdiff_t count = *high - *low + 1;
-  std::vector<std::uint32_t> c(static_cast<std::size_t>(count * half));
-  std::vector<std::uint32_t> s(c.size());
-  engine::rope_table(by, *low, {c.data(), count, half},
-                     {s.data(), count, half});
+  const auto cache = p.tables ? p.tables : std::make_shared<rope_table_cache>();
+  const auto& rows = cache->rows(p.rope, half, at);
   tables t{
       matrix("cosines", fp32, static_cast<std::ptrdiff_t>(at.size()), half),
       {}};
   t.sines = t.cosines;
   for (std::ptrdiff_t i = 0; i < t.cosines.rows; ++i) {
+    const auto& row = rows.at(at[static_cast<std::size_t>(i)]);
     for (std::ptrdiff_t j = 0; j < half; ++j) {
-      const auto from = static_cast<std::size_t>(
-          (at[static_cast<std::size_t>(i)] - *low) * half + j);
-      t.cosines(i, j) = c[from];
-      t.sines(i, j) = s[from];
+      t.cosines(i, j) = row[static_cast<std::size_t>(j)];
+      t.sines(i, j) = row[static_cast<std::size_t>(half + j)];
     }
   }
   return t;
@@ -131,8 +217,8 @@ tables tables_of(const problem& p, std::ptrdiff_t half) {
   if (given != !p.in[sines_of].words.empty()) {
     throw input_error("cosines and sines go together");
   }
-  tables t = given ? tables{rows_of(p.in[cosines_of], at, half),
-                            rows_of(p.in[sines_of], at, half)}
+  tables t = given ? tables{rows_of(p, p.in[cosines_of], at, half),
+                            rows_of(p, p.in[sines_of], at, half)}
                    : computed(p, at, half);
   if (p.rope.exchanged) std::swap(t.cosines.words, t.sines.words);
   for (matrix* const x : {&t.cosines, &t.sines}) {
@@ -196,6 +282,34 @@ outputs run_rope(const problem& p) {
   return {y};
 }
 
+/// As torch computes angles, and what its models do behind that.
+template <class Add>
+void add_angles(const problem& claim, const Add& add) {
+  if (!claim.in[cosines_of].words.empty()) return;
+  const std::tuple<const char*, const char*, rope_angles> angles[] = {
+      {"fp32 angles", "position times 1 / base^(2i/n), all in FP32",
+       rope_angles::fp32_ratio},
+      {"fp32 angles of fp32 powers", "position times base^(-2i/n), all in FP32",
+       rope_angles::fp32_power}};
+  const std::tuple<const char*, rope_products, std::optional<format>> behind[] =
+      {{"", rope_products::second_fused, {}},
+       {", products rounded apart", rope_products::apart, {}},
+       {", cosine's product fused", rope_products::first_fused, {}},
+       {", tables through bf16", rope_products::second_fused, bf16},
+       {", tables and steps through bf16", rope_products::apart_bf16, bf16}};
+  for (const auto& [name, what, angle] : angles) {
+    for (const auto& [also, products, table] : behind) {
+      add(fmt::format("{}{}", name, also), fmt::format("{}{}", what, also),
+          [angle = angle, products = products,
+           table = table](rope_settings& s) {
+            s.angles = angle;
+            s.products = products;
+            s.table = table;
+          });
+    }
+  }
+}
+
 void add_rope_variants(const problem& claim, std::vector<rule>& all) {
   const auto add = [&](std::string name, std::string what, auto change) {
     all.push_back(
@@ -242,6 +356,7 @@ void add_rope_variants(const problem& claim, std::vector<rule>& all) {
   for (const auto& [name, what, how] : products) {
     add(name, what, [how = how](rope_settings& s) { s.products = how; });
   }
+  add_angles(claim, add);
   for (const format f : {bf16, fp16}) {
     const std::string name = f == bf16 ? "bf16" : "fp16";
     add("tables through " + name, "cosines and sines were rounded to " + name,
@@ -307,6 +422,7 @@ operator_kind rope_kind() {
       {"turned", read_count<&rope_settings::turned>}};
   k.operands = rope_operands;
   k.run = run_rope;
+  k.complete = share_tables;
   k.add_variants = add_rope_variants;
   return k;
 }

@@ -54,6 +54,11 @@ constexpr std::ptrdiff_t explained_elements = 1 << 18;
 
 }  // namespace
 
+std::uint64_t rows_of_operand(const dump& side, const std::string& tensor,
+                              const fuzz::operand_spec& spec) {
+  return side.extent_of(tensor, spec.cols.name == 0).rows;
+}
+
 problem settings_of(const chain_operator& o, const dump& types) {
   problem p;
   p.is = o.is;
@@ -76,8 +81,7 @@ problem problem_of(const chain_operator& o, const dump& types,
       p.in.emplace_back(spec.name, spec.type, 0, 0);
       continue;
     }
-    matrix m =
-        source(*tensor, spec.name, spec.type, spec.rows.name, spec.rows.group);
+    matrix m = source(*tensor, spec);
     orient(m, spec);
     p.in.push_back(std::move(m));
   }

@@ -32,9 +32,12 @@ struct question {
 };
 
 /// Where a tensor of the pass comes from: a dump, or what was computed.
-using tensor_source =
-    std::function<fuzz::matrix(const std::string& tensor, const char* as,
-                               format type, char rows, std::int32_t group)>;
+using tensor_source = std::function<fuzz::matrix(
+    const std::string& tensor, const fuzz::operand_spec& spec)>;
+
+/// The rows of an operand's tensor.
+std::uint64_t rows_of_operand(const dump& side, const std::string& tensor,
+                              const fuzz::operand_spec& spec);
 
 /// The problem of an operator without operands; settings that are left out
 /// follow from the types of `types`. Throws input_error.

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "zeroulp/core/convert.hpp"
+#include "tools/parity/numbers.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::parity {
@@ -20,20 +20,19 @@ using tensors = std::map<std::string, matrix>;
 /// From what was computed, else from the dump.
 tensor_source source_of(const tensors& computed, const dump& a,
                         const tensor_source& other) {
-  return [&](const std::string& tensor, const char* as, format type,
-             char dimension, std::int32_t group) {
+  return [&](const std::string& tensor, const fuzz::operand_spec& spec) {
     const auto at = computed.find(tensor);
-    if (at == computed.end()) return other(tensor, as, type, dimension, group);
+    if (at == computed.end()) return other(tensor, spec);
     matrix m = at->second;
     const bool is_part = m.words.size() < a.find(tensor).count();
-    if (dimension != 'm' && is_part) {
+    if (spec.rows.name != 'm' && is_part) {
       throw input_error(fmt::format(
           "all rows of tensor '{}' are read: use --rows 0", tensor));
     }
-    m.name = as;
-    if (m.type != type) {
-      for (auto& word : m.words) word = recode(m.type, word, type);
-      m.type = type;
+    m.name = spec.name;
+    if (m.type != spec.type) {
+      for (auto& word : m.words) word = widened(m.type, word, spec.type);
+      m.type = spec.type;
     }
     return m;
   };

@@ -76,14 +76,14 @@ class pass_of_dumps : public testing::Test {
   }
 
   problem problem_from(const tensors& all, const chain_operator& o) const {
-    return problem_of(o, typeless(),
-                      [&](const std::string& tensor, const char* as,
-                          format type, char, std::int32_t) {
-                        matrix m = all.at(tensor);
-                        m.name = as;
-                        EXPECT_TRUE(m.type == type) << tensor;
-                        return m;
-                      });
+    return problem_of(
+        o, typeless(),
+        [&](const std::string& tensor, const fuzz::operand_spec& spec) {
+          matrix m = all.at(tensor);
+          m.name = spec.name;
+          EXPECT_TRUE(m.type == spec.type) << tensor;
+          return m;
+        });
   }
 
   /// The layer's tensors, by other answers of some operators.
