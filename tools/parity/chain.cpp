@@ -3,13 +3,14 @@
 #include "tools/parity/chain.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "fuzz/explain/settings_text.hpp"
-#include "src/base/json_levels.hpp"
+#include "tools/parity/strict_json.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::parity {
@@ -20,11 +21,14 @@ using json = nlohmann::ordered_json;
 constexpr int deepest = 8;  // nothing of a chain nests as deep
 
 json parse(const std::string& text) {
-  json all = parse_json_to<json>(text, deepest,
-                                 [] { throw input_error("nested too deep"); });
+  json all = parse_strict(text, deepest);
   if (!all.is_object() || !all.contains("operators") ||
       !all["operators"].is_array() || all["operators"].empty()) {
     throw input_error("use {\"operators\": [...]} with one or more");
+  }
+  for (const auto& item : all.items()) {
+    if (item.key() == "operators") continue;
+    throw input_error(fmt::format("'{}': use operators alone", item.key()));
   }
   return all;
 }
@@ -52,6 +56,15 @@ std::vector<binding> bindings_of(const json& object, const char* field) {
     all.emplace_back(item.key(), item.value().get<std::string>());
   }
   return all;
+}
+
+void check_outputs(const chain_operator& o) {
+  const auto& known = outputs_of(*o.is);
+  for (const auto& [output, tensor] : o.makes) {
+    if (std::find(known.begin(), known.end(), output) != known.end()) continue;
+    throw input_error(fmt::format("{} makes no '{}': use some of {}",
+                                  o.is->name, output, fmt::join(known, ", ")));
+  }
 }
 
 void check_operands(const chain_operator& o) {
@@ -82,11 +95,13 @@ chain_operator operator_of(const json& object) {
   }
   chain_operator o;
   o.name = text_of(object, "name");
+  if (o.name.empty()) throw input_error("'name' is empty");
   o.is = &kind_named(text_of(object, "is"));
   if (object.contains("with")) o.with = text_of(object, "with");
   o.reads = bindings_of(object, "reads");
   o.makes = bindings_of(object, "makes");
   check_operands(o);
+  check_outputs(o);
   problem p;
   p.is = o.is;
   read_settings(p, o.with);  // throws where one cannot be
@@ -171,6 +186,20 @@ const std::string* find(const std::vector<binding>& all,
   return nullptr;
 }
 
+void add_makers(std::vector<chain_operator>& all) {
+  std::map<std::string, std::shared_ptr<const chain_operator>> made;
+  for (auto& o : all) {
+    for (const auto& [operand, tensor] : o.reads) {
+      const auto at = made.find(tensor);
+      if (at != made.end()) o.makers.insert(*at);
+    }
+    chain_operator alone = o;
+    alone.makers.clear();
+    const auto kept = std::make_shared<const chain_operator>(std::move(alone));
+    for (const auto& [output, tensor] : o.makes) made[tensor] = kept;
+  }
+}
+
 /// A tensor is made once, before it is read.
 void check_order(const std::vector<chain_operator>& all) {
   std::set<std::string> made, read, names;
@@ -189,7 +218,44 @@ void check_order(const std::vector<chain_operator>& all) {
   }
 }
 
+constexpr const char* how_to_map = "use {\"name in the chain\": \"name in B\"}";
+
+std::map<std::string, std::string> names_of(
+    const json& all, const std::vector<chain_operator>& chain) {
+  if (!all.is_object()) throw input_error(how_to_map);
+  std::set<std::string> tensors;
+  for (const chain_operator& o : chain) {
+    for (const auto* list : {&o.reads, &o.makes}) {
+      for (const auto& [operand, tensor] : *list) tensors.insert(tensor);
+    }
+  }
+  std::map<std::string, std::string> names;
+  for (const auto& item : all.items()) {
+    if (!item.value().is_string()) {
+      throw input_error(fmt::format("'{}' is {}: use a tensor's name",
+                                    item.key(), item.value().dump()));
+    }
+    if (!tensors.contains(item.key())) {
+      throw input_error(
+          fmt::format("the chain has no tensor '{}'", item.key()));
+    }
+    names[item.key()] = item.value().get<std::string>();
+  }
+  return names;
+}
+
 }  // namespace
+
+std::map<std::string, std::string> read_names(
+    const std::filesystem::path& file,
+    const std::vector<chain_operator>& chain) {
+  const auto bytes = read_file(file);
+  try {
+    return names_of(parse_strict(as_text(bytes), deepest), chain);
+  } catch (const input_error& e) {
+    throw input_error(fmt::format("{}: {}", file.string(), e.what()));
+  }
+}
 
 const std::string* chain_operator::reads_as(std::string_view operand) const {
   return find(reads, operand);
@@ -217,6 +283,7 @@ std::vector<chain_operator> read_chain(const std::filesystem::path& file) {
     }
     where.clear();
     check_order(chain);
+    add_makers(chain);
     return chain;
   } catch (const input_error& e) {
     throw input_error(fmt::format("{}: {}{}", file.string(), where, e.what()));

@@ -62,8 +62,20 @@ std::uint64_t row_word_of(std::uint64_t word, int bytes) {
   return word == low_bits(8 * bytes) ? 0 : word + 1;
 }
 
-double number(const std::optional<format>& f, std::uint64_t code) {
-  return f ? to_double(decode(*f, code)) : static_cast<double>(code);
+bool is_signed(element type) {
+  return type == element::i8 || type == element::i16 || type == element::i32 ||
+         type == element::i64;
+}
+
+/// An element as a number; signed integers of any width are the same numbers.
+double number(const tensor& t, std::uint64_t code) {
+  if (const auto f = checkpoint::row_of(t.type).holds) {
+    return to_double(decode(*f, code));
+  }
+  if (!is_signed(t.type)) return static_cast<double>(code);
+  const int unused = 64 - checkpoint::bits_of(t.type);
+  return static_cast<double>(static_cast<std::int64_t>(code << unused) >>
+                             unused);
 }
 
 }  // namespace
@@ -131,12 +143,23 @@ fuzz::matrix dump::read(const std::string& name, const char* as, format type,
   return m;
 }
 
-tensor_difference compare(const dump& a, const dump& b,
-                          const std::string& name) {
+bool tensor_difference::differs_in(std::uint64_t first,
+                                   std::uint64_t count) const {
+  for (std::uint64_t g = first / whole_groups;
+       g < groups.size() && g * whole_groups < first + count; ++g) {
+    if (groups[g]) return true;
+  }
+  return false;
+}
+
+tensor_difference compare(const dump& a, const dump& b, const std::string& name,
+                          bool is_column) {
   const tensor& x = a.find(name);
   const tensor& y = b.find(name);
   tensor_difference d;
   d.elements = x.count();
+  d.type_a = checkpoint::name_of(x.type);
+  d.type_b = checkpoint::name_of(y.type);
   if (x.shape != y.shape) {
     d.other_shape = true;
     return d;
@@ -144,10 +167,15 @@ tensor_difference compare(const dump& a, const dump& b,
   const int wx = width_of(x, a.path()), wy = width_of(y, b.path());
   const auto fx = checkpoint::row_of(x.type).holds;
   const auto fy = checkpoint::row_of(y.type).holds;
-  const bool same_type = x.type == y.type;
-  const std::uint64_t cols = std::max<std::uint64_t>(a.extent_of(name).cols, 1);
+  // Codes in a container of bits, and as what they are, are the same.
+  const bool same_type =
+      x.type == y.type || (wx == wy && fx.has_value() != fy.has_value());
+  const extent shape = a.extent_of(name, is_column);
+  const std::uint64_t cols = std::max<std::uint64_t>(shape.cols, 1);
+  d.rows = shape.rows;
+  d.groups.resize((shape.rows + whole_groups - 1) / whole_groups);
   double error = 0, size = 0;
-  std::string digests;
+  sha256 bytes;
   for (std::uint64_t at = 0; at < d.elements; at += piece) {
     const std::uint64_t n = std::min(piece, d.elements - at);
     const auto px = a.files().map(x, at * static_cast<std::uint64_t>(wx),
@@ -155,7 +183,7 @@ tensor_difference compare(const dump& a, const dump& b,
     const auto py = b.files().map(y, at * static_cast<std::uint64_t>(wy),
                                   n * static_cast<std::uint64_t>(wy));
     if (same_type && px.text() == py.text()) {
-      digests += sha256_hex(px.text());
+      if (d.different == 0) bytes.add(px.text());
       continue;
     }
     for (std::uint64_t i = 0; i < n; ++i) {
@@ -163,13 +191,14 @@ tensor_difference compare(const dump& a, const dump& b,
           load(px.data() + i * static_cast<std::uint64_t>(wx), wx);
       const std::uint64_t v =
           load(py.data() + i * static_cast<std::uint64_t>(wy), wy);
-      const bool same = same_type ? u == v : number(fx, u) == number(fy, v);
-      const double p = number(fx, u), q = number(fy, v);
+      const double p = number(x, u), q = number(y, v);
+      const bool same = same_type ? u == v : p == q;
       if (std::isfinite(p) && std::isfinite(q)) {
         error += (p - q) * (p - q);
         size += p * p;
       }
       if (same) continue;
+      d.groups[(at + i) / cols / whole_groups] = true;
       if (d.different++ == 0) {
         d.first_row = (at + i) / cols;
         d.first_col = (at + i) % cols;
@@ -179,7 +208,7 @@ tensor_difference compare(const dump& a, const dump& b,
   if (d.different > 0) {
     d.relative = size > 0 ? std::sqrt(error / size) : std::sqrt(error);
   } else if (same_type) {
-    d.digest = sha256_hex(digests);
+    d.digest = bytes.hex();
   }
   return d;
 }

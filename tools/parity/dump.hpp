@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fuzz/cases/problem.hpp"
 #include "fuzz/explain/window.hpp"
@@ -51,6 +52,9 @@ class dump {
   std::map<std::string, std::string> names_;
 };
 
+/// The largest group of rows that windows must not cut.
+inline constexpr std::uint64_t whole_groups = 128;
+
 /// How a tensor of B differs from A's.
 struct tensor_difference {
   std::uint64_t elements = 0;
@@ -59,14 +63,20 @@ struct tensor_difference {
   std::uint64_t first_col = 0;
   double relative = 0;  ///< |b - a| / |a|; of numbers alone
   bool other_shape = false;
-  std::string digest;  ///< SHA-256 of A's bytes, where all are equal
+  std::string digest;  ///< SHA-256 of the bytes, where all are equal
+  std::string type_a, type_b;
+  std::uint64_t rows = 0;
+  /// By groups of 128 rows: whether some element of them differs.
+  std::vector<bool> groups;
 
+  /// Whether some of these rows differ.
+  bool differs_in(std::uint64_t first, std::uint64_t count) const;
   bool same() const { return !other_shape && different == 0; }
 };
 
 /// Of all elements. Equal types are compared by bits, others as numbers.
-tensor_difference compare(const dump& a, const dump& b,
-                          const std::string& name);
+tensor_difference compare(const dump& a, const dump& b, const std::string& name,
+                          bool is_column = false);
 
 }  // namespace zeroulp::parity
 

@@ -1,6 +1,7 @@
 // The kinds of operators, and what each has by its row or by the fuzzer's.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <list>
@@ -11,6 +12,7 @@
 #include "fuzz/explain/settings_text.hpp"
 #include "tools/parity/problem.hpp"
 #include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::parity {
 namespace {
@@ -135,6 +137,43 @@ std::vector<fuzz::operand_spec> operands_of(const problem& p) {
   return fuzz::info_of(*p.is->of).operands(p.with);
 }
 
+const std::vector<std::string>& outputs_of(const operator_kind& k) {
+  static std::map<std::string, std::vector<std::string>> known;
+  auto [at, is_new] = known.try_emplace(k.name, k.makes);
+  if (!is_new || !k.makes.empty()) return at->second;
+  const outputs made =
+      fuzz::claimed_outputs(fuzz::generate(*k.of, -1, 1, 0, {}));
+  for (const matrix& x : made) {
+    if (x.name != std::string_view("guards")) at->second.emplace_back(x.name);
+  }
+  return at->second;
+}
+
+std::string text_of_kinds() {
+  std::string text;
+  for (const operator_kind& k : all_kinds()) {
+    problem p;
+    p.is = &k;
+    read_settings(p, "");
+    text += fmt::format("{}\n  reads ", k.name);
+    std::vector<std::string> operands;
+    for (const auto& spec : operands_of(p)) {
+      const std::string name = spec.name;
+      operands.push_back(spec.optional ? "[" + name + "]" : name);
+    }
+    text += fmt::format("{}", fmt::join(operands, ", "));
+    std::string settings = known_settings(k);
+    if (k.of) {
+      for (const char* const option : fuzz::info_of(*k.of).options) {
+        settings += fmt::format("{}{}", settings.empty() ? "" : ", ", option);
+      }
+    }
+    text += fmt::format("\n  makes {}\n  with  {}\n",
+                        fmt::join(outputs_of(k), ", "), settings);
+  }
+  return text;
+}
+
 std::ptrdiff_t length_of(const problem& p, char dimension) {
   const auto all = lengths_of(p, operands_of(p));
   const auto at = all.find(dimension);
@@ -153,7 +192,7 @@ std::string refuse_operands(const problem& p) {
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const matrix& x = p.in[i];
     if (specs[i].optional && x.rows == 0 && x.cols == 0) continue;
-    if (x.rows > 0 && x.cols == 0) {
+    if (specs[i].rows.name == 'm' && x.rows > 0 && x.cols == 0) {
       return fmt::format("{} is {}x0: it has no columns", x.name, x.rows);
     }
     const auto rows = wanted(specs[i].rows, x.rows);
@@ -164,6 +203,18 @@ std::string refuse_operands(const problem& p) {
     }
   }
   return p.is->of ? fuzz::info_of(*p.is->of).refuse(p.with) : "";
+}
+
+void set_format(problem& p, const char* setting, const format& f) {
+  const auto mine = std::find_if(p.is->settings.begin(), p.is->settings.end(),
+                                 [&](const own_setting& s) {
+                                   return s.name == std::string_view(setting);
+                                 });
+  if (mine != p.is->settings.end() && mine->read != nullptr) {
+    mine->read(p, name_of(f));
+  } else {
+    fuzz::option_of(setting).read(p.with, name_of(f));
+  }
 }
 
 outputs claimed_outputs(const problem& p) {

@@ -11,6 +11,13 @@
 namespace zeroulp::parity {
 namespace {
 
+/// The rows of the pass that are one of an output.
+std::int32_t group_of(std::uint64_t rows, std::uint64_t mine) {
+  constexpr std::uint64_t usual = whole_groups;
+  const bool is_usual = mine < rows && (rows + usual - 1) / usual == mine;
+  return static_cast<std::int32_t>(is_usual ? usual : rows / mine);
+}
+
 /// The outputs of an operator as a side has them.
 outputs made_by(const chain_operator& o, const dump& side,
                 const outputs& claimed, const rows_of_pass& rows) {
@@ -33,7 +40,7 @@ outputs made_by(const chain_operator& o, const dump& side,
     const auto mine = static_cast<std::uint64_t>(at->rows);
     fuzz::range r{0, static_cast<std::ptrdiff_t>(all)};
     if (mine != all && mine > 0) {
-      r = rows.of('m', static_cast<std::int32_t>(rows.count / mine), all);
+      r = rows.of('m', group_of(rows.count, mine), all);
     }
     matrix m = side.read(tensor, at->name, at->type, r, is_column);
     if (m.rows * m.cols == at->rows * at->cols) {  // a column may be a vector
@@ -43,6 +50,13 @@ outputs made_by(const chain_operator& o, const dump& side,
     made.push_back(std::move(m));
   }
   return made;
+}
+
+rows_of_pass in_grid(std::uint64_t row, std::uint64_t count,
+                     std::uint64_t all) {
+  const std::uint64_t first =
+      std::min(row, all - std::min<std::uint64_t>(all, 1)) / count * count;
+  return {first, std::min(count, all - first), false, count};
 }
 
 }  // namespace
@@ -66,8 +80,10 @@ question question_of(const chain_operator& o, const dump& side,
     q.made = made_by(o, side, q.claimed, rows);
     return q;
   } catch (const input_error& e) {
-    throw input_error(
-        fmt::format("operator '{}', {}: {}", o.name, side.path(), e.what()));
+    const std::string said = e.what();
+    const bool has_path = said.starts_with(side.path());
+    throw input_error(fmt::format("operator '{}'{}: {}", o.name,
+                                  has_path ? "" : ", " + side.path(), said));
   }
 }
 
@@ -89,24 +105,38 @@ rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
     needs_all = needs_all || p.with.group.rows == 0 || o.is->whole_pass;
   }
   if (needs_all || all <= count) return {0, all, true};
-  const std::uint64_t last = all - std::min(all, count);
-  const std::uint64_t from = std::min(first, last);
-  return {from / whole_groups * whole_groups, count, false};
+  return in_grid(first, count, all);
 }
 
-rows_of_pass rows_of(const chain_operator& o, const dump& a,
-                     const rows_of_pass& pass) {
+std::optional<std::uint64_t> all_rows_of(const chain_operator& o,
+                                         const dump& a) {
   const problem p = settings_of(o, a);
-  std::uint64_t all = 0;
+  std::optional<std::uint64_t> all;
   for (const auto& spec : operands_of(p)) {
     const std::string* const tensor = o.reads_as(spec.name);
     const bool counts = spec.rows.name == 'm' && spec.rows.group == 1;
     if (tensor != nullptr && counts) all = rows_of_operand(a, *tensor, spec);
   }
-  if (all == 0 || pass.first + pass.count <= all) return pass;
-  const std::uint64_t last = all - std::min(all, pass.count);
-  return {std::min(pass.first, last) / whole_groups * whole_groups,
-          std::min(all, pass.count), pass.is_whole};
+  return all;
+}
+
+rows_of_pass rows_of(const chain_operator& o, const dump& a,
+                     const rows_of_pass& pass) {
+  const auto all = all_rows_of(o, a);
+  if (!all) return pass;
+  if (pass.is_whole) return {0, *all, true};
+  return in_grid(pass.first, pass.step(), *all);
+}
+
+bool gives(const rule& by, const chain_operator& o, const dump& side,
+           const rows_of_pass& rows) {
+  try {
+    const problem p = problem_of(o, side, source_of(side, rows), rows.first);
+    const outputs answer = by.answer(p);
+    return gives(answer, made_by(o, side, answer, rows));
+  } catch (const input_error&) {
+    return false;  // a rule of other operands
+  }
 }
 
 }  // namespace zeroulp::parity

@@ -4,20 +4,22 @@
 #ifndef ZEROULP_TOOLS_PARITY_PASS_HPP_
 #define ZEROULP_TOOLS_PARITY_PASS_HPP_
 
+#include <optional>
 #include <vector>
 
 #include "tools/parity/rules.hpp"
 
 namespace zeroulp::parity {
 
-/// The largest group of rows that windows must not cut.
-inline constexpr std::uint64_t whole_groups = 128;
-
-/// The rows of the pass that rules are sought on.
+/// Rows of the pass: those of a grid that begins at row 0, in steps of `count`.
 struct rows_of_pass {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  bool is_whole = false;  ///< there are no others
+  bool is_whole = false;   ///< there are no others
+  std::uint64_t grid = 0;  ///< the step; 0: count
+
+  std::uint64_t end() const { return first + count; }
+  std::uint64_t step() const { return grid > 0 ? grid : count; }
 
   /// Those of an operand: m's groups are rows of the pass.
   fuzz::range of(char dimension, std::int32_t group, std::uint64_t all) const {
@@ -31,15 +33,23 @@ struct rows_of_pass {
   }
 };
 
-/// `count` rows from the first that differs on; all where count is 0 or a row
-/// depends on all.
+/// Up to `count` rows that hold the first that differs; all where count is 0 or
+/// a row depends on all.
 rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
                          const dump& a, std::uint64_t count,
                          std::uint64_t first);
 
+/// The rows of an operator; nothing: it has none that are those of the pass.
+std::optional<std::uint64_t> all_rows_of(const chain_operator& o,
+                                         const dump& a);
+
 /// Those of an operator: it may have fewer rows than the pass.
 rows_of_pass rows_of(const chain_operator& o, const dump& a,
                      const rows_of_pass& pass);
+
+/// Whether a rule gives every bit of a side's outputs on these rows.
+bool gives(const rule& by, const chain_operator& o, const dump& side,
+           const rows_of_pass& rows);
 
 /// The rows of a side's tensors.
 tensor_source source_of(const dump& side, const rows_of_pass& rows);

@@ -62,6 +62,8 @@ struct problem : fuzz::problem {
   std::shared_ptr<class rope_table_cache> tables;  ///< all variants share it
   std::int32_t top = 0;                            ///< slots of a router
   std::uint64_t first_row = 0;  ///< of the pass, which is row 0 here
+  /// An operand in FP32, as the operator before makes it; nothing: none does.
+  std::function<std::optional<fuzz::matrix>(std::size_t operand)> unrounded;
 
   std::string name() const;
 };
@@ -81,12 +83,17 @@ enum class change : std::uint8_t {
 struct rule {
   std::string name;  ///< "as claimed", "vllm", ...; empty: unknown
   std::string what;
-  std::string near;  ///< of an unknown one: the likeliest, with its share
+  /// Of an unknown one: the likeliest, with its share. Of a known one that has
+  /// not every bit: what it has.
+  std::string near;
   std::function<outputs(const problem&)> answer;
   change of = change::more;
   std::vector<std::string> same;  ///< others that give the same bits
+  /// Where it has not every bit: the first such element, and patterns.
+  std::vector<std::string> where = {};
 
   bool is_known() const { return !name.empty(); }
+  bool is_exact() const { return is_known() && near.empty(); }
 };
 
 /// A rule that implementations have besides the claimed one.
@@ -121,7 +128,8 @@ struct operator_kind {
   void (*add_variants)(const problem&, std::vector<rule>&) = nullptr;
   /// Takes from the operator what no operand says.
   void (*complete)(problem&, const chain_operator&, const dump&) = nullptr;
-  bool whole_pass = false;  ///< a row depends on others
+  bool whole_pass = false;         ///< a row depends on others
+  std::vector<std::string> makes;  ///< empty: those of the target
 };
 
 /// Throws input_error that has the names.
@@ -132,11 +140,23 @@ void read_settings(problem& p, std::string_view text);
 
 std::vector<fuzz::operand_spec> operands_of(const problem& p);
 
+/// All names of outputs that a kind may have.
+const std::vector<std::string>& outputs_of(const operator_kind& k);
+
+/// Lines "NAME: reads ..., makes ..., with ..." of all kinds.
+std::string text_of_kinds();
+
 /// The length of a dimension: of an axis with groups of 1; 0: none has it.
 std::ptrdiff_t length_of(const problem& p, char dimension);
 
 /// Returns which operand does not fit the others; "": all do.
 std::string refuse_operands(const problem& p);
+
+/// Sets a setting whose value is a format.
+void set_format(problem& p, const char* setting, const format& f);
+
+/// The same operator with an output in FP32, not rounded; false: it has none.
+bool keep_fp32(problem& p, std::string_view output);
 
 /// The outputs that the library gives. Throws input_error.
 outputs claimed_outputs(const problem& p);

@@ -73,6 +73,7 @@ operator_kind residual_kind() {
                  }}};
   k.operands = residual_operands;
   k.run = run_residual;
+  k.makes = {"y"};
   k.add_variants = add_residual_variants;
   return k;
 }

@@ -422,6 +422,7 @@ operator_kind rope_kind() {
       {"turned", read_count<&rope_settings::turned>}};
   k.operands = rope_operands;
   k.run = run_rope;
+  k.makes = {"y"};
   k.complete = share_tables;
   k.add_variants = add_rope_variants;
   return k;

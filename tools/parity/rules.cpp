@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "fuzz/explain/suspects.hpp"
+#include "tools/parity/places.hpp"
 #include "tools/parity/variants.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -66,6 +67,31 @@ problem settings_of(const chain_operator& o, const dump& types) {
   return p;
 }
 
+namespace {
+
+/// Operand `i` in FP32, as the operator that makes its tensor has it before it
+/// rounds.
+std::optional<matrix> unrounded(const chain_operator& o, const dump& types,
+                                const tensor_source& source,
+                                std::uint64_t first_row, std::size_t i) {
+  const auto spec = operands_of(settings_of(o, types))[i];
+  const std::string* const tensor = o.reads_as(spec.name);
+  if (tensor == nullptr || !o.makers.contains(*tensor)) return {};
+  const chain_operator& maker = *o.makers.at(*tensor);
+  problem p = problem_of(maker, types, source, first_row);
+  for (const auto& [output, made] : maker.makes) {
+    if (made != *tensor || !keep_fp32(p, output)) continue;
+    for (matrix& x : claimed_outputs(p)) {
+      if (output != x.name) continue;
+      x.name = spec.name;
+      return std::move(x);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 problem problem_of(const chain_operator& o, const dump& types,
                    const tensor_source& source, std::uint64_t first_row) {
   problem p = settings_of(o, types);
@@ -85,6 +111,14 @@ problem problem_of(const chain_operator& o, const dump& types,
     orient(m, spec);
     p.in.push_back(std::move(m));
   }
+  p.unrounded = [&o, &types, source,
+                 first_row](std::size_t i) -> std::optional<matrix> {
+    try {
+      return unrounded(o, types, source, first_row, i);
+    } catch (const input_error&) {
+      return {};  // the operator before has not these rows
+    }
+  };
   if (o.is->complete != nullptr) o.is->complete(p, o, types);
   const auto m = length_of(p, 'm');
   const auto n = length_of(p, 'n');
@@ -97,9 +131,6 @@ problem problem_of(const chain_operator& o, const dump& types,
   return p;
 }
 
-namespace {
-
-/// Whether `answer` has every bit of what was made.
 bool gives(const outputs& answer, const outputs& made) {
   return std::all_of(made.begin(), made.end(), [&](const matrix& x) {
     return std::any_of(answer.begin(), answer.end(), [&](const matrix& y) {
@@ -107,6 +138,8 @@ bool gives(const outputs& answer, const outputs& made) {
     });
   });
 }
+
+namespace {
 
 /// Whether a rule is one of this problem, and has every bit.
 bool answers(const rule& v, const question& q) {
@@ -247,6 +280,10 @@ rule nearest_rule(const std::vector<rule>& all, const question& q) {
     const double share = share_of(v, q);
     if (share < most) continue;
     most = share;
+    if (share >= most_of_it) {
+      near = v;
+      continue;
+    }
     near.near = fmt::format("{} ({:.0f} %)", v.name, 100 * share);
     near.what = v.what;
   }
@@ -255,10 +292,51 @@ rule nearest_rule(const std::vector<rule>& all, const question& q) {
 
 }  // namespace
 
-rule find_rule(const question& q) {
+namespace {
+
+/// What a rule that has not every bit has: elements, and whole rows.
+std::string agreement_text(const rule& by, const question& q) {
+  const outputs answer = by.answer(q.p);
+  std::ptrdiff_t rows = 0, same = 0;
+  for (const matrix& made : q.made) {
+    for (const matrix& x : answer) {
+      if (std::string_view(x.name) != made.name || made.rows <= rows) continue;
+      rows = made.rows;
+      same = 0;
+      for (std::ptrdiff_t i = 0; i < rows; ++i) {
+        const auto from = i * made.cols;
+        same += std::equal(made.words.begin() + from,
+                           made.words.begin() + from + made.cols,
+                           x.words.begin() + from)
+                    ? 1
+                    : 0;
+      }
+    }
+  }
+  return fmt::format("{:.1f} % of what differs, {} of {} rows",
+                     100 * share_of(by, q), same, rows);
+}
+
+/// A rule that may have not every bit says so.
+rule checked_rule(rule by, const question& q) {
+  if (by.is_known() && by.answer && !answers(by, q)) {
+    by.near = agreement_text(by, q);
+  } else if (by.is_known() && !by.answer) {
+    by.near = "not computed again";
+  }
+  if (!by.is_exact()) by.where = places_of(q);
+  return by;
+}
+
+}  // namespace
+
+rule find_rule(const question& q, const std::vector<rule>& known) {
   if (gives(q.claimed, q.made)) {
     return {"as claimed",    "the chain's settings", "",
             claimed_outputs, change::nothing,        {}};
+  }
+  for (rule& v : rules_of_one_value(q)) {
+    if (answers(v, q)) return std::move(v);
   }
   // The fuzzer explains what has the shapes of its cases.
   const bool is_explained = q.p.is->of && q.p.is->operands == nullptr;
@@ -267,7 +345,19 @@ rule find_rule(const question& q) {
     for (rule& s : suspects_of(q.p)) all.push_back(std::move(s));
   }
   if (auto found = exact_rule(all, q)) return std::move(*found);
-  return is_explained ? explained_rule(q) : nearest_rule(all, q);
+  std::vector<rule> more = known;
+  for (auto* const list : {rules_of_unrounded, rules_of_lost_scales}) {
+    for (rule& v : list(q)) {
+      if (answers(v, q)) return std::move(v);
+      more.push_back(std::move(v));
+    }
+  }
+  rule near = is_explained ? explained_rule(q) : nearest_rule(all, q);
+  if (!near.is_known()) {
+    rule other = nearest_rule(more, q);
+    if (other.is_known() || near.near.empty()) near = std::move(other);
+  }
+  return checked_rule(std::move(near), q);
 }
 
 void make_one(rule& a, rule& b, const question& of_a, const question& of_b) {

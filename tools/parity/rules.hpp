@@ -48,8 +48,12 @@ problem settings_of(const chain_operator& o, const dump& types);
 problem problem_of(const chain_operator& o, const dump& types,
                    const tensor_source& source, std::uint64_t first_row = 0);
 
-/// The rule of a side.
-rule find_rule(const question& q);
+/// Whether `answer` has every bit of what was made.
+bool gives(const outputs& answer, const outputs& made);
+
+/// The rule of a side. Of `known`, rules of the operator on other rows, one is
+/// near where no rule has every bit and it has most.
+rule find_rule(const question& q, const std::vector<rule>& known = {});
 
 /// Makes two rules one where one of them gives the bits of both sides: on the
 /// inputs of a side, others may give them, too.

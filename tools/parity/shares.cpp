@@ -38,111 +38,131 @@ tensor_source source_of(const tensors& computed, const dump& a,
   };
 }
 
-/// Computes the pass by a rule for each operator, over what was computed
-/// before: operators whose inputs and rules are as they were keep their
-/// outputs. Returns the last tensor.
-class computed_pass {
- public:
-  computed_pass(const std::vector<chain_operator>& chain, const dump& a,
-                const rows_of_pass& rows, const std::vector<const rule*>& rules)
-      : chain_(chain), a_(a), rows_(rows), rules_(rules) {
-    last_ = run(rules, before_);
-  }
-  const matrix& last() const { return last_; }
+using rules = std::vector<const rule*>;
 
-  matrix with(const std::vector<const rule*>& rules) const {
-    tensors all = before_;
-    return run(rules, all);
-  }
-
- private:
-  matrix run(const std::vector<const rule*>& rules, tensors& all) const {
-    const bool is_first = all.empty();
-    const tensor_source from_dump = source_of(a_, rows_);
-    std::set<std::string> moved;
-    matrix last;
-    for (std::size_t i = 0; i < chain_.size(); ++i) {
-      const chain_operator& o = chain_[i];
-      const bool as_before =
-          !is_first && rules[i] == rules_[i] &&
-          std::none_of(o.reads.begin(), o.reads.end(),
-                       [&](const auto& x) { return moved.contains(x.second); });
-      const outputs made =
-          as_before ? outputs{}
-                    : rules[i]->answer(problem_of(
-                          o, a_, source_of(all, a_, from_dump), rows_.first));
-      for (const auto& [output, tensor] : o.makes) {
-        for (const matrix& x : made) {
-          if (output != x.name) continue;
-          all[tensor] = x;
-          moved.insert(tensor);
-        }
-        last = all.at(tensor);
+/// Computes the pass by a rule for each operator, from A's inputs, into `all`.
+/// Operators whose rule is the one they were computed by and whose inputs are
+/// as they were keep their outputs. Returns the last tensor.
+matrix compute(const std::vector<chain_operator>& chain, const dump& a,
+               const rows_of_pass& rows, const rules& by, const rules& before,
+               tensors& all) {
+  const bool is_first = all.empty();
+  const tensor_source from_dump = source_of(a, rows);
+  std::set<std::string> moved;
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const chain_operator& o = chain[i];
+    const bool moves =
+        std::any_of(o.reads.begin(), o.reads.end(),
+                    [&](const auto& x) { return moved.contains(x.second); });
+    if (!is_first && !moves && by[i] == before[i]) continue;
+    const outputs made = by[i]->answer(
+        problem_of(o, a, source_of(all, a, from_dump), rows.first));
+    for (const auto& [output, tensor] : o.makes) {
+      for (const matrix& x : made) {
+        if (output != x.name) continue;
+        all[tensor] = x;
+        moved.insert(tensor);
       }
     }
-    return last;
   }
+  return all.at(chain.back().makes.back().second);
+}
 
-  const std::vector<chain_operator>& chain_;
-  const dump& a_;
-  const rows_of_pass& rows_;
-  const std::vector<const rule*>& rules_;
-  tensors before_;
-  matrix last_;
-};
-
-double distance(const matrix& a, const matrix& b) {
+/// |a - b|^2, of numbers alone.
+double squared_distance(const matrix& a, const matrix& b) {
   double sum = 0;
   for (std::size_t i = 0; i < a.words.size(); ++i) {
-    if (a.words[i] == b.words[i]) continue;
+    if (a.type == b.type && a.words[i] == b.words[i]) continue;
     const double x = to_double(decode(a.type, a.words[i]));
     const double y = to_double(decode(b.type, b.words[i]));
     if (std::isfinite(x) && std::isfinite(y)) sum += (x - y) * (x - y);
   }
-  return std::sqrt(sum);
+  return sum;
+}
+
+/// Squared distances of the last tensor from B's, summed over windows.
+struct distances {
+  double whole = 0;         ///< of A's
+  std::vector<double> one;  ///< of A's pass with one rule of B
+  double all = 0;           ///< with all of them
+};
+
+/// A's and B's rules, where each has an answer.
+struct rules_of_both {
+  rules a, b;
+};
+
+bool is_other(const operator_report& o) {
+  return o.a.name != o.b.name || o.parts.size() > 1;
+}
+
+/// Returns why there are no shares; "": distances were added.
+std::string add_window(const std::vector<chain_operator>& chain, const dump& a,
+                       const dump& b, const rows_of_pass& rows,
+                       const rules_of_both& by, const parity_report& r,
+                       distances& sum) {
+  const matrix of_a = question_of(chain.back(), a, rows).made.back();
+  const matrix of_b = question_of(chain.back(), b, rows).made.back();
+  tensors before;
+  const matrix last = compute(chain, a, rows, by.a, by.a, before);
+  if (!(last == of_a)) {
+    return "A's rules on A's inputs do not give A's last tensor";
+  }
+  sum.whole += squared_distance(of_a, of_b);
+  const auto with = [&](const rules& others) {
+    tensors all = before;
+    return squared_distance(compute(chain, a, rows, others, by.a, all), of_b);
+  };
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (!is_other(r.operators[i])) continue;
+    rules one = by.a;
+    one[i] = by.b[i];
+    sum.one[i] += with(one);
+  }
+  sum.all += with(by.b);
+  return "";
+}
+
+double share_of(double squared, double whole) {
+  return 1 - std::sqrt(squared) / std::sqrt(whole);
 }
 
 }  // namespace
 
 void add_shares(const std::vector<chain_operator>& chain, const dump& a,
-                const rows_of_pass& rows, const std::vector<question>& of_a,
-                const std::vector<question>& of_b, parity_report& r) {
-  std::vector<const rule*> rules, theirs;
+                const dump& b, const std::vector<rows_of_pass>& windows,
+                parity_report& r) {
+  rules_of_both by;
   for (const auto& o : r.operators) {
     if (!o.a.answer || !o.b.answer) {
       r.why_no_shares = fmt::format(
           "operator '{}' has a rule that cannot be computed again", o.name);
       return;
     }
-    rules.push_back(&o.a);
-    theirs.push_back(&o.b);
+    by.a.push_back(&o.a);
+    by.b.push_back(&o.b);
   }
-  const matrix& last_of_a = of_a.back().made.back();
-  const matrix& last_of_b = of_b.back().made.back();
+  distances sum;
+  sum.one.resize(chain.size());
   try {
-    const computed_pass pass(chain, a, rows, rules);
-    if (!(pass.last() == last_of_a)) {
-      r.why_no_shares = "A's rules on A's inputs do not give A's last tensor";
-      return;
+    for (const rows_of_pass& rows : windows) {
+      r.why_no_shares = add_window(chain, a, b, rows, by, r, sum);
+      if (!r.why_no_shares.empty()) return;
+      r.share_rows.emplace_back(rows.first, rows.end());
     }
-    const double whole = distance(last_of_a, last_of_b);
-    if (whole == 0) {
-      r.why_no_shares = "the last tensors are equal on these rows";
-      return;
-    }
-    const auto share_of = [&](const std::vector<const rule*>& by) {
-      return 1 - distance(pass.with(by), last_of_b) / whole;
-    };
-    for (std::size_t i = 0; i < chain.size(); ++i) {
-      if (r.operators[i].a.name == r.operators[i].b.name) continue;
-      auto one = rules;
-      one[i] = theirs[i];
-      r.operators[i].share = share_of(one);
-    }
-    r.all_rules = share_of(theirs);
   } catch (const input_error& e) {
     r.why_no_shares = e.what();
+    return;
   }
+  if (sum.whole == 0) {
+    r.why_no_shares = "the last tensors are equal on these rows";
+    return;
+  }
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    if (!is_other(r.operators[i])) continue;
+    r.operators[i].share = share_of(sum.one[i], sum.whole);
+  }
+  r.all_rules = share_of(sum.all, sum.whole);
 }
 
 }  // namespace zeroulp::parity

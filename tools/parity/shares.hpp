@@ -11,10 +11,10 @@
 
 namespace zeroulp::parity {
 
-/// The share that each rule of B has, and all of them together.
+/// The share that each rule of B has, and all of them together, on these rows.
 void add_shares(const std::vector<chain_operator>& chain, const dump& a,
-                const rows_of_pass& rows, const std::vector<question>& of_a,
-                const std::vector<question>& of_b, parity_report& r);
+                const dump& b, const std::vector<rows_of_pass>& windows,
+                parity_report& r);
 
 }  // namespace zeroulp::parity
 

@@ -168,6 +168,15 @@ void add_round_trips(const problem& p, const outputs& made,
 
 }  // namespace
 
+bool keep_fp32(problem& p, std::string_view output) {
+  for (const rounded_output& of : rounded_outputs) {
+    if (of.of != p.name() || of.output != output) continue;
+    of.keep_fp32(p);
+    return true;
+  }
+  return false;
+}
+
 std::vector<rule> variants_of(const problem& p, const outputs& made) {
   std::vector<rule> all;
   if (p.is->add_variants != nullptr) p.is->add_variants(p, all);

@@ -104,14 +104,15 @@ class pass_of_dumps : public testing::Test {
   }
 
   /// A dump that tells no type.
-  dump typeless() const {
+  const dump& typeless() const {
+    if (typeless_) return *typeless_;
     const fs::path folder = path_ / "typeless";
     if (!fs::exists(folder)) {
       output_set files(folder);
       files.add("nothing.npy", array{dtype::u8, {1}, {std::byte{0}}});
       files.commit();
     }
-    return dump(folder, {});
+    return typeless_.emplace(folder, std::map<std::string, std::string>{});
   }
 
   /// As a folder of .npy files: codes as integers of their width, FP32.
@@ -166,6 +167,7 @@ class pass_of_dumps : public testing::Test {
   std::vector<chain_operator> chain_;
   tensors inputs_;
   tensors a_;
+  mutable std::optional<dump> typeless_;
 };
 
 }  // namespace zeroulp::parity

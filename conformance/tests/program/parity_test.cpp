@@ -149,7 +149,22 @@ TEST_F(ParityOfDumps, BadChainsAreRefused) {
   EXPECT_NE(changed("\"y\": \"normed\"", "\"y\": \"hidden\"").find("hidden"),
             std::string::npos);
   EXPECT_NE(refusal("[]").find("operators"), std::string::npos);
-  EXPECT_NE(refusal("").find("operators"), std::string::npos);
+  EXPECT_NE(refusal("").find("line 1, column 0: is no JSON"),
+            std::string::npos);
+  EXPECT_NE(refusal("{\"operators\":\n [,]}").find("line 2, column 3"),
+            std::string::npos);
+  EXPECT_NE(changed("\"is\": \"gemm\"", "\"name\": \"n\", \"is\": \"gemm\"")
+                .find("'name' is given twice"),
+            std::string::npos);
+  EXPECT_NE(changed("{\"operators\"", "{\"layers\": 3, \"operators\"")
+                .find("'layers'"),
+            std::string::npos);
+  EXPECT_NE(
+      changed("\"name\": \"up\"", "\"name\": \"\"").find("'name' is empty"),
+      std::string::npos);
+  EXPECT_NE(
+      changed("\"d\": \"gates\"", "\"e\": \"gates\"").find("makes no 'e'"),
+      std::string::npos);
 }
 
 TEST_F(ParityOfDumps, TensorsThatDoNotFitAreNamed) {

@@ -144,3 +144,110 @@ sed 's/heads=2/heads=3/' layers.json >bad.json
 cp rh.npy rope_b/y1.npy
 refuses parity_refuses_heads_that_do_not_fit "operator 'rope0'.*64 columns" \
   parity rope_a rope_b --chain bad.json
+# Equality has digests that other programs say, too; of nothing there is none.
+run 0 checkpoint hash dump_a
+digest=$(awk '$1 == "d" || $2 == "d"' .out | grep -oE '[0-9a-f]{64}' | head -1)
+run 0 parity dump_a dump_a --chain pass.json
+[ -n "$digest" ] && grep -q "^d  *[A-Z0-9]*  *$digest" .out ||
+  reason="no '$digest' in: $(cat .out)"
+verdict parity_says_the_digests_of_checkpoint_hash "$reason"
+mkdir none
+npy write none/x.npy '<f4' 0x8
+cp none/x.npy none/r.npy
+cp none/x.npy none/y.npy
+echo '{"operators": [{"name": "add", "is": "residual",
+  "reads": {"x": "x", "r": "r"}, "makes": {"y": "y"}}]}' >add.json
+refuses parity_of_nothing_is_not_equal '0 elements: nothing was compared' \
+  parity none none --chain add.json
+# A page over what is read, or where no folder is.
+cp pass.json kept.json
+for page in pass.json dump_a/x.npy map.json; do
+  echo '{"q": "codes"}' >map.json
+  cp map.json map.kept
+  refuses "parity_writes_no_page_over_$(basename $page)" 'is read here' \
+    parity dump_a dump_b --chain pass.json --map map.json --out $page
+done
+holds parity_left_its_inputs sh -c 'cmp pass.json kept.json &&
+  cmp map.json map.kept && cmp dump_a/x.npy px.npy'
+refuses parity_needs_the_folder_of_a_page 'there is no folder nowhere' \
+  parity dump_a dump_a --chain pass.json --out nowhere/page.html
+refuses parity_takes_groups_of_rows '--rows 100: use a multiple of 128' \
+  parity dump_a dump_a --chain pass.json --rows 100
+# Mistakes in what a person wrote.
+refuses_chain() {  # refuses_chain NAME MESSAGE TEXT
+  printf '%s' "$3" >bad.json
+  refuses "parity_refuses_$1" "$2" parity dump_a dump_a --chain bad.json
+}
+refuses_chain text_that_is_no_json 'bad.json: line 2, column 2: is no JSON' \
+  '{"operators":
+ oops}'
+refuses_chain a_key_twice "bad.json: 'operators' is given twice" \
+  '{"operators": [], "operators": []}'
+refuses_chain an_unknown_key "bad.json: 'layers': use operators alone" \
+  '{"operators": [{}], "layers": 2}'
+refuses_chain an_empty_name "bad.json: operator 1: 'name' is empty" \
+  '{"operators": [{"name": "", "is": "rope", "reads": {"x": "x"}, "makes": {"y": "d"}}]}'
+refuses_chain an_unknown_output "bad.json: operator 1: rope makes no 'z'" \
+  '{"operators": [{"name": "r", "is": "rope", "reads": {"x": "x"}, "makes": {"z": "d"}}]}'
+echo '{"Q": "codes"}' >map.json
+refuses parity_refuses_a_name_that_nobody_uses \
+  "map.json: the chain has no tensor 'Q'" \
+  parity dump_a dump_a --chain pass.json --map map.json
+shows parity_lists_operators '^combine$' parity --operators
+# Positions: a vector, two that are far apart, a table that ends before them.
+mkdir pos_a pos_b
+cp rx.npy pos_a/x.npy
+cp ry.npy pos_a/y.npy
+cp rh.npy pos_b/y.npy
+npy write pos_a/p.npy '<i4' 8 0 1 2 3 4 5 6 7
+cp pos_a/x.npy pos_a/p.npy pos_b
+echo '{"operators": [{"name": "rope", "is": "rope",
+  "with": "heads=2,from=bf16,value=bf16",
+  "reads": {"x": "x", "positions": "p"}, "makes": {"y": "y"}}]}' >pos.json
+run 1 parity pos_a pos_b --chain pos.json
+[ -n "$reason" ] || grep -q 'operator rope: A as claimed, B pairs halves' .out ||
+  reason=$(cat .out)
+verdict parity_takes_a_vector_of_positions "$reason"
+for side in pos_a pos_b; do
+  npy write $side/p.npy '<i4' 8 0 1 2 3 4 5 6 1048576
+done
+run 1 parity pos_a pos_b --chain pos.json
+[ -n "$reason" ] || grep -q 'operator rope: A unknown' .out || reason=$(cat .out)
+verdict parity_takes_positions_far_apart "$reason"
+for side in pos_a pos_b; do
+  npy write $side/p.npy '<i4' 8 0 1 2 3 4 5 6 7
+  npy write $side/c.npy '<f4' 4x16 1
+  cp $side/c.npy $side/s.npy
+done
+sed 's/"positions": "p"/&, "cosines": "c", "sines": "s"/' pos.json >table.json
+refuses parity_refuses_a_table_that_ends \
+  "operator 'rope', pos_a: cosines has 4 rows, none for position 4" \
+  parity pos_a pos_b --chain table.json
+# Slots without columns, and of rows that are not there.
+mkdir slots_a slots_b
+npy write slots_a/x.npy '<u2' 4x128 0x3f80
+npy write slots_a/s.npy '<i4' 2x2 0 1 -1 7
+npy write slots_a/y.npy '<u2' 2x128 0x3f80
+cp slots_a/*.npy slots_b
+npy write slots_b/y.npy '<u2' 2x128 0x4000
+echo '{"operators": [{"name": "sum", "is": "combine",
+  "reads": {"x": "x", "slots": "s"}, "makes": {"sums": "y"}}]}' >slots.json
+refuses parity_refuses_a_slot_of_no_row \
+  'slots.1, 1. is row 7 of x, which has 4' \
+  parity slots_a slots_b --chain slots.json
+for side in slots_a slots_b; do npy write $side/s.npy '<i4' 2x0; done
+refuses parity_refuses_slots_without_columns 'slots is 2x0: it has no columns' \
+  parity slots_a slots_b --chain slots.json
+# One number stored in two types.
+mkdir type_a type_b
+npy write type_a/x.npy '<f4' 2x2 1 2.1
+npy write type_a/r.npy '<f4' 2x2 0
+npy write type_a/y.npy '<f4' 2x2 1 2.1
+cp type_a/x.npy type_a/r.npy type_b
+npy write type_b/y.npy '<f2' 2x2 1 2.1
+run 1 parity type_a type_b --chain add.json
+for line in 'first tensor that differs: y (F32 in A, F16 in B)' \
+  'first rule that differs: operator add: A y as fp32, B y as fp16'; do
+  [ -n "$reason" ] || grep -qF "$line" .out || reason="no '$line' in: $(cat .out)"
+done
+verdict parity_names_two_types "$reason"
