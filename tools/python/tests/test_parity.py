@@ -1,5 +1,7 @@
 """Two dumps of a pass, made here and compared by the bundled program."""
 
+import hashlib
+
 import numpy as np
 import pytest
 import zeroulp
@@ -28,7 +30,8 @@ X = RNG.standard_normal((128, 256)).astype(np.float32)
 def test_equal_passes():
     report = parity.compare(made(X), made(X), CHAIN)
     assert report and report.first_tensor == ""
-    assert report.operators[0]["makes"][0]["digest"]
+    assert report.operators[0]["makes"][0]["sha256"] == \
+        hashlib.sha256(made(X)["q"].tobytes()).hexdigest()
 
 
 def test_a_rule_is_named(tmp_path):
@@ -92,6 +95,42 @@ def test_a_recorder_keeps_outputs(tmp_path):
     kept = zeroulp.checkpoint.tensors(tmp_path / "a.safetensors")
     assert {t["name"]: t["shape"] for t in kept} == \
         {"normed": [128, 256], "two.0": [2, 256]}
+
+
+def test_a_recorder_keeps_each_call_and_each_key(tmp_path):
+    block = Module()
+    with parity.Recorder(Module(block=block), {"block": "y"}) as recorder:
+        block(X[:1].view(Tensor))
+        block({"h": X[:2].view(Tensor), "cache": object()})
+        with pytest.raises(zeroulp.Error, match="'y' is a object"):
+            block(object())
+    assert {n: t.shape[0] for n, t in recorder.tensors.items()} == \
+        {"y": 1, "y@2.h": 2}
+    assert recorder.skipped == {"y@2.cache": "object", "y@3": "object"}
+
+
+@pytest.mark.parametrize("dtype, kind", [
+    ("int64", "I64"), ("int32", "I32"), ("int16", "I16"), ("int8", "I8"),
+    ("bool", "BOOL")])
+def test_integers_are_recorded(tmp_path, dtype, kind):
+    x = np.array([[0, 1], [5, -1]]).astype(dtype)
+    parity.record(tmp_path / "a.safetensors", {"x": x, "y": x[:, 0]})
+    kept = zeroulp.checkpoint.tensors(tmp_path / "a.safetensors")
+    assert {t["name"]: (t["type"], t["shape"]) for t in kept} == \
+        {"x": (kind, [2, 2]), "y": (kind, [2])}
+    assert (tmp_path / "a.safetensors").read_bytes().endswith(
+        x.tobytes() + x[:, 0].tobytes())
+
+
+def test_slots_of_any_width_are_the_same():
+    """-1, no row, is -1 in int64 and in int32."""
+    chain = [{"name": "sum", "is": "combine", "makes": {"sums": "y"},
+              "reads": {"x": "x", "slots": "slots"}}]
+    slots = np.array([[0, -1], [1, 0]])
+    def side(dtype):
+        one = np.full((2, 128), 0x3f80, np.uint16)
+        return {"x": one, "y": one, "slots": slots.astype(dtype)}
+    assert parity.compare(side("int64"), side("int32"), chain)
 
 
 def test_a_recorder_names_what_is_missing(tmp_path):

@@ -3,20 +3,28 @@ by the program that the package carries.
 
     with zeroulp.parity.Recorder(model, {"norm": "normed"}) as recorder:
         model(x)
+    recorder.tensors["x"] = x
+    recorder.tensors["gain"] = model.norm.weight
     recorder.save("trainer.safetensors")
+    chain = [{"name": "norm", "is": "rms_norm",
+              "reads": {"x": "x", "w": "gain"}, "makes": {"y": "normed"}}]
     report = zeroulp.parity.compare("trainer.safetensors",
                                     "sampler.safetensors", chain)
     report.first_tensor, report.first_rule
 
-A chain is a list of operators, or the path of a JSON file with them (`zeroulp
-parity --help`); {"repeat": n, "operators": [...]} in it stands for n layers. Bad input raises zeroulp.Error: file, tensor, operator."""
+A chain is a list of operators, or the path of a JSON file with them; `zeroulp
+parity --operators` lists what there is. {"repeat": n, "operators": [...]} in it
+stands for n layers. Bad input raises zeroulp.Error: file, tensor, operator."""
 
+import collections.abc
 import json
 import os
 import pathlib
 import tempfile
 
-from ._arrays import bits_of
+import numpy as np
+
+from ._arrays import bits_of, is_tensor
 from ._library import Error
 from ._program import answer_of
 from .checkpoint import Report
@@ -27,15 +35,31 @@ _STORED_AS = {"fp32": "F32", "bf16": "BF16", "fp16": "F16", "fp64": "F64",
 _INTEGERS = {1: "U8", 2: "U16", 4: "U32", 8: "U64"}
 
 
+_SIGNED = {"int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
+           "bool": "BOOL"}
+
+
+def _stored(given, name):
+    """The type, the shape and the bytes of an array in a file. Signed integers
+    and truth values (experts, slots, positions, masks) are no codes."""
+    kind = _SIGNED.get(str(getattr(given, "dtype", "")).removeprefix("torch."))
+    if kind is None:
+        bits = bits_of(given, name)
+        kind = _STORED_AS.get(bits.format) or _INTEGERS[bits.words.itemsize]
+        return kind, list(bits.shape), bits.words.tobytes()
+    array = given.detach().cpu().numpy() if is_tensor(given) \
+        else np.asarray(given)
+    return kind, list(array.shape) or [1], array.tobytes()
+
+
 def record(path, tensors):
     """Writes {name: array} as one .safetensors file, every bit as it is: NumPy,
-    ml_dtypes or torch, on any device. It appears whole or not at all."""
+    ml_dtypes or torch, on any device; numbers, codes, integers or truth values.
+    It appears whole or not at all."""
     header, parts, at = {}, [], 0
     for name, given in tensors.items():
-        bits = bits_of(given, name)
-        data = bits.words.tobytes()
-        kind = _STORED_AS.get(bits.format) or _INTEGERS[bits.words.itemsize]
-        header[name] = {"dtype": kind, "shape": list(bits.shape),
+        kind, shape, data = _stored(given, name)
+        header[name] = {"dtype": kind, "shape": shape,
                         "data_offsets": [at, at + len(data)]}
         parts.append(data)
         at += len(data)
@@ -58,10 +82,13 @@ class Recorder:
     """Keeps what modules of a torch model return while it is open.
 
     `names` says under which name: {"layers.0.norm": "normed"}; without it, each
-    module's output under the module's own name. `tensors` may be added to."""
+    module's output under the module's own name. Of a tuple or a dict, each
+    tensor is "normed.0" or "normed.KEY". A module's second call is "normed@2".
+    `tensors` may be added to; `skipped` has the types of what is no tensor."""
 
     def __init__(self, model, names=None):
-        self.tensors = {}
+        self.tensors, self.skipped, self._calls = {}, {}, {}
+        self._wanted = set((names or {}).values())
         modules = dict(model.named_modules())
         missing = [m for m in names or {} if m not in modules]
         if missing:
@@ -74,7 +101,7 @@ class Recorder:
         for module, name in self._hooked:
             self._handles.append(module.register_forward_hook(
                 lambda _module, _inputs, output, name=name:
-                self._keep(name, output)))
+                self._called(name, output)))
         return self
 
     def __exit__(self, *_):
@@ -82,12 +109,27 @@ class Recorder:
             handle.remove()
         self._handles = []
 
+    def _called(self, name, output):
+        call = self._calls[name] = self._calls.get(name, 0) + 1
+        if not self._keep(name if call == 1 else f"{name}@{call}", output) and \
+                name in self._wanted:
+            raise Error(f"recorder: {name!r} is a {type(output).__name__} "
+                        "without tensors: name a module that returns some")
+
     def _keep(self, name, output):
+        """Whether there was a tensor."""
         if isinstance(output, (tuple, list)):
-            for i, one in enumerate(output):
-                self._keep(f"{name}.{i}", one)
-        elif hasattr(output, "detach"):
+            return any([self._keep(f"{name}.{i}", one)
+                        for i, one in enumerate(output)])
+        if isinstance(output, collections.abc.Mapping):
+            return any([self._keep(f"{name}.{key}", one)
+                        for key, one in output.items()])
+        if hasattr(output, "detach"):
             self.tensors[name] = output.detach().clone()
+            return True
+        if output is not None:
+            self.skipped[name] = type(output).__name__
+        return False
 
     def save(self, path):
         """Writes what was kept. Raises Error if nothing was."""
@@ -98,8 +140,9 @@ class Recorder:
 
 def compare(a, b, chain, *, names=None, rows=128):
     """Where two dumps of one pass part: a Report that is true if every element
-    is the same, with `first_tensor`, `first_rule`, `operators`,
-    `share_of_all_rules`, and `alone` where only the order of sums differs.
+    is the same, with `first_tensor`, `first_rule`, `operators`, `checked`,
+    `share_of_all_rules` on `share_rows`, and `alone` where only the order of
+    sums differs.
 
     a, b: paths of dumps, or {name: array}. names: {name in the chain: name in
     b}. rows: on which rules are sought; 0: all."""
