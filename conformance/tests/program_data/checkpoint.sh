@@ -152,7 +152,9 @@ refuses checkpoint_refuses_a_compressed_npz 'stored member' checkpoint list c.np
 
 # Runs that were killed go on, to the same bytes.
 run 0 checkpoint dequantize deepseek_v3 --out again
-rm again/model-00002-of-00002.safetensors again/*.json
+shows checkpoint_says_that_all_is_there '^all is there: 2 shards' \
+  checkpoint dequantize deepseek_v3 --out again
+rm again/model-00002-of-00002.safetensors again/*.json again/*.journal
 cp again/model-00001-of-00002.safetensors kept
 refuses checkpoint_needs_a_free_folder 'expected a new or an empty folder' \
   checkpoint dequantize deepseek_v3 --out again

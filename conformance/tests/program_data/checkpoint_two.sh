@@ -140,3 +140,41 @@ an_unknown_convention unknown.convention requantize plain --convention x
 to_leave_other_groups o_proj.weight:.expected.groups.of.1x128.in.what requantize deepseek_v3 --group 1x128 --only q_proj --out none
 nothing_to_quantize expected.weights requantize plain --only nothing
 EOT
+# What a config, a name or a code says wrongly is told in one line.
+declared() {  # declared NAME PATTERN CONFIG
+  rm -rf declared
+  cp -r deepseek_v3 declared
+  printf '%s' "$3" >declared/config.json
+  refuses "checkpoint_refuses_$1" "declared/config.json: $2" \
+    checkpoint list declared
+}
+declared a_config_that_is_no_object 'expected an object, found array' '[1]'
+declared a_method_that_is_no_text 'expected a text as quant_method, found 3' \
+  '{"quantization_config": {"quant_method": 3}}'
+declared a_block_of_one_size 'expected two block sizes .* found "128"' \
+  '{"quantization_config": {"weight_block_size": "128"}}'
+rm -rf declared
+mkdir alone
+cp deepseek_v3/model-00001-of-00002.safetensors alone
+refuses checkpoint_refuses_a_shard_alone \
+  'alone: expected 2 files model-.-of-00002.safetensors, or an index, found 1' \
+  checkpoint verify alone
+# Codes that are no numbers, and codes without scales.
+mkdir plain_codes
+python3 -S -E -c '
+import json, struct
+text = json.dumps({"a.weight": {"dtype": "F8_E4M3", "shape": [4, 128],
+                                "data_offsets": [0, 512]}}).encode()
+open("plain_codes/model.safetensors", "wb").write(
+    struct.pack("<Q", len(text)) + text + b"\x38\x7e\x7f" + b"\x30" * 509)'
+shows checkpoint_dequantize_tells_nans \
+  '^note: 1 numbers are NaN, the first in a.weight' \
+  checkpoint dequantize plain_codes --allow-unscaled --out nans
+run 1 checkpoint verify plain_codes --allow-unscaled
+[ -n "$reason" ] || ! grep -q scales .out || reason=$(cat .out)
+verdict checkpoint_says_nothing_of_scales_that_are_not_there "$reason"
+mkdir nothing_to_do
+npy write nothing_to_do/x.npy '<i4' 4x4 1
+refuses checkpoint_speaks_of_options_that_were_given \
+  'expected weights of BF16, F16, F32 or codes, found none' \
+  checkpoint requantize nothing_to_do

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
 #include <unordered_map>
 
 #include "tools/checkpoint/files/arrays.hpp"
@@ -163,6 +166,25 @@ void open_index(checkpoint& c) {
   note_total_size(c);
 }
 
+/// Where files are called NAME-00001-of-00005, all five have to be there.
+void check_shard_names(const checkpoint& c) {
+  static const std::regex numbered("(.*)-([0-9]+)-of-([0-9]+)\\.safetensors");
+  std::map<std::string, std::set<std::string>> found;
+  for (const shard& s : c.shards) {
+    std::smatch parts;
+    if (!std::regex_match(s.name, parts, numbered)) continue;
+    found[parts[1].str() + "-*-of-" + parts[3].str()].insert(parts[2]);
+  }
+  for (const auto& [name, numbers] : found) {
+    std::string wanted = name.substr(name.rfind('-') + 1);
+    wanted.erase(0, std::min(wanted.find_first_not_of('0'), wanted.size()));
+    const std::string count = fmt::to_string(numbers.size());
+    if (count == wanted) continue;
+    refuse({"files", c.folder.string(), "",
+            wanted + " files " + name + ".safetensors, or an index", count});
+  }
+}
+
 void open_folder(checkpoint& c) {
   const auto indices = files_with(c.folder, ".safetensors.index.json");
   if (indices.size() == 1) {
@@ -176,6 +198,7 @@ void open_folder(checkpoint& c) {
   for (const auto& file : files_with(c.folder, ".safetensors")) {
     add_shard(c, file);
   }
+  check_shard_names(c);
   if (c.shards.empty()) {
     for (const auto& file : files_with(c.folder, ".npy")) add_arrays(c, file);
   }

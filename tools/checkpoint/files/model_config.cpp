@@ -4,6 +4,7 @@
 
 #include "tools/checkpoint/files/fault.hpp"
 #include "tools/checkpoint/files/json.hpp"
+#include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::checkpoint {
@@ -32,7 +33,13 @@ std::optional<group_shape> block_of(const json& v, const std::string& name,
     refuse({"config", file, "", "two block sizes from 1 to 1048576 as " + name,
             v.dump()});
   };
-  if (v.is_string()) return parse_group(v.get<std::string>());
+  if (v.is_string()) {
+    try {
+      return parse_group(v.get<std::string>());
+    } catch (const input_error&) {
+      wrong();
+    }
+  }
   if (!v.is_array() || v.size() != 2) wrong();
   std::int32_t sizes[2] = {};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -123,6 +130,12 @@ void read_groups(const json& groups, model_config& c) {
 }
 
 void read_declaration(const json& q, model_config& c) {
+  for (const char* const name : {"quant_method", "quant_algo"}) {
+    const json& method = value_of(q, name);
+    if (method.is_null() || method.is_string()) continue;
+    refuse({"config", c.file, "", std::string("a text as ") + name,
+            method.dump()});
+  }
   c.method = text_at(q, "quant_method");
   if (c.method.empty()) c.method = text_at(q, "quant_algo");
   c.group =
@@ -156,6 +169,9 @@ model_config read_model_config(const fs::path& folder) {
     if (!c.method.empty() || !fs::exists(file, ignored)) continue;
     const json all = read_strict_json(file);
     c.file = file.string();
+    if (!all.is_object()) {
+      refuse({"config", c.file, "", "an object", all.type_name()});
+    }
     for (const json* place :
          {&value_of(all, "quantization_config"),
           &value_of(value_of(all, "text_config"), "quantization_config"),

@@ -94,7 +94,8 @@ std::string journal_of(const checkpoint& c, const conversion& how) {
 }
 
 /// The output folder: new, empty, or of the same request. What it made it
-/// removes, unless it is kept.
+/// removes, unless it is kept. The journal stays: the same request again finds
+/// that all is there.
 class output_folder {
  public:
   output_folder(const fs::path& folder, const std::string& journal)
@@ -134,10 +135,6 @@ class output_folder {
   }
   /// A shard is there: the next run goes on from it.
   void keep() { fresh_ = false; }
-  void end() {
-    std::error_code ignored;
-    fs::remove(file_, ignored);
-  }
 
  private:
   /// One run at a time writes here: the lock ends with its process.
@@ -266,7 +263,6 @@ converted convert(const checkpoint& c, const conversion& how,
   end_progress(options, state);
   write_rest(c, how, plans, folder);
   out.keep();
-  out.end();
   r.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();

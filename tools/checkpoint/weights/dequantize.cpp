@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <memory>
 #include <regex>
 #include <unordered_set>
@@ -54,26 +55,48 @@ fates fates_of(const checkpoint& c, const pairs& p,
   return f;
 }
 
+std::uint64_t nans_in(const std::byte* data, std::uint64_t count,
+                      element type) {
+  const format f = row_of(type).holds.value();
+  const auto bytes = static_cast<std::size_t>(bits_of(type) / 8);
+  const auto magnitude = f.magnitude_mask();
+  const std::uint64_t infinity = recode(fp32, fp32_infinity, f, {}, cuda_nosat);
+  std::uint64_t found = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, data + i * bytes, bytes);
+    found += (word & magnitude) > infinity ? 1 : 0;
+  }
+  return found;
+}
+
 void add_weight(const checkpoint& c, const quantized& w,
                 const dequantize_request& q, std::size_t place,
-                const shard_writer& out, std::vector<job>& jobs) {
+                const shard_writer& out, nan_count& nans,
+                std::vector<job>& jobs) {
   const auto bytes = static_cast<std::uint64_t>(bits_of(q.to) / 8);
   const double share =
       static_cast<double>(w.weight->bytes) /
       static_cast<double>(std::max<std::uint64_t>(w.count(), 1));
   for_each_tile(matrices_of(w), [&](const tile& t) {
-    jobs.push_back({share * static_cast<double>(t.count()),
-                    [&c, &w, &q, &out, place, bytes, t] {
-                      // Kept from tile to tile: new memory would be new pages.
-                      thread_local std::vector<std::byte> buffer;
-                      if (buffer.size() < t.count() * bytes) {
-                        buffer.resize(t.count() * bytes);
-                      }
-                      dequantize_tile(c, w, t, row_of(q.to).holds.value(),
-                                      q.how, buffer.data());
-                      write_tile(out, place, t, t.outer * w.rows + t.i, w.cols,
-                                 bytes, buffer.data());
-                    }});
+    jobs.push_back(
+        {share * static_cast<double>(t.count()),
+         [&c, &w, &q, &out, &nans, place, bytes, t] {
+           // Kept from tile to tile: new memory would be new pages.
+           thread_local std::vector<std::byte> buffer;
+           if (buffer.size() < t.count() * bytes) {
+             buffer.resize(t.count() * bytes);
+           }
+           dequantize_tile(c, w, t, row_of(q.to).holds.value(), q.how,
+                           buffer.data());
+           if (const auto n = nans_in(buffer.data(), t.count(), q.to); n > 0) {
+             const std::lock_guard lock(nans.guard);
+             nans.numbers += n;
+             if (nans.first.empty()) nans.first = w.weight->name;
+           }
+           write_tile(out, place, t, t.outer * w.rows + t.i, w.cols, bytes,
+                      buffer.data());
+         }});
   });
 }
 
@@ -117,7 +140,7 @@ std::function<bool(const std::string&)> matcher(const std::string& only,
 }
 
 conversion dequantization(const checkpoint& c, const pairs& p,
-                          const dequantize_request& q) {
+                          const dequantize_request& q, nan_count& nans) {
   const auto f = std::make_shared<fates>(fates_of(c, p, q));
   if (f->modules.empty()) {
     refuse({"weights", c.path.string(), "", "quantized weights",
@@ -142,12 +165,12 @@ conversion dequantization(const checkpoint& c, const pairs& p,
     }
     return {e};
   };
-  how.add_jobs = [&c, &q, f, place_of](const tensor& t, const places& to,
-                                       const shard_writer& out,
-                                       std::vector<job>& jobs) {
+  how.add_jobs = [&c, &q, &nans, f, place_of](const tensor& t, const places& to,
+                                              const shard_writer& out,
+                                              std::vector<job>& jobs) {
     const auto* w = f->weight[place_of(t)];
     if (w == nullptr) return add_copy(c, t, to.front(), out, jobs);
-    add_weight(c, *w, q, to.front(), out, jobs);
+    add_weight(c, *w, q, to.front(), out, nans, jobs);
   };
   how.change_config = [f](json& config) {
     f->all ? drop_declaration(config) : declare_kept(config, f->modules);

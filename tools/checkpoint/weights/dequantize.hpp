@@ -5,6 +5,8 @@
 #define ZEROULP_TOOLS_CHECKPOINT_WEIGHTS_DEQUANTIZE_HPP_
 
 #include <functional>
+#include <mutex>
+#include <string>
 
 #include "tools/checkpoint/weights/convert.hpp"
 
@@ -16,6 +18,13 @@ struct dequantize_request {
   std::string only;  ///< an expression that names of weights match; "": all
 };
 
+/// Numbers that became NaN, of codes that are none.
+struct nan_count {
+  std::uint64_t numbers = 0;
+  std::string first;  ///< a weight that has some
+  std::mutex guard;
+};
+
 /// Whether the weight is one of a request with this `only`. Throws input_error
 /// where that is no expression.
 std::function<bool(const std::string& weight)> matcher(const std::string& only,
@@ -23,7 +32,7 @@ std::function<bool(const std::string& weight)> matcher(const std::string& only,
 
 /// Refers to its arguments.
 conversion dequantization(const checkpoint& c, const pairs& p,
-                          const dequantize_request& q);
+                          const dequantize_request& q, nan_count& nans);
 
 }  // namespace zeroulp::checkpoint
 

@@ -280,7 +280,10 @@ std::vector<requantized> requantized_of(const checkpoint& c, const pairs& p,
   }
   if (found.empty()) {
     refuse({"weights", c.path.string(), "",
-            "weights of BF16, F16, F32 or codes, as --only and --except say",
+            q.only.empty() && !q.except_codes
+                ? "weights of BF16, F16, F32 or codes"
+                : "weights of BF16, F16, F32 or codes, as --only and --except "
+                  "say",
             "none"});
   }
   return found;
@@ -323,7 +326,10 @@ conversion requantization(const checkpoint& c, const pairs& p,
     if (fits || find(*w.weight) != nullptr) continue;
     refuse({"weights", c.file_of(*w.weight), w.weight->name,
             "groups of " + zeroulp::name_of(q.group) +
-                " in what --only and --except leave, as one config declares",
+                (q.only.empty() && !q.except_codes
+                     ? " in what is not quantized again"
+                     : " in what --only and --except leave") +
+                ", as one config declares",
             zeroulp::name_of(w.group)});
   }
   conversion how;

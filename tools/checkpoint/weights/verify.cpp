@@ -332,7 +332,7 @@ std::string fingerprint(const verification& v) {
   count_t full = 0;
   for (const auto& w : v.weights) {
     // Of four bits most groups reach it, whatever the rule.
-    if (w.q == nullptr || w.q->code == e2m1) continue;
+    if (w.q == nullptr || w.q->code == e2m1 || w.q->scale == nullptr) continue;
     groups += w.groups;
     full += w.full_groups;
   }

@@ -30,6 +30,14 @@ checkpoint::element target_of(const std::string& name) {
       fmt::format("--to {}: weights become bf16, fp16 or fp32", name));
 }
 
+std::string nan_text(const checkpoint::nan_count& nans) {
+  if (nans.numbers == 0) return "";
+  return fmt::format(
+      "\nnote: {} numbers are NaN, the first in {}: zeroulp checkpoint verify "
+      "says where",
+      nans.numbers, one_line(nans.first));
+}
+
 void run_dequantize(const dequantize_options& o) {
   checkpoint::dequantize_request q;
   q.to = target_of(o.to);
@@ -38,7 +46,8 @@ void run_dequantize(const dequantize_options& o) {
   q.how.order = o.order == "codes" ? checkpoint::product_order::codes
                                    : checkpoint::product_order::scales;
   const auto c = open_for(o.common.path, o.common.allow_unscaled, true);
-  const auto how = dequantization(c->files, c->pairs, q);
+  checkpoint::nan_count nans;
+  const auto how = dequantization(c->files, c->pairs, q, nans);
   const auto r = convert(c->files, how, o.out, work_options_of(o.common));
   std::uint64_t numbers = 0;
   std::size_t weights = 0;
@@ -57,9 +66,10 @@ void run_dequantize(const dequantize_options& o) {
                  {"numbers", numbers},
                  {"to", o.to},
                  {"rounding", rounded},
-                 {"order", o.order}},
-                fmt::format("{} weights, {} numbers to {} by {}", weights,
-                            numbers, o.to, rounded));
+                 {"order", o.order},
+                 {"nan", nans.numbers}},
+                fmt::format("{} weights, {} numbers to {} by {}{}", weights,
+                            numbers, o.to, rounded, nan_text(nans)));
 }
 
 }  // namespace
@@ -72,6 +82,10 @@ void print_outcome(const checkpoint_request& q, const checkpoint::converted& r,
     what["bytes_read"] = r.bytes;
     what["seconds"] = r.seconds;
     return print_json(what);
+  }
+  if (r.written == 0) {
+    return print(fmt::format("{}\nall is there: {} shards of an earlier run\n",
+                             text, r.kept));
   }
   print(fmt::format("{}\n{} shards written{}, {} read in {:.1f} s\n", text,
                     r.written,
