@@ -193,16 +193,45 @@ class search {
     if (std::ssize(known_) <= most_searches) {
       known_.push_back(sought(o_, sides_, rows, known_));
       known_.back().is_sought = true;
+      prefer(&rules_on_rows::a);
+      prefer(&rules_on_rows::b);
       return known_.back();
     }
     return {rows.first, rows.end(), {}, {}};
   }
 
+  /// Whether the first rules are others now: rows have to be checked anew.
+  bool is_changed() {
+    if (!changed_) return false;
+    changed_ = false;
+    known_.resize(1);
+    return true;
+  }
+
  private:
+  /// A rule with the bits of the first where that was sought is the better one:
+  /// it has those of these rows, too.
+  void prefer(rule rules_on_rows::*side) {
+    rule& first = known_.front().*side;
+    const rule& other = known_.back().*side;
+    const auto at = std::find(first.same.begin(), first.same.end(), other.name);
+    if (!other.is_exact() || at == first.same.end()) return;
+    std::vector<std::string> same;
+    for (const std::string& name : other.same) {
+      const bool is_both = std::find(first.same.begin(), first.same.end(),
+                                     name) != first.same.end();
+      if (is_both) same.push_back(name);
+    }
+    first = other;
+    first.same = std::move(same);
+    changed_ = true;
+  }
+
   const chain_operator& o_;
   const two_sides& sides_;
   std::uint64_t all_;
   std::vector<rules_on_rows> known_;
+  bool changed_ = false;
 };
 
 }  // namespace
@@ -232,6 +261,10 @@ void look_at(const chain_operator& o, const two_sides& sides,
     if (most > 0 && one.checked + here.count > most) continue;
     one.checked += here.count;
     add_part(found.on(here), one.parts);
+    if (!found.is_changed()) continue;
+    one.parts.clear();
+    one.checked = rows.count;
+    row = 0 - step;  // the next is row 0
   }
   if (one.parts.empty()) add_part(found.first(), one.parts);
   // The likelier of states, and the first part that has it.

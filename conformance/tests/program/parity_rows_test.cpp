@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/tests/program/parity_pass.hpp"
+#include "zeroulp/names.hpp"
 
 namespace zeroulp::parity {
 namespace {
@@ -79,6 +80,28 @@ TEST_F(ParityOfRows, ARuleIsCheckedInRowsThatAreEqual) {
   EXPECT_EQ(rope.b.name, "head 1 not rotated");
   ASSERT_EQ(rope.parts.size(), 2u);
   EXPECT_EQ(rope.parts[0].b.name, "as claimed");
+}
+
+/// Conventions that differ in small groups alone, which later rows have.
+TEST_F(ParityOfRows, ARuleThatHoldsEverywhereComesFirst) {
+  matrix& x = inputs_["x"];
+  for (std::ptrdiff_t i = 256; i < tokens; ++i) {
+    for (std::ptrdiff_t j = 0; j < columns; ++j) {
+      x(i, j) = (x(i, j) & 0x807f) | 0x2800;  // near 1e-14
+    }
+  }
+  make_a();
+  for (const char* const convention : {"vllm", "transformer_engine"}) {
+    const parity_report r = compared_with("quantize", [convention](problem p) {
+      p.with.how = parse_convention(convention);
+      p.with.scale = scale_kind::pow2;
+      return claimed_outputs(p);
+    });
+    const operator_report& o = report_of(r, "quantize");
+    EXPECT_EQ(o.parts.size(), 1u);
+    EXPECT_TRUE(is_named(o.b, std::string(convention) + ", scales pow2"))
+        << o.b.name;
+  }
 }
 
 TEST_F(ParityOfRows, RowsThatWereNotCheckedAreCounted) {

@@ -24,7 +24,8 @@ std::string text_of(const parity::rule& r) {
   std::string text = r.name;
   if (!r.near.empty()) text += fmt::format(" (near: {})", r.near);
   if (r.same.empty()) return text;
-  return fmt::format("{} (the same bits: {})", text, fmt::join(r.same, "; "));
+  return fmt::format("{} (the same bits where it was sought: {})", text,
+                     fmt::join(r.same, "; "));
 }
 
 /// As a cell of a table.
