@@ -22,10 +22,16 @@ bool outputs_differ(const chain_operator& o, const two_sides& sides,
   });
 }
 
+/// An operand that is not of the operator's rows, a weight, is read by all.
 bool inputs_differ(const chain_operator& o, const two_sides& sides,
                    const rows_of_pass& rows, std::uint64_t all) {
-  return std::any_of(o.reads.begin(), o.reads.end(), [&](const auto& x) {
-    return sides.differ(x.second, rows, all);
+  const auto specs = operands_of(settings_of(o, sides.a));
+  return std::any_of(specs.begin(), specs.end(), [&](const auto& spec) {
+    const std::string* const tensor = o.reads_as(spec.name);
+    if (tensor == nullptr) return false;
+    const bool is_of_rows = spec.rows.name == 'm' && spec.rows.group == 1;
+    return is_of_rows ? sides.differ(*tensor, rows, all)
+                      : !sides.by.at(*tensor)->same();
   });
 }
 

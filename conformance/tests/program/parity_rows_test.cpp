@@ -219,6 +219,28 @@ TEST_F(ParityOfRows, AnglesInFp32AreNamed) {
             "fp32 angles, products rounded apart");
 }
 
+/// A weight that has as many rows as the pass is read by all of them.
+TEST_F(ParityOfRows, AWeightThatDiffersInALateRowIsAnInputOfAll) {
+  std::ofstream(path_ / "chain.json") << R"({"operators": [
+    {"name": "up", "is": "gemm", "with": "recipe=deepgemm.1d2d,output=bf16",
+     "reads": {"a": "w", "a_scales": "s", "b": "v", "b_scales": "v.scale"},
+     "makes": {"d": "d"}}]})";
+  chain_ = read_chain(path_ / "chain.json");
+  inputs_.clear();
+  add_weight("v", tokens, columns, 7);
+  inputs_["w"] = inputs_["v"];
+  inputs_["s"] = matrix("s", fp32, tokens, columns / 128, fp32_one);
+  make_a();
+  const tensors kept = inputs_;
+  inputs_["v"](300, 5) ^= 1;
+  write("b", pass({}));
+  inputs_ = kept;
+  const parity_report r = compared();
+  EXPECT_TRUE(r.is_input);
+  EXPECT_EQ(report_of(r, "up").said, state::inherited);
+  EXPECT_EQ(r.first_rule, "");
+}
+
 /// A weight in the dump that is not the one that was used.
 TEST_F(ParityOfRows, AWeightThatWasNotUsedIsNamed) {
   tensors b = a_;

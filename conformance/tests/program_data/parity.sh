@@ -151,6 +151,8 @@ run 0 parity dump_a dump_a --chain pass.json
 [ -n "$digest" ] && grep -q "^d  *[A-Z0-9]*  *$digest" .out ||
   reason="no '$digest' in: $(cat .out)"
 verdict parity_says_the_digests_of_checkpoint_hash "$reason"
+run 0 parity dump_a dump_a --chain pass.json --out equal.html
+holds parity_says_digests_on_its_page grep -q "$digest" equal.html
 mkdir none
 npy write none/x.npy '<f4' 0x8
 cp none/x.npy none/r.npy

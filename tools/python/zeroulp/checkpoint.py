@@ -85,14 +85,14 @@ def hash(path, **options):
 def dequantize(path, out, to="bf16", *, via=None, **options):
     """Writes the checkpoint with weights as numbers, rounded once, or by
     via="fp32" twice."""
-    return Report(_ask("dequantize", [path], dict(options, to=to, via=via), out),
-                  True)
+    options = dict(options, to=to, via=via)
+    return Report(_ask("dequantize", [path], options, out), True)
 
 
 def requantize(path, out=None, **options):
-    """Quantizes weights: to, group, scale, convention, family, scale_type, only,
-    except_, lossless. True if it was written, or nothing changes; without `out`
-    it only says what would change."""
+    """Quantizes weights: to, group, scale, convention, family, scale_type,
+    only, except_, lossless. True if it was written, or nothing changes; without
+    `out` it only says what would change."""
     if "except_" in options:
         options["except"] = options.pop("except_")
     answer = _ask("requantize", [path], options, out)
@@ -164,8 +164,8 @@ def _quantized(t, by_name):
         map(int, t["group"].split("x"))
     if len(shape) > 2 and height > 1 and shape[-2] % height:
         raise Error(f"{t['path']}: tensor {t['name']}: its matrices of "
-                    f"{shape[-2]} rows are no whole groups of {height}: read it "
-                    "by dequantize")
+                    f"{shape[-2]} rows are no whole groups of {height}: read "
+                    "it by dequantize")
     if "scale" not in t:
         scales = np.ones(1, "f4")
     else:
