@@ -35,6 +35,18 @@ bool inputs_differ(const chain_operator& o, const two_sides& sides,
   });
 }
 
+/// The first group of rows in which an output differs.
+std::uint64_t first_row_that_differs(const chain_operator& o,
+                                     const two_sides& sides,
+                                     std::uint64_t all) {
+  for (std::uint64_t row = 0; row < all; row += whole_groups) {
+    if (outputs_differ(o, sides, in_grid(row, whole_groups, all), all)) {
+      return row;
+    }
+  }
+  return 0;
+}
+
 /// What an operator is said to be on some rows.
 state state_of(const rules_on_rows& on, bool inputs, bool outputs) {
   const bool known = on.a.is_known() && on.b.is_known();
@@ -256,6 +268,13 @@ void look_at(const chain_operator& o, const two_sides& sides,
   const std::uint64_t all = all_rows_of(o, sides.a).value_or(rows.end());
   one.rows = all;
   search found(o, sides, rows, all);
+  const bool is_exact =
+      found.first().a.is_exact() && found.first().b.is_exact();
+  if (rows.is_whole && rows.may_cut && all > whole_groups && !is_exact) {
+    // No rule of all rows: there may be one of some.
+    const std::uint64_t row = first_row_that_differs(o, sides, all);
+    return look_at(o, sides, in_grid(row, whole_groups, all), most, one);
+  }
   const std::uint64_t step = std::max<std::uint64_t>(rows.step(), 1);
   one.checked = rows.count;
   for (std::uint64_t row = 0; row < all && !rows.is_whole; row += step) {

@@ -123,6 +123,11 @@ void look_at_all(const std::vector<chain_operator>& chain, const dump& a,
     const rows_of_pass here = rows_of(o, a, rows);
     look_at(o, sides, here, how.checked, one);
     r.rows = std::max(r.rows, one.rows);
+    if (rows.is_whole && one.parts.size() > 1) {
+      r.why_no_shares = fmt::format(
+          "operator '{}' has not the same rules in all rows: use --rows 128",
+          o.name);
+    }
     one.alone = sums_alone(one);
     const bool is_other =
         one.said == state::differs || one.said == state::unknown;

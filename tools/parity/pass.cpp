@@ -52,14 +52,14 @@ outputs made_by(const chain_operator& o, const dump& side,
   return made;
 }
 
+}  // namespace
+
 rows_of_pass in_grid(std::uint64_t row, std::uint64_t count,
                      std::uint64_t all) {
   const std::uint64_t first =
       std::min(row, all - std::min<std::uint64_t>(all, 1)) / count * count;
   return {first, std::min(count, all - first), false, count};
 }
-
-}  // namespace
 
 tensor_source source_of(const dump& side, const rows_of_pass& rows) {
   return [&](const std::string& tensor, const fuzz::operand_spec& spec) {
@@ -91,7 +91,7 @@ rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
                          const dump& a, std::uint64_t count,
                          std::uint64_t first) {
   std::uint64_t all = 0;
-  bool needs_all = count == 0;
+  bool needs_all = false;
   for (const chain_operator& o : chain) {
     const problem p = settings_of(o, a);
     for (const auto& spec : operands_of(p)) {
@@ -104,7 +104,9 @@ rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
     }
     needs_all = needs_all || p.with.group.rows == 0 || o.is->whole_pass;
   }
-  if (needs_all || all <= count) return {0, all, true};
+  if (needs_all || count == 0 || all <= count) {
+    return {0, all, true, 0, !needs_all};
+  }
   return in_grid(first, count, all);
 }
 
@@ -124,7 +126,7 @@ rows_of_pass rows_of(const chain_operator& o, const dump& a,
                      const rows_of_pass& pass) {
   const auto all = all_rows_of(o, a);
   if (!all) return pass;
-  if (pass.is_whole) return {0, *all, true};
+  if (pass.is_whole) return {0, *all, true, 0, pass.may_cut};
   return in_grid(pass.first, pass.step(), *all);
 }
 

@@ -17,6 +17,7 @@ struct rows_of_pass {
   std::uint64_t count = 0;
   bool is_whole = false;   ///< there are no others
   std::uint64_t grid = 0;  ///< the step; 0: count
+  bool may_cut = false;    ///< whole, but no row depends on others
 
   std::uint64_t end() const { return first + count; }
   std::uint64_t step() const { return grid > 0 ? grid : count; }
@@ -38,6 +39,9 @@ struct rows_of_pass {
 rows_of_pass choose_rows(const std::vector<chain_operator>& chain,
                          const dump& a, std::uint64_t count,
                          std::uint64_t first);
+
+/// The rows of the grid's step that holds a row of `all`.
+rows_of_pass in_grid(std::uint64_t row, std::uint64_t step, std::uint64_t all);
 
 /// The rows of an operator; nothing: it has none that are those of the pass.
 std::optional<std::uint64_t> all_rows_of(const chain_operator& o,

@@ -73,6 +73,15 @@ TEST_F(ParityOfRows, ASecondRuleInLaterRowsIsNamed) {
   EXPECT_EQ(r.share_rows, both);
 }
 
+/// With all rows at once, too.
+TEST_F(ParityOfRows, ARuleOfSomeOfAllRowsIsNamed) {
+  write("b", pass({{"rope", still_from(256)}}));
+  const parity_report r = compared(0);
+  EXPECT_EQ(report_of(r, "rope").b.name, "head 1 not rotated");
+  EXPECT_EQ(report_of(r, "rope").parts.size(), 2u);
+  EXPECT_NE(r.why_no_shares.find("'rope'"), std::string::npos);
+}
+
 /// A rule that differs before the rows on which it was found.
 TEST_F(ParityOfRows, ARuleIsCheckedInRowsThatAreEqual) {
   const parity_report r = compared_with("rope", still_from(128));
