@@ -193,13 +193,13 @@ void add_lost_in_gemm(const question& q, const char* operand,
 }
 
 std::string first_text(const matrix& made, const matrix& claimed,
-                       std::uint64_t before) {
+                       std::uint64_t before, const char* who) {
   for (std::ptrdiff_t i = 0; i < made.rows; ++i) {
     for (std::ptrdiff_t j = 0; j < made.cols; ++j) {
       if (made(i, j) == claimed(i, j)) continue;
-      return fmt::format("{}({}, {}) is {}, claimed {}", made.name,
+      return fmt::format("{}({}, {}) is {}, {} {}", made.name,
                          before + static_cast<std::uint64_t>(i), j,
-                         number_text(made.type, made(i, j)),
+                         number_text(made.type, made(i, j)), who,
                          number_text(claimed.type, claimed(i, j)));
     }
   }
@@ -298,16 +298,18 @@ std::vector<rule> rules_of_unrounded(const question& q) {
   return all;
 }
 
-std::vector<std::string> places_of(const question& q) {
-  for (const matrix& made : q.made) {
-    const matrix* const claimed = output_named(q.claimed, made.name);
-    if (claimed == nullptr || claimed->words == made.words ||
-        claimed->rows != made.rows || claimed->cols != made.cols) {
+std::vector<std::string> places_of(const outputs& all_made,
+                                   const outputs& all_said, const problem& p,
+                                   const char* who) {
+  for (const matrix& made : all_made) {
+    const matrix* const said = output_named(all_said, made.name);
+    if (said == nullptr || said->words == made.words ||
+        said->rows != made.rows || said->cols != made.cols) {
       continue;
     }
-    const std::uint64_t before = rows_before(q.p, made);
-    std::vector<std::string> all{first_text(made, *claimed, before)};
-    for (std::string& pattern : patterns_of(made, *claimed, before)) {
+    const std::uint64_t before = rows_before(p, made);
+    std::vector<std::string> all{first_text(made, *said, before, who)};
+    for (std::string& pattern : patterns_of(made, *said, before)) {
       all.push_back(std::move(pattern));
     }
     return all;

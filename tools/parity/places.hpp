@@ -22,9 +22,11 @@ std::vector<rule> rules_of_lost_scales(const question& q);
 /// An operand that the operator before made and did not round.
 std::vector<rule> rules_of_unrounded(const question& q);
 
-/// The first element that is not as claimed, with both values, and what the
-/// places of all such have in common.
-std::vector<std::string> places_of(const question& q);
+/// The first element that is not the one that is said, with both values, and
+/// what the places of all such have in common. `who` says it: "claimed".
+std::vector<std::string> places_of(const outputs& all_made,
+                                   const outputs& all_said, const problem& p,
+                                   const char* who);
 
 }  // namespace zeroulp::parity
 

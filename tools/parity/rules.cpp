@@ -313,8 +313,9 @@ std::string agreement_text(const rule& by, const question& q) {
       }
     }
   }
+  // Not every bit is not 100 %.
   return fmt::format("{:.1f} % of what differs, {} of {} rows",
-                     100 * share_of(by, q), same, rows);
+                     std::min(99.9, 100 * share_of(by, q)), same, rows);
 }
 
 /// A rule that may have not every bit says so.
@@ -324,7 +325,11 @@ rule checked_rule(rule by, const question& q) {
   } else if (by.is_known() && !by.answer) {
     by.near = "not computed again";
   }
-  if (!by.is_exact()) by.where = places_of(q);
+  if (by.is_exact()) return by;
+  // Of a rule that is near, where it fails.
+  const bool is_near = by.is_known() && by.answer;
+  by.where = is_near ? places_of(q.made, by.answer(q.p), q.p, "by the rule")
+                     : places_of(q.made, q.claimed, q.p, "claimed");
   return by;
 }
 
