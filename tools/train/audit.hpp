@@ -15,6 +15,8 @@ namespace zeroulp::train {
 /// Results of operators, numbered in the order of the calls.
 class operator_results {
  public:
+  /// Keeps nothing: every call is computed.
+  operator_results() = default;
   /// `of` says which step they are of: results of another are refused.
   operator_results(std::filesystem::path folder, std::string of)
       : folder_(std::move(folder)), of_(std::move(of)) {}
@@ -24,6 +26,8 @@ class operator_results {
   /// another step.
   template <class Compute, class... T>
   void next(const Compute& compute, matrix_view<T>... outputs) {
+    ++calls_;
+    if (folder_.empty()) return compute();
     byte_parts parts;
     (add_parts(parts, outputs), ...);
     if (find(parts)) {
@@ -32,7 +36,6 @@ class operator_results {
       compute();
       keep(parts);
     }
-    ++calls_;
   }
   /// Calls so far, and those whose outputs were on the disk.
   std::int64_t calls() const { return calls_; }

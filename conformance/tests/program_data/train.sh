@@ -144,6 +144,8 @@ cp .out kept.txt
 shows train_audits_a_step_that_was_kept '^equal: computed [0-9a-f]{64}' \
   train --audit kept --step 2
 holds an_audit_that_held_leaves_nothing test ! -e kept/audit.2
+shows train_audits_in_one_go '^equal: computed [0-9a-f]{64}' \
+  train --audit kept --step 2 --in-one-go
 shows train_audits_the_first_step '^audited step 1: ' \
   train --audit kept --step 0
 holds the_receipt_is_a_chain python3 -S -E - <<'END'

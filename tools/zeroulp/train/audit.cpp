@@ -102,7 +102,7 @@ int run_audit(const audit_request& q) {
   const fs::path path = q.run;
   const fs::path settings = path / "settings.json";
   const described_run d = read_described_run(settings);
-  train::operator_results results(path / "audit", "");
+  train::operator_results results;
   const auto run = train::make_audited_run(
       d.settings, data_of(d, settings, q.data), results);
   const train::run_folder folder(path, train::settings_json(*run, d.plan));
@@ -111,7 +111,8 @@ int run_audit(const audit_request& q) {
   const std::int64_t n = q.step ? *q.step : drawn_step(rows);
   const train::receipt_row& expected = audited_row(rows, n);
   start_at(n, folder, rows, *run);
-  results = {path / fmt::format("audit.{}", n), expected.chain};
+  const fs::path kept = path / fmt::format("audit.{}", n);
+  if (!q.in_one_go) results = {kept, expected.chain};
   tensor_digests digests(q.digests, q.compare, n);
   const train::step_report r = run->advance(tell_tensors(digests.of(n + 1)));
   const std::string state = run->digest();
@@ -127,7 +128,7 @@ int run_audit(const audit_request& q) {
                     same ? "equal" : "DIFFERENT", state, expected.state));
   const int compared = digests.report();
   std::error_code ignored;
-  if (same) fs::remove_all(path / fmt::format("audit.{}", n), ignored);
+  if (same && !q.in_one_go) fs::remove_all(kept, ignored);
   return same ? compared : 1;
 }
 
@@ -145,6 +146,10 @@ void add_audit(CLI::App* command, audit_request& q) {
       ->add_option("--step", q.step,
                    "A step that --keep kept, or 0; without it the one that the "
                    "last digest draws")
+      ->needs(audit);
+  command
+      ->add_flag("--in-one-go", q.in_one_go,
+                 "With --audit: keeps nothing on the disk to go on from")
       ->needs(audit);
 }
 

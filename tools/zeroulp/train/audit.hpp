@@ -13,13 +13,14 @@ namespace zeroulp::program {
 struct audit_request {
   std::string run;  ///< its folder
   std::optional<std::int64_t> step;
-  std::string data;     ///< the file of --data, if the run has one
-  std::string digests;  ///< CSV of the step's tensors, to write
-  std::string compare;  ///< and to compare with
+  bool in_one_go = false;  ///< keeps no results on the disk
+  std::string data;        ///< the file of --data, if the run has one
+  std::string digests;     ///< CSV of the step's tensors, to write
+  std::string compare;     ///< and to compare with
 };
 
-/// Adds --audit and --step, which other options than --data, --digests and
-/// --compare exclude.
+/// Adds --audit, --step and --in-one-go. Of the other options they go with
+/// --data, --digests and --compare alone.
 void add_audit(CLI::App* command, audit_request& q);
 
 /// The step behind q.step, from its checkpoint: its loss, its norm and the
