@@ -96,6 +96,8 @@ refuses measure_loss_refuses_damaged_state 'fork.0.0.bf16: it is damaged' \
   $small_loss --out damaged
 refuses measure_loss_refuses_state_of_other_options 'other settings' \
   $small_loss --loss-seed 2 --out torn
+refuses measure_loss_refuses_state_of_another_rate 'other settings' \
+  $small_loss --loss-rate 1e-3 --out torn
 holds refused_losses_write_nothing test ! -e torn/loss.json
 run 1 $small_loss --loss-threads 3 --out torn
 verdict measure_loss_goes_on "$reason"

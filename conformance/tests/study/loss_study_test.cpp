@@ -225,6 +225,8 @@ TEST(LossStudy, RefusesWhatCannotBe) {
     o.outliers = {{outlier_kind::unit, 25}};
   }));
   EXPECT_TRUE(refused([](loss_options& o) { o.doses = {7}; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.rate = -1; }));
+  EXPECT_TRUE(refused([](loss_options& o) { o.warmup = 0; }));
   EXPECT_TRUE(refused([](loss_options& o) { o.state = "+width:256"; }));
   EXPECT_TRUE(
       refused([](loss_options& o) { o.under_outliers = {"full/tensor"}; }));

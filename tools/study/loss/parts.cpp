@@ -33,6 +33,8 @@ train::run_settings settings_of(const loss_options& o,
   const std::int64_t steps =
       std::int64_t{o.every} * o.checkpoints + o.fork_steps + o.batches;
   s.rate = train::usual_rate(shape, steps);
+  if (o.rate > 0) s.rate.rate = o.rate;
+  s.rate.warmup = std::min<std::int64_t>(o.warmup, steps);
   s.rate.hold = steps;  // forks are alike whenever they begin
   return s;
 }

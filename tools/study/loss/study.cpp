@@ -61,6 +61,7 @@ std::string describe(const loss_options& o) {
       ZEROULP_VERSION, o.model, o.state, o.seeds, o.seed, o.checkpoints,
       o.every, o.batches, o.fork_steps, o.outlier_steps,
       fmt::join(o.compared, " "), fmt::join(o.under_outliers, " "));
+  if (o.rate > 0) line += fmt::format(" rate {} warmup {}", o.rate, o.warmup);
   for (const auto& x : o.outliers) {
     line += fmt::format(" {}:{}", name_of(x.kind), x.exponent);
   }
@@ -241,6 +242,8 @@ void check(const loss_options& o) {
   need(o.batches >= 1 && o.batches <= 64, "batches: use 1 to 64");
   need(o.fork_steps >= 0 && o.fork_steps <= 256,
        "steps of a fork: use 0 (none) to 256");
+  need(o.rate >= 0 && o.rate <= 1, "rate: use 0 (the model's usual one) to 1");
+  need(o.warmup >= 1, "steps of a growing rate: use 1 or more");
   need(o.outliers.empty() ||
            (o.outlier_steps >= 1 && o.outlier_steps <= o.fork_steps),
        "steps with outliers: use 1 to those of a fork");
@@ -359,11 +362,16 @@ loss_options dose_size() {
   return o;
 }
 
-/// The campaign's model, on a GPU: what a width of 2048 and K to 65,536 do.
+/// The campaign's model, on a GPU: gradients of K to 65,536, forks of K to
+/// 16,384, at a rate whose order of sums is quiet (records/train).
 loss_options lite4_size() {
   loss_options o = usual_size();
-  o.model = "lite4";
+  o.model = "lite4+sequences:16";
+  o.state = "+sequences:64";
   o.seeds = o.checkpoints = 3;
+  o.every = 200;
+  o.rate = 3e-4;
+  o.warmup = 50;
   o.batches = 1;
   o.fork_steps = 32;
   o.outlier_steps = 24;
@@ -387,7 +395,7 @@ const std::vector<loss_size>& loss_sizes() {
       {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
       {"more_tokens", "gradients alone, of 65536 tokens", more_tokens_size()},
       {"dose", "accumulators of 8 to 13 fraction bits", dose_size()},
-      {"lite4", "an hour of an H100: the model lite4, K of 512 to 65536",
+      {"lite4", "ten minutes of an H200: the model lite4, K of 512 to 65536",
        lite4_size()}};
   return sizes;
 }

@@ -61,6 +61,8 @@ struct loss_options {
   int batches = 4;
   int fork_steps = 16;  ///< 0: no forks, and no outliers
   int outlier_steps = 8;
+  double rate = 0;  ///< of learning; 0: usual_rate's of the model
+  int warmup = 10;  ///< steps of a growing rate
   /// Comparisons: ARM, or ARM/ARM (comparison.hpp).
   std::vector<std::string> compared;
   std::vector<std::string> under_outliers;  ///< the same, beside BF16

@@ -236,6 +236,7 @@ loss_options options_of(const loss_request& q) {
   if (!q.model.empty()) o.model = q.model;
   if (!q.compared.empty()) o.compared = q.compared;
   o.seed = q.seed;
+  if (q.rate > 0) o.rate = q.rate;
   o.threads = q.threads;
   o.data = q.data;
   o.on = q.on;
@@ -249,6 +250,7 @@ std::string command_of(const loss_request& q) {
   for (const auto& arm : q.compared) {
     command += fmt::format(" --loss-arm {}", arm);
   }
+  if (q.rate > 0) command += fmt::format(" --loss-rate {}", q.rate);
   if (!q.data.empty()) command += fmt::format(" --loss-data {}", q.data);
   return command + fmt::format(" --loss-seed {}", q.seed);
 }
@@ -291,6 +293,8 @@ json to_json(const std::string& command, const loss_options& o,
             {"batches", o.batches},
             {"fork_steps", o.fork_steps},
             {"outlier_steps", o.outlier_steps},
+            {"rate", o.rate},
+            {"warmup", o.warmup},
             {"outliers", outliers},
             {"compared", o.compared},
             {"under_outliers", o.under_outliers},
@@ -357,6 +361,9 @@ void add_loss_options(CLI::App& command, loss_request& q) {
       .add_option("--loss-seed", q.seed, "of the first run: weights and data")
       ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
+      ->needs(loss);
+  command.add_option("--loss-rate", q.rate, "of learning, not the size's")
+      ->check(CLI::Range(1e-9, 1.0))
       ->needs(loss);
   command
       .add_option("--loss-data", q.data,

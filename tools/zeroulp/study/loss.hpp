@@ -40,6 +40,7 @@ struct loss_request {
   std::string data;  ///< a file of bytes; empty: the source of known entropy
   std::string on = "cpu";
   std::uint64_t seed = 1;
+  double rate = 0;  ///< of learning; 0: the size's
   int threads = 0;
   bool as_json = false;
 };
