@@ -113,6 +113,12 @@ holds measure_loss_compares_the_arms_that_are_named grep -q \
 holds measure_loss_says_what_made_it grep -qF \
   -- '--loss-arm tensor+fraction_bits:9+interval:0/tensor' \
   armed/loss.json
+long=tensor
+for x in x w dy; do
+  long+=+linear.$x.format:e4m3+linear.$x.scale:pow2+linear.$x.group:tensor
+done
+run 1 $small_loss --loss-arm $long+swiglu_cache.format:e5m6+attention_cache.format:e5m6 --out long
+holds measure_loss_keeps_parts_of_long_names test -e long/loss.json
 refuses measure_loss_refuses_unknown_arms "did you mean 'tensor'" \
   $small_loss --loss-arm tensr --out bad
 refuses measure_loss_refuses_fields_that_cannot_be \

@@ -35,6 +35,9 @@ class store_folder {
                     const std::vector<double>& numbers) const;
 
  private:
+  /// A long name is cut, and told apart by its SHA-256.
+  std::filesystem::path file_of(const std::string& part) const;
+
   std::filesystem::path folder_;
   train::seal_lines lines_;
 };

@@ -279,6 +279,25 @@ std::string dose_arm(int fraction_bits) {
 
 namespace {
 
+/// `full` with the head as every other Linear.
+std::string fp8_head_arm() {
+  std::string arm = "full";
+  for (const auto& [name, group] :
+       {std::pair{"x", "1x128"}, {"w", "128x128"}, {"dy", "1x128"}}) {
+    arm += fmt::format(
+        "+head.{0}.format:e4m3+head.{0}.scale:fp32+"
+        "head.{0}.group:{1}",
+        name, group);
+  }
+  for (const char* product : {"fprop", "dgrad", "wgrad"}) {
+    arm += fmt::format(
+        "+head.{0}.accumulator:hopper.wgmma.e4m3.e4m3.f32+"
+        "head.{0}.interval:128",
+        product);
+  }
+  return arm;
+}
+
 /// Each kind by each exponent.
 std::vector<loss_outlier> outliers_of(const std::vector<int>& exponents) {
   std::vector<loss_outlier> all;
@@ -380,6 +399,10 @@ loss_options lite4_size() {
                 {outlier_kind::channel, 14}};
   o.compared.push_back("tensor_unpromoted/tensor");
   o.compared.push_back("full+attention_cache.format:e4m3");
+  o.compared.push_back(fp8_head_arm());
+  o.compared.push_back("tensor+interval:512");
+  o.compared.push_back(
+      "full+linear.x.format:e5m2+linear.w.format:e5m2+linear.dy.format:e5m2");
   return o;
 }
 
