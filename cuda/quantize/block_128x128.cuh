@@ -1,6 +1,6 @@
-// Defines the quantizing kernel for BF16 and FP32 tiles that have one scale:
-// 128x128, or the whole matrix. A block reads a tile of 128 x 128 once. It
-// writes its codes in place, transposed, or both.
+// Defines the quantizing kernel for BF16 and FP32 tiles of 128x128 that have
+// one scale, by their own amax. A block reads a tile once. It writes its codes
+// in place, transposed, or both. Given amaxes: given_block.cuh.
 //
 //   load 8 x 8 elements a thread -> amax -> barrier -> scale and factors, in
 //   every thread -> codes -> stores; vec8s of columns into shared memory ->
@@ -38,35 +38,12 @@ struct block_factors {
 /// Computes scale and factors for a tile of this amax. Returns false iff the
 /// core must.
 template <class In>
-__device__ bool find_block(const quantize_params& params,
-                           const tile_origin& origin, std::uint32_t largest,
+__device__ bool find_block(const quantize_params& params, std::uint32_t largest,
                            block_factors& to) {
   std::uint32_t amax = amax_of(params.plan, largest);
-  if (params.given.data != nullptr) {
-    const bool is_matrix = params.y.groups == grouping::matrix ||
-                           params.yt.groups == grouping::matrix;
-    amax = is_matrix ? params.given.at(0, 0)
-                     : params.given.at(origin.row0 / tile_edge,
-                                       origin.col0 / tile_edge);
-  }
   if (largest >= params.plan.special) return false;
   return In::bytes == 2 ? find_pair(params.plan, amax, to.f, to.pair)
                         : find_factors(params.plan, amax, false, to.f);
-}
-
-/// Writes the scale of a tile. Called by one thread.
-__device__ inline void put_scale(const quantize_params& params,
-                                 const tile_origin& origin,
-                                 std::uint32_t scale) {
-  const auto put = [&](const quantized_target& to, bool is_transposed) {
-    with_group(origin, params.x, to.groups, 0,
-               [&](std::ptrdiff_t i, std::ptrdiff_t j) {
-                 is_transposed ? to.scales.put(j, i, scale)
-                               : to.scales.put(i, j, scale);
-               });
-  };
-  put(params.y, false);
-  put(params.yt, true);
 }
 
 /// Calls write(i, codes) with the codes of each row of a thread.
@@ -137,8 +114,7 @@ __global__ void __launch_bounds__(tile_threads, In::bytes == 4 ? 2 : 4)
   for (int w = 0; w < tile_threads / 32; ++w) key = max(key, amaxes[w]);
 
   detail::block_factors by;
-  if (!detail::find_block<In>(params, origin,
-                              __float_as_uint(value_of<In>(key)), by)) {
+  if (!detail::find_block<In>(params, __float_as_uint(value_of<In>(key)), by)) {
     detail::quantize_by_core<In, Out>(params, memory.groups);
     return;
   }

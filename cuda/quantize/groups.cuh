@@ -61,6 +61,21 @@ __device__ void with_group(const tile_origin& origin, const device_rows& x,
   }
 }
 
+/// Writes the one scale of a tile. Called by one thread.
+__device__ inline void put_scale(const quantize_params& params,
+                                 const tile_origin& origin,
+                                 std::uint32_t scale) {
+  const auto put = [&](const quantized_target& to, bool is_transposed) {
+    with_group(origin, params.x, to.groups, 0,
+               [&](std::ptrdiff_t i, std::ptrdiff_t j) {
+                 is_transposed ? to.scales.put(j, i, scale)
+                               : to.scales.put(i, j, scale);
+               });
+  };
+  put(params.y, false);
+  put(params.yt, true);
+}
+
 /// True iff groups of this kind have their factors made by the first 128
 /// threads (`is_row`), or by the others.
 __device__ inline bool makes(grouping kind, bool is_row) {
@@ -109,20 +124,14 @@ __device__ bool scale_groups(const quantize_params& params,
   return found;
 }
 
-/// Writes the amaxes that are wanted. Called by all threads after a barrier.
+/// Writes the amaxes that are wanted, not that of a whole matrix. Called by all
+/// threads after a barrier.
 __device__ inline void store_amaxes(const quantize_params& params,
                                     const tile_origin& origin,
                                     const tile_groups& groups) {
   const int at = static_cast<int>(threadIdx.x);
   const grouping kind = params.amax_groups;
   if (at >= tile_edge) return;
-  if (kind == grouping::matrix) {
-    if (at == 0) {
-      atomicMax(params.amaxes.data,
-                cuda::amax_of(params.plan, amax_of(groups, kind, 0)));
-    }
-    return;
-  }
   with_group(origin, params.x, kind, at,
              [&](std::ptrdiff_t i, std::ptrdiff_t j) {
                params.amaxes.at(i, j) =

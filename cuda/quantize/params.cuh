@@ -108,6 +108,29 @@ __device__ std::uint32_t largest_of(const vec8<In::bytes>& x) {
   }
 }
 
+/// The largest magnitude of a thread's elements of a tile as a key: bits of an
+/// element of 4 bytes; of 2 bytes, of the even and of the odd elements.
+template <class In>
+__device__ std::uint32_t largest_key(const vec8<In::bytes> (&x)[8]) {
+  std::uint32_t most = 0;
+#pragma unroll
+  for (int i = 0; i < 8; ++i) {
+    if constexpr (In::bytes == 4) {
+      most = max(most, largest_of<In>(x[i]));
+    } else {
+      most = __vmaxu2(most, largest_pair_of(x[i]));
+    }
+  }
+  return most;
+}
+
+/// FP32 bits of the magnitude that a key stands for.
+template <class In>
+__device__ std::uint32_t magnitude_of(std::uint32_t key) {
+  if constexpr (In::bytes == 2) key = max(key & 0xffff, key >> 16);
+  return __float_as_uint(value_of<In>(key));
+}
+
 /// Returns larger(...) of all key[r] over 16 neighbouring lanes, in the lanes
 /// whose number is r modulo Rows.
 template <int Rows, class Larger>

@@ -19,20 +19,17 @@ void launch(const argument_checks& r, const quantize_params& params,
   const bool rows_alone = params.amaxes.data == nullptr &&
                           params.y.groups == grouping::row &&
                           params.yt.groups == grouping::none;
-  const bool is_matrix =
-      params.amaxes.data != nullptr && params.amax_groups == grouping::matrix;
   const std::ptrdiff_t m = params.x.rows, n = params.x.cols;
   unsigned blocks =
       r.blocks(rows_alone ? half_warps_of<In>(m, n) : tiles_of(m, n));
   if (rows_alone) blocks = (blocks - 1) / (row_threads / 16) + 1;
   r.need_gpu();
-  if (is_matrix) {
-    r.require(cudaMemsetAsync(params.amaxes.data, 0, 4, stream));
-  }
   if (rows_alone) {
     pdl_launch(stream, quantize_rows<In, Out>, blocks, row_threads, params);
   } else if (quantizes_blocks(params)) {
     launch_blocks(params, blocks, stream);
+  } else if (quantizes_given_blocks(params)) {
+    launch_given_blocks(params, blocks, stream);
   } else if (quantizes_rows_and_columns(params)) {
     launch_rows_and_columns(params, blocks, stream);
   } else {
@@ -46,6 +43,15 @@ void launch_to(const argument_checks& r, const quantize_params& params,
                CUstream_st* stream) {
   with_codes(params.plan.q.to,
              [&](auto out) { launch<In, decltype(out)>(r, params, stream); });
+}
+
+void launch_amax(const argument_checks& r, const quantize_params& params,
+                 CUstream_st* stream) {
+  const unsigned tiles = r.blocks(tiles_of(params.x.rows, params.x.cols));
+  r.need_gpu();
+  r.require(cudaMemsetAsync(params.amaxes.data, 0, 4, stream));
+  launch_matrix_amax(params, tiles, r.multiprocessors(), stream);
+  r.launched();
 }
 
 void launch_from(const argument_checks& r, const quantize_params& params,
@@ -151,7 +157,7 @@ void group_amaxes(const quantizer& q, const const_matrix& x,
   params.amaxes = {amax.data, amax.row_stride, amax.col_stride};
   params.amax_groups = grouping_of(q.group, false);
   if (x.rows == 0 || x.cols == 0) return;
-  launch_from(r, params, stream);
+  (finds_matrix_amax(params) ? launch_amax : launch_from)(r, params, stream);
 }
 
 }  // namespace zeroulp::cuda
