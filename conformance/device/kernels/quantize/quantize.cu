@@ -201,6 +201,91 @@ verdict check_matrices(const effort& e) {
   return v;
 }
 
+/// An amax for numbers whose own is `own`: that one; a BF16 or any number a few
+/// binades from it, as under delayed scaling; or one that needs the core.
+std::uint32_t drawn_amax(std::uint32_t own, counter_rng& rng) {
+  constexpr std::uint32_t rare[] = {0,          1,          0x00800000,
+                                    0x1b7fffff, 0x6c800000, 0x7f7fffff,
+                                    0x7f800000, 0x7fc00000};
+  if (rng.one_in(2)) return own;
+  if (rng.one_in(8)) return rare[rng.below(std::size(rare))];
+  const auto exponent = static_cast<std::uint32_t>(rng.between(118, 136));
+  const std::uint32_t fraction = rng.one_in(2) ? 0x7f0000 : 0x7fffff;
+  return exponent << 23 | (rng.next32() & fraction);
+}
+
+/// Finds the amaxes of a matrix's groups, and quantizes by these or by others:
+/// x, its transpose, or both in one pass. Checks two runs.
+void hold_by_amax(const quantizer& q, const placed_shape& s, bool straight,
+                  bool turned, counter_rng& rng, verdict& v) {
+  word_matrix x = numbers_for(q, s, rng.one_in(3), rng);
+  guarded_matrix in(s.rows, s.cols, storage_bytes(q.from), s.in);
+  in.upload(x.view());
+  const std::string name = name_of(q.from) + " to " + name_of(q.to) + ", " +
+                           std::string(name_of(q.scale)) + ", " +
+                           name_of(q.group) + ", " + s.name();
+  word_matrix amax(ceil_div(s.rows, q.group.height(s.rows)),
+                   ceil_div(s.cols, q.group.width(s.cols)));
+  guarded_matrix on_gpu(amax.rows, amax.cols, 4, {1, 2});
+  engine::group_amaxes(q, x.view(), amax.view());
+  hold_twice(
+      "amaxes, " + name, {{on_gpu, amax.view()}},
+      [&] { cuda::group_amaxes(q, in.view(), on_gpu.word_view()); }, v);
+  for (auto& word : amax.words) word = drawn_amax(word, rng);
+  on_gpu.upload(amax.view());
+  word_matrix right(s.rows, s.cols), scales(amax.rows, amax.cols);
+  engine::quantize(q, x.view(), amax.view(), right.view(), scales.view());
+  guarded_matrix y(s.rows, s.cols, storage_bytes(q.to), s.out);
+  const margins aligned = {0, static_cast<int>(-s.rows & 15)};
+  guarded_matrix yt(s.cols, s.rows, storage_bytes(q.to),
+                    s.out.between % 8 == 0 ? aligned : s.out);
+  guarded_scales of_y(draw_layout(q.scale, rng), scales.rows, scales.cols,
+                      {0, 3});
+  guarded_scales of_yt(draw_layout(q.scale, rng), scales.cols, scales.rows,
+                       {0, 3});
+  std::vector<held_output> held;
+  cuda::quantized to_y, to_yt;
+  if (straight) {
+    held.push_back({y, right.view(), &of_y, scales.view(), ""});
+    to_y = {y.view(), of_y.view()};
+  }
+  if (turned) {
+    held.push_back({yt, right.view().transposed(), &of_yt,
+                    scales.view().transposed(), ", transposed"});
+    to_yt = {yt.view(), of_yt.view()};
+  }
+  hold_twice(
+      "by amax, " + name, held,
+      [&] { cuda::quantize(q, in.view(), on_gpu.word_view(), to_y, to_yt); },
+      v);
+}
+
+/// One amax a tile or a matrix, of every shape and format.
+verdict check_by_amax(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 11);
+  std::size_t turn = 0;
+  for (int round = 0; round < (e.level == 0 ? 1 : 4); ++round) {
+    for (const auto& s : placed_shapes(e)) {
+      for (const format from : {bf16, fp32, fp16}) {
+        for (const group_shape group : {group_shape{0, 0}, {tile, tile}}) {
+          for (const int outputs : {1, 2, 3}) {
+            constexpr format codes[] = {e4m3, e5m2, e5m6};
+            const auto& how =
+                named_conventions[turn++ % std::size(named_conventions)];
+            const quantizer q{
+                from, codes[rng.below(3)],
+                rng.one_in(2) ? zeroulp_convention : how.value,
+                rng.one_in(4) ? scale_kind::pow2 : scale_kind::float32, group};
+            hold_by_amax(q, s, outputs != 2, outputs != 1, rng, v);
+          }
+        }
+      }
+    }
+  }
+  return v;
+}
+
 /// A large matrix that repeats the tiles of a small one.
 struct repeated {
   std::ptrdiff_t rows, cols, small_rows, small_cols;
@@ -344,6 +429,49 @@ verdict check_crowded(const effort& e) {
   return v;
 }
 
+/// The amax of a matrix of more tiles than blocks are resident, with its
+/// largest magnitude now here, now there: each place of a tile, each tile some
+/// time.
+verdict check_amax_places(const effort& e) {
+  constexpr repeated r{35 * tile - 3, 47 * tile + 8, 3 * tile, 2 * tile};
+  const quantizer q{
+      bf16, e4m3, zeroulp_convention, scale_kind::float32, {0, 0}};
+  verdict v;
+  counter_rng rng(e.seed, 12);
+  word_matrix small =
+      numbers_for(q, {r.small_rows, r.small_cols, {}, {}}, false, rng);
+  small.words[5] = 0x7fc0;  // NaN, which counts for nothing
+  guarded_matrix there(small.rows, small.cols, 4);
+  there.upload(small.view());
+  const device_buffer<std::uint16_t> x(
+      static_cast<std::size_t>(r.rows * r.cols));
+  repeat<<<132 * 8, 256>>>(r, there.words(), x.data());
+  const device_buffer<std::uint32_t> amax(1);
+  for (std::uint64_t n = 0; n < cases(e, 300, 5000); ++n) {
+    const auto at = static_cast<std::ptrdiff_t>(
+        rng.below(static_cast<std::uint64_t>(r.rows * r.cols)));
+    const auto code = static_cast<std::uint16_t>(0x4480 + rng.below(0x3000) +
+                                                 (rng.one_in(2) ? 0x8000 : 0));
+    const auto old = static_cast<std::uint16_t>(
+        small.words[static_cast<std::size_t>(r.source(at))]);
+    const auto put = [&](std::uint16_t element) {
+      require(cudaMemcpy(x.data() + at, &element, 2, cudaMemcpyHostToDevice));
+    };
+    put(code);
+    cuda::group_amaxes(q, {x.data(), r.rows, r.cols},
+                       matrix_view<std::uint32_t>(amax.data(), 1, 1));
+    finish_kernel();
+    put(old);
+    std::uint32_t got = 0;
+    amax.copy_to(&got, 1);
+    v.compare(got, static_cast<std::uint32_t>(code & 0x7fff) << 16, [&] {
+      return "amax of element " + std::to_string(at) + in_hex("is", got) +
+             in_hex("not", code);
+    });
+  }
+  return v;
+}
+
 }  // namespace
 
 check_list kernel_quantize_checks() {
@@ -352,6 +480,10 @@ check_list kernel_quantize_checks() {
                    check_given),
       device_check("kernel.quantize.matrices",
                    "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q10 Q11", "host", check_matrices),
+      device_check("kernel.quantize.by_amax", "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q11",
+                   "host", check_by_amax),
+      device_check("kernel.quantize.amax_places", "Q2", "host",
+                   check_amax_places),
       device_check("kernel.quantize.crowded", "Q2 Q3 Q4 Q5 Q6 Q12 Q13 Q8 Q11",
                    "host", check_crowded)};
 }
