@@ -17,6 +17,7 @@ namespace {
 
 constexpr group_shape by_tile{1, 128};
 constexpr group_shape by_block{128, 128};
+constexpr group_shape by_tensor{0, 0};  // amaxes are given
 
 struct quantizer_row {
   const char* name;
@@ -53,7 +54,21 @@ constexpr quantizer_row quantizer_rows[] = {
      false, 0.95, 0.98},
     {"quantize.128x128.both", bf16, e4m3, "zeroulp", scale_kind::float32,
      by_block, true, 0.90, 0.95},
+    {"quantize.tensor", bf16, e4m3, "zeroulp", scale_kind::float32, by_tensor,
+     false, 0.95, 0.98},
+    {"quantize.tensor.both", bf16, e4m3, "zeroulp", scale_kind::float32,
+     by_tensor, true, 0.90, 0.95},
+    {"quantize.tensor.fp32", fp32, e4m3, "zeroulp", scale_kind::float32,
+     by_tensor, false, 0.90, 0.95},
 };
+
+struct amax_row {
+  const char* name;
+  format from;
+};
+
+constexpr amax_row amax_rows[] = {{"amax.tensor", bf16},
+                                  {"amax.tensor.fp32", fp32}};
 
 struct retile_row {
   const char* name;
@@ -112,6 +127,47 @@ gpu_operation quantization(const quantizer_row& row, shape s) {
     engine::quantize(q, at[0], at[1], words(at[2]));
     if (!both) return;
     engine::quantize(q, transposed(at[0]), at[3], words(at[4]));
+  };
+  return op;
+}
+
+/// The same by a given amax of the whole matrix.
+gpu_operation quantization_by_amax(const quantizer_row& row, shape s) {
+  const quantizer q{row.from, row.to, parse_convention(row.convention).value,
+                    row.scale, row.group};
+  const bool both = row.transposed_too;
+  constexpr std::uint32_t five = 0x40a00000;  // near that of N(0, 1)
+  gpu_operation op;
+  op.operands = {{"x", gpu_use::read, row.from, s},
+                 {"amax", gpu_use::read, fp32, {1, 1}, {}, {five}}};
+  add_quantized(op, "", gpu_use::write, row.to, s, row.group);
+  if (both) {
+    add_quantized(op, " of the transpose", gpu_use::write, row.to, swapped(s),
+                  row.group);
+  }
+  op.launch = [q, both](const gpu_matrices& at, CUstream_st* stream) {
+    cuda::quantize(q, to_cuda(at[0]), words(at[1]), quantized_at(at, 2),
+                   both ? quantized_at(at, 4) : cuda::quantized{}, stream);
+  };
+  op.expect = [q, both](const gpu_matrices& at) {
+    engine::quantize(q, at[0], words(at[1]), at[2], words(at[3]));
+    if (!both) return;
+    engine::quantize(q, transposed(at[0]), words(at[1]), at[4], words(at[5]));
+  };
+  return op;
+}
+
+gpu_operation largest_of(const amax_row& row, shape s) {
+  const quantizer q{row.from, e4m3, zeroulp_convention, scale_kind::float32,
+                    by_tensor};
+  gpu_operation op;
+  op.operands = {{"x", gpu_use::read, row.from, s},
+                 {"amax", gpu_use::write, fp32, {1, 1}}};
+  op.launch = [q](const gpu_matrices& at, CUstream_st* stream) {
+    cuda::group_amaxes(q, to_cuda(at[0]), words(at[1]), stream);
+  };
+  op.expect = [q](const gpu_matrices& at) {
+    engine::group_amaxes(q, at[0], words(at[1]));
   };
   return op;
 }
@@ -235,8 +291,15 @@ gpu_operation driver_copy(shape s) {
 std::vector<gpu_row> gpu_rows() {
   std::vector<gpu_row> all{{"limit.memcpy", 0, 0, driver_copy}};
   for (const auto& row : quantizer_rows) {
-    all.push_back({row.name, row.must, row.aim,
-                   [row](shape s) { return quantization(row, s); }});
+    all.push_back({row.name, row.must, row.aim, [row](shape s) {
+                     return row.group == by_tensor
+                                ? quantization_by_amax(row, s)
+                                : quantization(row, s);
+                   }});
+  }
+  for (const auto& row : amax_rows) {
+    all.push_back(
+        {row.name, 0.90, 0.95, [row](shape s) { return largest_of(row, s); }});
   }
   for (const auto& row : retile_rows) {
     all.push_back(
