@@ -212,7 +212,10 @@ void swiglu_backward(const swiglu_layer& layer, format from,
   check_numbers(r, from);
   check_numbers(r, to);
   const std::ptrdiff_t m = dh.rows, n = dh.cols;
-  const device_rows in = checked_rows(r, from, dh, dh, "dh");
+  const bool has_gradients = dh.data != nullptr;
+  const device_rows in = has_gradients
+                             ? checked_rows(r, from, dh, dh, "dh")
+                             : rows_of({nullptr, m, n}, storage_bytes(from));
   const auto g = checked_cache(r, layer.cache, g_cache, dh, "the cache of g");
   const auto u = checked_cache(r, layer.cache, u_cache, dh, "the cache of u");
   swiglu_gradient_params params{};
@@ -231,12 +234,13 @@ void swiglu_backward(const swiglu_layer& layer, format from,
          "what is quantized in the same pass must be of bf16, from caches in "
          "groups of 1x128");
   if (m == 0 || n == 0) return;
-  r.need(makes_codes || params.h.data != nullptr || params.dg.data != nullptr ||
-             params.du.data != nullptr,
-         "there is no output");
+  const bool makes_gradients =
+      makes_codes || params.dg.data != nullptr || params.du.data != nullptr;
+  r.need(has_gradients || !makes_gradients, "dh has no data: ask for h alone");
+  r.need(makes_gradients || params.h.data != nullptr, "there is no output");
   const unsigned blocks = blocks_of(r, dh);
   r.need_gpu();
-  if (!in_rows) {
+  if (!in_rows || !has_gradients) {
     const swiglu_gradient_elementwise_params values{numbers_of(from, params.dh),
                                                     numbers_of(to, params.h),
                                                     numbers_of(to, params.dg),
@@ -246,7 +250,10 @@ void swiglu_backward(const swiglu_layer& layer, format from,
     const bool eights = from == bf16 && to == bf16 && fits_eights(values);
     with_codes(layer.cache.to, [&](auto cache) {
       if (eights) {
-        pdl_launch(stream, swiglu_backward_eights<decltype(cache)>,
+        pdl_launch(stream,
+                   has_gradients
+                       ? swiglu_backward_eights<decltype(cache), false>
+                       : swiglu_backward_eights<decltype(cache), true>,
                    eight_blocks(r, m, n), eights_threads, values);
       } else {
         pdl_launch(stream, swiglu_backward_elementwise<decltype(cache)>, blocks,

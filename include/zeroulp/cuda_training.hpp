@@ -38,7 +38,8 @@ void swiglu_forward(const swiglu_layer& layer, const const_matrix& g,
 /// Computes h, dg and du (of layer.out.from) from dh (of `from`) and from g and
 /// u as layer.cache stored them: e4m3, e5m2 or e5m6 in groups of any shape. In
 /// the same pass, dg and du are quantized by layer.out, if all numbers are of
-/// bf16 and all groups are 1x128. SPEC: S1, S3.
+/// bf16 and all groups are 1x128. h alone needs no dh: leave out its data, not
+/// its shape. SPEC: S1, S3.
 void swiglu_backward(const swiglu_layer& layer, format from,
                      const const_matrix& dh, const const_quantized& g_cache,
                      const const_quantized& u_cache, const matrix& h,

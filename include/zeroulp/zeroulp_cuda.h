@@ -131,7 +131,7 @@ ZEROULP_API zeroulp_status zeroulp_cuda_swiglu_forward(
     const zeroulp_cuda_quantized* h_out, const zeroulp_cuda_quantized* g_cache,
     const zeroulp_cuda_quantized* u_cache, void* stream);
 /// Computes the values h, dg and du (layer.out.from) from dh (of `from`) and
-/// the cached g and u, and dg and du quantized.
+/// the cached g and u, and dg and du quantized. h alone needs no data of dh.
 ZEROULP_API zeroulp_status zeroulp_cuda_swiglu_backward(
     const zeroulp_swiglu* layer, const zeroulp_format* from,
     const zeroulp_cuda_const_matrix* dh,

@@ -222,6 +222,28 @@ void hold_swiglu(const training_functions& gpu, const training_functions& cpu,
   hold_backward(gpu, cpu, "backward, " + c.name, layer, dh, of_g, of_u, v);
 }
 
+/// The backward pass from caches that have one scale each.
+void hold_whole_caches(const training_functions& gpu,
+                       const training_functions& cpu, const whole_case& c,
+                       counter_rng& rng, verdict& v) {
+  constexpr format codes[] = {e4m3, e5m2, e5m6};
+  swiglu_layer layer{c.q, c.q};
+  layer.cache.to = codes[rng.below(3)];
+  layer.cache.group = {0, 0};
+  const auto cached = [&](content kind) {
+    const word_matrix x = numbers(kind, c.m, c.n, rng);
+    quantized_words of_x(layer.cache, c.m, c.n);
+    engine::quantize(layer.cache, x.view(), of_x.codes.view(),
+                     of_x.scales.view());
+    if (rng.one_in(3)) alter_some(of_x.scales, rng);
+    return of_x;
+  };
+  const quantized_words g = cached(c.kind), u = cached(content::normal);
+  const word_matrix dh = numbers(content::normal, c.m, c.n, rng);
+  hold_backward(gpu, cpu, "backward from one scale, " + c.name, layer, dh, g, u,
+                v);
+}
+
 verdict check_swiglu(const effort& e) {
   verdict v;
   const auto gpu = gpu_training(), cpu = engine_training();
@@ -232,6 +254,7 @@ verdict check_swiglu(const effort& e) {
                   for (int i = 0; i < times; ++i) {
                     hold_swiglu(gpu, cpu, c, rng, v);
                   }
+                  hold_whole_caches(gpu, cpu, c, rng, v);
                 });
   return v;
 }

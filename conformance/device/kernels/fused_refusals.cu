@@ -176,6 +176,14 @@ verdict swiglu_backward_requests(const effort&) {
     all.no("codes from other caches",
            [g](request& r) { r.layer.cache.group = g; });
   }
+  all.no("gradients without dh", [](request& r) {
+    r.make_no_codes();
+    r.dh.data = nullptr;
+  });
+  all.no("codes of gradients without dh", [](request& r) {
+    r.h = r.dg = r.du = {};
+    r.dh.data = nullptr;
+  });
   all.no("nothing to write", [](request& r) {
     r.make_no_codes();
     r.h = r.dg = r.du = {};
@@ -192,6 +200,11 @@ verdict swiglu_backward_requests(const effort&) {
   all.yes("everything", [](request&) {});
   all.yes("no numbers", [](request& r) { r.h = r.dg = r.du = {}; });
   all.yes("no h", [](request& r) { r.h = {}; });
+  all.yes("h without dh", [](request& r) {
+    r.make_no_codes();
+    r.dg = r.du = {};
+    r.dh.data = nullptr;
+  });
   all.yes("h alone", [](request& r) {
     r.make_no_codes();
     r.dg = r.du = {};

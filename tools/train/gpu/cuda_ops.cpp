@@ -134,8 +134,7 @@ cuda_ops::halves cuda_ops::swiglu_again(const storage& how,
                           cache.u.codes.halves_view(), {}, h.view(), {}, {});
     return h;
   }
-  const halves nothing(m, n);
-  cuda::swiglu_backward(swiglu_of(how), bf16, nothing.matrix(), read(cache.g),
+  cuda::swiglu_backward(swiglu_of(how), bf16, {nullptr, m, n}, read(cache.g),
                         read(cache.u), h.matrix(), {}, {});
   return h;
 }

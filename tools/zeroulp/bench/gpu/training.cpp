@@ -26,6 +26,18 @@ constexpr training_row backward_rows[] = {
     {"swiglu.backward.pow2", scale_kind::pow2, false},
 };
 
+/// h alone, for the weights' gradient: caches in groups of 1x128, or one scale.
+struct again_row {
+  const char* name;
+  scale_kind scale;
+  group_shape group;
+};
+
+constexpr again_row again_rows[] = {
+    {"swiglu.again", scale_kind::float32, {1, 128}},
+    {"swiglu.again.tensor", scale_kind::float32, {0, 0}},
+};
+
 constexpr training_row norm_rows[] = {
     {"rms_norm", scale_kind::float32, false},
     {"rms_norm.pow2", scale_kind::pow2, false},
@@ -103,6 +115,28 @@ gpu_operation backward(const training_row& row, shape s) {
   return op;
 }
 
+gpu_operation again(const again_row& row, shape s) {
+  const quantizer q{bf16, e4m3, zeroulp_convention, row.scale, row.group};
+  const swiglu_layer layer{q, q};
+  gpu_operation op;
+  for (const char* const cache : {" of g", " of u"}) {
+    add_quantized(op, cache, gpu_use::read, e4m3, s, row.group,
+                  gpu_fill::cached_scales, gpu_fill::cached);
+  }
+  op.operands.push_back({"h", gpu_use::write, bf16, s});
+  op.launch = [layer](const gpu_matrices& at, CUstream_st* stream) {
+    cuda::swiglu_backward(layer, bf16, {nullptr, at[4].rows, at[4].cols},
+                          device_input_at(at, 0), device_input_at(at, 2),
+                          to_cuda(at[4]), {}, {}, {}, {}, stream);
+  };
+  op.expect = [layer](const gpu_matrices& at) {
+    const dense<std::uint16_t> nothing({at[4].rows, at[4].cols});
+    engine::swiglu_backward(layer, bf16, nothing.view(), input_at(at, 0),
+                            input_at(at, 2), at[4], {}, {});
+  };
+  return op;
+}
+
 gpu_operation norm(const training_row& row, shape s) {
   const rms_layer layer{bf16, bf16, 0x358637bd, quantizer_of(row)};
   const bool values = row.stores_more;
@@ -139,6 +173,10 @@ std::vector<gpu_row> gpu_training_rows() {
   std::vector<gpu_row> all;
   add(all, forward_rows, forward);
   add(all, backward_rows, backward);
+  for (const again_row& row : again_rows) {
+    all.push_back(
+        {row.name, 0.60, 0.90, [row](shape s) { return again(row, s); }});
+  }
   add(all, norm_rows, norm);
   return all;
 }
