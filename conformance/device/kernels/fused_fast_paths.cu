@@ -7,6 +7,7 @@
 
 #include "conformance/device/implementation/training.hpp"
 #include "conformance/device/support/drawn_memory.hpp"
+#include "zeroulp/arrays.hpp"
 #include "zeroulp/names.hpp"
 
 namespace zeroulp::conformance::device {
