@@ -2,9 +2,10 @@
 //
 //   wgmma<types, N>::run(d, a, b, add)      d = (add ? d : 0) + A B^T, FP8
 //   wgmma_bf16<N, AMajor, BMajor>::run(d, a, b)              d += A B^T, BF16
+//   wgmma_bf16_of_registers<N, BMajor>::run(d, a, b)         A in registers
 //
-// m64nNk32 of FP8, m64nNk16 of BF16. d is float[N / 2]; a and b are
-// descriptors. wgmma is asynchronous:
+// m64nNk32 of FP8, m64nNk16 of BF16. d is float[N / 2]; b is a descriptor, and
+// so is a unless it says otherwise. wgmma is asynchronous:
 //
 //   fence_registers(d)  begin_wgmma()  wgmma...  commit_wgmma()
 //   wait_for_wgmma()  fence_registers(d)
@@ -34,6 +35,16 @@ template <int Count>
 __device__ void fence_registers(float (&d)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+
+/// The same for operands in registers: they stay until this point.
+template <int Steps>
+__device__ void fence_registers(std::uint32_t (&a)[Steps][4]) {
+#pragma unroll
+  for (int i = 0; i < Steps; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) asm volatile("" : "+r"(a[i][j])::"memory");
+  }
 }
 
 /// The lower word of the descriptor of a K-major operand: rows of 128 bytes in
@@ -87,6 +98,8 @@ template <fp8_types Types, int N>
 struct wgmma;
 template <int N, operand_major A, operand_major B>
 struct wgmma_bf16;
+template <int N, operand_major B>
+struct wgmma_bf16_of_registers;
 
 #define ZEROULP_D16 \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
@@ -159,28 +172,54 @@ ZEROULP_WGMMA_TYPES(64, 32, 32, 33, 34)
 ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66)
 ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130)
 
-// The last two immediates say which operands are along M (N).
-#define ZEROULP_WGMMA_BF16(N, REGS, P0, P1, P2, P3)                  \
+// The last two immediates say which operands are along M (N). `add`: as of FP8.
+#define ZEROULP_WGMMA_BF16(N, REGS, P0, P1, P2, P3, P4)              \
   template <operand_major A, operand_major B>                        \
   struct wgmma_bf16<N, A, B> {                                       \
     __device__ static void run(float (&d)[REGS], std::uint64_t a,    \
-                               std::uint64_t b) {                    \
+                               std::uint64_t b, int add = 1) {       \
       asm volatile(                                                  \
-          "{\n.reg .pred add;\nsetp.eq.b32 add, 0, 0;\n"             \
+          "{\n.reg .pred add;\nsetp.ne.b32 add, %" #P4 ", 0;\n"      \
           "wgmma.mma_async.sync.aligned.m64n" #N                     \
           "k16.f32.bf16.bf16 {" ZEROULP_D##REGS                      \
           "}, %" #P0 ", %" #P1 ", add, 1, 1, %" #P2 ", %" #P3 ";\n}" \
           : ZEROULP_F##REGS(0)                                       \
           : "l"(a), "l"(b), "n"(A == operand_major::mn),             \
-            "n"(B == operand_major::mn)                              \
+            "n"(B == operand_major::mn), "r"(add)                    \
           : "memory");                                               \
     }                                                                \
   };
-ZEROULP_WGMMA_BF16(8, 4, 4, 5, 6, 7)
-ZEROULP_WGMMA_BF16(128, 64, 64, 65, 66, 67)
-ZEROULP_WGMMA_BF16(192, 96, 96, 97, 98, 99)
-ZEROULP_WGMMA_BF16(256, 128, 128, 129, 130, 131)
+ZEROULP_WGMMA_BF16(8, 4, 4, 5, 6, 7, 8)
+ZEROULP_WGMMA_BF16(64, 32, 32, 33, 34, 35, 36)
+ZEROULP_WGMMA_BF16(128, 64, 64, 65, 66, 67, 68)
+ZEROULP_WGMMA_BF16(192, 96, 96, 97, 98, 99, 100)
+ZEROULP_WGMMA_BF16(256, 128, 128, 129, 130, 131, 132)
 
+// A lies in registers as D does: a thread has elements 2 q, 2 q + 1 and those
+// plus 8 of rows r and r + 8, q = lane mod 4; a[1] and a[3] are of row r + 8,
+// a[2] and a[3] of the second eight columns.
+#define ZEROULP_WGMMA_BF16_RS(N, REGS, P0, P1, P2, P3, P4, P5)               \
+  template <operand_major B>                                                 \
+  struct wgmma_bf16_of_registers<N, B> {                                     \
+    __device__ static void run(float (&d)[REGS], const std::uint32_t (&a)[4], \
+                               std::uint64_t b) {                            \
+      asm volatile(                                                          \
+          "{\n.reg .pred add;\nsetp.eq.b32 add, 0, 0;\n"                     \
+          "wgmma.mma_async.sync.aligned.m64n" #N                             \
+          "k16.f32.bf16.bf16 {" ZEROULP_D##REGS "}, {%" #P0 ", %" #P1        \
+          ", %" #P2 ", %" #P3 "}, %" #P4 ", add, 1, 1, %" #P5 ";\n}"         \
+          : ZEROULP_F##REGS(0)                                               \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),              \
+            "n"(B == operand_major::mn)                                      \
+          : "memory");                                                       \
+    }                                                                        \
+  };
+ZEROULP_WGMMA_BF16_RS(8, 4, 4, 5, 6, 7, 8, 9)
+ZEROULP_WGMMA_BF16_RS(64, 32, 32, 33, 34, 35, 36, 37)
+ZEROULP_WGMMA_BF16_RS(128, 64, 64, 65, 66, 67, 68, 69)
+ZEROULP_WGMMA_BF16_RS(192, 96, 96, 97, 98, 99, 100, 101)
+
+#undef ZEROULP_WGMMA_BF16_RS
 #undef ZEROULP_WGMMA_BF16
 #undef ZEROULP_WGMMA_TYPES
 #undef ZEROULP_WGMMA
