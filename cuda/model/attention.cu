@@ -1,5 +1,6 @@
-// Causal attention between its products: exact softmax, gradients of scores.
-// A warp has a query of a head. The products are gemm_bf16's.
+// Causal attention: which way a request goes, and the composed one: exact
+// softmax and gradients of scores between products, which are gemm_bf16's. A
+// warp has a query of a head.
 //
 //   S = q k^T -> largest, e -> o = e v, l = e 1 -> O      dP = dO v^T -> P, dS
 //
@@ -9,6 +10,7 @@
 
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/row_eights.cuh"
+#include "cuda/model/attention.hpp"
 #include "cuda/model/row_sum.cuh"
 #include "zeroulp/core/model/attention.hpp"
 #include "zeroulp/cuda_model.hpp"
@@ -18,6 +20,9 @@ namespace {
 
 using A = device_fp32;
 using half_view = matrix_view<const std::uint16_t>;
+
+constexpr const char* forward_name = "cuda::attention_forward";
+constexpr const char* backward_name = "cuda::attention_backward";
 
 constexpr int warps = 8;
 /// Rows of P and e have +0 up to a multiple of it: gemm_bf16 reads no further.
@@ -178,11 +183,13 @@ __global__ void make_gradients(
   });
 }
 
-/// One call: how many sequences at once, and where they work.
+/// One call: how many sequences at once, and where they work. `one`: bytes of
+/// work of a sequence.
 class attention_call {
  public:
   attention_call(const char* function, const attention_shape& s,
-                 std::ptrdiff_t tokens, std::span<std::byte> work)
+                 std::ptrdiff_t tokens, std::span<std::byte> work,
+                 std::size_t one)
       : r(function), s_(s), work_(work) {
     r.need(s.length > 0 && s.heads > 0 && s.depth > 0 && s.value_depth > 0,
            "a length, heads or widths are not above 0");
@@ -193,7 +200,6 @@ class attention_call {
            "tokens are no multiple of the length");
     sequences_ = tokens / s.length;
     if (sequences_ == 0) return;
-    const std::size_t one = attention_work_bytes(s, 1);
     r.need(work.size() >= one, "`work` holds no sequence");
     r.need(reinterpret_cast<std::uintptr_t>(work.data()) % 256 == 0,
            "`work` is not aligned to 256 bytes");
@@ -206,6 +212,24 @@ class attention_call {
         (x.rows > 0 && x.col_stride != 1)) {
       r.refuse(std::string(what) + " has another shape");
     }
+  }
+
+  void need_inputs(const engine::attention_inputs& t) const {
+    need(t.q, s_.heads * s_.depth, "q");
+    need(t.k, s_.heads * s_.depth, "k");
+    need(t.v, s_.heads * s_.value_depth, "v");
+  }
+  void need_forward(const engine::attention_inputs& t, half_view o) const {
+    need_inputs(t);
+    need(o, s_.heads * s_.value_depth, "o");
+  }
+  void need_backward(const engine::attention_inputs& t, half_view d_o,
+                     const engine::attention_gradients_out& out) const {
+    need_inputs(t);
+    need(d_o, s_.heads * s_.value_depth, "d_o");
+    need(out.dq, s_.heads * s_.depth, "dq");
+    need(out.dk, s_.heads * s_.depth, "dk");
+    need(out.dv, s_.heads * s_.value_depth, "dv");
   }
 
   /// use(part, first token, tokens) for some sequences after the others.
@@ -305,8 +329,8 @@ matrix_view<std::uint32_t> writable(matrix_view<const std::uint32_t> x) {
 
 }  // namespace
 
-std::size_t attention_work_bytes(const attention_shape& s,
-                                 std::ptrdiff_t sequences) {
+std::size_t composed_attention_work_bytes(const attention_shape& s,
+                                          std::ptrdiff_t sequences) {
   const auto rows = static_cast<std::size_t>(sequences * s.heads * s.length);
   const auto square = rows * static_cast<std::size_t>(stride_of(s.length));
   const auto padded = [](std::size_t n) { return (n + 255) / 256 * 256; };
@@ -315,17 +339,16 @@ std::size_t attention_work_bytes(const attention_shape& s,
          padded(4 * rows);
 }
 
-void attention_forward(const attention_shape& s,
-                       const engine::attention_inputs& t,
-                       matrix_view<std::uint16_t> o,
-                       matrix_view<std::uint32_t> largest,
-                       matrix_view<std::uint32_t> inverse,
-                       std::span<std::byte> work, CUstream_st* stream) {
-  const attention_call call("cuda::attention_forward", s, t.q.rows, work);
-  call.need(t.q, s.heads * s.depth, "q");
-  call.need(t.k, s.heads * s.depth, "k");
-  call.need(t.v, s.heads * s.value_depth, "v");
-  call.need(o, s.heads * s.value_depth, "o");
+void composed_attention_forward(const attention_shape& s,
+                                const engine::attention_inputs& t,
+                                matrix_view<std::uint16_t> o,
+                                matrix_view<std::uint32_t> largest,
+                                matrix_view<std::uint32_t> inverse,
+                                std::span<std::byte> work,
+                                CUstream_st* stream) {
+  const attention_call call(forward_name, s, t.q.rows, work,
+                            composed_attention_work_bytes(s, 1));
+  call.need_forward(t, o);
   if (t.q.rows == 0) return;
   call.for_parts(largest, inverse,
                  [&](const attention_part& p, std::ptrdiff_t token,
@@ -352,20 +375,16 @@ void attention_forward(const attention_shape& s,
                  });
 }
 
-void attention_backward(const attention_shape& s,
-                        const engine::attention_inputs& t,
-                        const engine::attention_kept& kept,
-                        matrix_view<const std::uint16_t> d_o,
-                        const engine::attention_gradients_out& out,
-                        std::span<std::byte> work, CUstream_st* stream) {
-  const attention_call call("cuda::attention_backward", s, t.q.rows, work);
-  call.need(t.q, s.heads * s.depth, "q");
-  call.need(t.k, s.heads * s.depth, "k");
-  call.need(t.v, s.heads * s.value_depth, "v");
-  call.need(d_o, s.heads * s.value_depth, "d_o");
-  call.need(out.dq, s.heads * s.depth, "dq");
-  call.need(out.dk, s.heads * s.depth, "dk");
-  call.need(out.dv, s.heads * s.value_depth, "dv");
+void composed_attention_backward(const attention_shape& s,
+                                 const engine::attention_inputs& t,
+                                 const engine::attention_kept& kept,
+                                 matrix_view<const std::uint16_t> d_o,
+                                 const engine::attention_gradients_out& out,
+                                 std::span<std::byte> work,
+                                 CUstream_st* stream) {
+  const attention_call call(backward_name, s, t.q.rows, work,
+                            composed_attention_work_bytes(s, 1));
+  call.need_backward(t, d_o, out);
   if (t.q.rows == 0) return;
   call.for_parts(
       writable(kept.largest), writable(kept.inverse),
@@ -401,6 +420,47 @@ void attention_backward(const attention_shape& s,
         product(call.square(p.e).transposed(), gemm_span::from_diagonal, d_o,
                 s.value_depth, out.dv, fp32_one);
       });
+}
+
+std::size_t attention_work_bytes(const attention_shape& s,
+                                 std::ptrdiff_t sequences) {
+  if (is_fused(s)) return fused_attention_work_bytes(s, sequences);
+  const std::size_t composed = composed_attention_work_bytes(s, sequences);
+  return s.depth > 0
+             ? composed
+             : std::max(composed, fused_attention_work_bytes(s, sequences));
+}
+
+void attention_forward(const attention_shape& s,
+                       const engine::attention_inputs& t,
+                       matrix_view<std::uint16_t> o,
+                       matrix_view<std::uint32_t> largest,
+                       matrix_view<std::uint32_t> inverse,
+                       std::span<std::byte> work, CUstream_st* stream) {
+  if (!is_fused(s)) {
+    return composed_attention_forward(s, t, o, largest, inverse, work, stream);
+  }
+  const attention_call call(forward_name, s, t.q.rows, work,
+                            fused_attention_work_bytes(s, 1));
+  call.need_forward(t, o);
+  if (t.q.rows == 0) return;
+  fused_attention_forward(call.r, s, t, o, largest, inverse, stream);
+}
+
+void attention_backward(const attention_shape& s,
+                        const engine::attention_inputs& t,
+                        const engine::attention_kept& kept,
+                        matrix_view<const std::uint16_t> d_o,
+                        const engine::attention_gradients_out& out,
+                        std::span<std::byte> work, CUstream_st* stream) {
+  if (!is_fused(s)) {
+    return composed_attention_backward(s, t, kept, d_o, out, work, stream);
+  }
+  const attention_call call(backward_name, s, t.q.rows, work,
+                            fused_attention_work_bytes(s, 1));
+  call.need_backward(t, d_o, out);
+  if (t.q.rows == 0) return;
+  fused_attention_backward(call.r, s, t, kept, d_o, out, work, stream);
 }
 
 }  // namespace zeroulp::cuda

@@ -4,7 +4,8 @@
 //   find_row_numbers     m, r and D of every query, 64 queries together
 //   find_query_gradients a block has 128 queries, goes through their keys:
 //                        S, dP -> dS -> dQ += dS k
-//   find_key_gradients   a block has 128 keys, goes through the queries that see
+//   find_key_gradients   a block has 128 keys, goes through the queries that
+//   see
 //                        them: S^T, dP^T -> P^T, dS^T -> dV += P^T dO,
 //                        dK += dS^T q
 //
@@ -54,10 +55,9 @@ struct attention_backward_shape {
   static constexpr int stage_far_bytes = attention_box * Values * 2;
   static constexpr int stage_bytes =
       stage_near_bytes + stage_far_bytes + stage_rows_bytes;
-  static constexpr int shared_bytes = near_bytes + far_bytes +
-                                      stages * stage_bytes +
-                                      8 * (1 + 2 * stages) +
-                                      1024;  // for alignment
+  static constexpr int shared_bytes =
+      near_bytes + far_bytes + stages * stage_bytes + 8 * (1 + 2 * stages) +
+      1024;  // for alignment
 };
 
 namespace detail {
@@ -181,11 +181,10 @@ struct backward_group {
   __device__ void store(const attention_output& out, const attention_place& in,
                         int width, const auto& sums, bool scaled) const {
     const int first = in.first + group * attention_box;
-    store_rows(out, static_cast<std::ptrdiff_t>(in.sequence) * p.length + first,
-               p.length - first, static_cast<std::ptrdiff_t>(in.head) * width,
-               sums, [&](float x, int) {
-                 return scaled ? __fmul_rn(p.scale, x) : x;
-               });
+    store_rows(
+        out, static_cast<std::ptrdiff_t>(in.sequence) * p.length + first,
+        p.length - first, static_cast<std::ptrdiff_t>(in.head) * width, sums,
+        [&](float x, int) { return scaled ? __fmul_rn(p.scale, x) : x; });
   }
 };
 
@@ -195,7 +194,8 @@ __device__ void multiply_query_gradients(const attention_backward_params& p,
                                          const attention_place& in, int group,
                                          int tiles) {
   const int own = in.first / attention_box + group;  // the tile on the diagonal
-  backward_group<Shape> g{p, shared, group, own * attention_box + row_of_lane()};
+  backward_group<Shape> g{p, shared, group,
+                          own * attention_box + row_of_lane()};
   float m[2], r[2], d[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
@@ -240,8 +240,8 @@ __device__ void multiply_query_gradients(const attention_backward_params& p,
     }
     ptx::fence_registers(dq);
     ptx::begin_wgmma();
-    multiply_columns<Shape::depth>(
-        dq, ds, ptx::address_of(shared.near(g.at.stage)));
+    multiply_columns<Shape::depth>(dq, ds,
+                                   ptx::address_of(shared.near(g.at.stage)));
     ptx::commit_wgmma();
     g.advance();
   } while (++i < end);
@@ -272,7 +272,8 @@ __device__ inline void make_shares(std::uint32_t (&share)[4][4],
         p[k] = __fmul_rn(number_of_operand(share, i + k),
                          numbers[attention_box + column + k]);
         gradient[k] = __fmul_rn(
-            p[k], __fsub_rn(dp[i + k], numbers[2 * attention_box + column + k]));
+            p[k],
+            __fsub_rn(dp[i + k], numbers[2 * attention_box + column + k]));
       }
       share[step][j] = ptx::cvt_bf16x2(p[0], p[1]);
       ds[step][j] = ptx::cvt_bf16x2(gradient[0], gradient[1]);
@@ -286,7 +287,8 @@ __device__ void multiply_key_gradients(const attention_backward_params& p,
                                        const attention_place& in, int group) {
   const int first = in.first / attention_box;
   const int own = first + group;  // the tile on the diagonal
-  backward_group<Shape> g{p, shared, group, own * attention_box + row_of_lane()};
+  backward_group<Shape> g{p, shared, group,
+                          own * attention_box + row_of_lane()};
   float dk[Shape::depth / 2], dv[Shape::values / 2];
 #pragma unroll
   for (float& x : dk) x = 0;
@@ -329,11 +331,11 @@ __device__ void multiply_key_gradients(const attention_backward_params& p,
       ptx::fence_registers(dk);
       ptx::fence_registers(dv);
       ptx::begin_wgmma();
-      multiply_columns<Shape::values>(
-          dv, share, ptx::address_of(shared.far(g.at.stage)));
+      multiply_columns<Shape::values>(dv, share,
+                                      ptx::address_of(shared.far(g.at.stage)));
       ptx::commit_wgmma();
-      multiply_columns<Shape::depth>(
-          dk, ds, ptx::address_of(shared.near(g.at.stage)));
+      multiply_columns<Shape::depth>(dk, ds,
+                                     ptx::address_of(shared.near(g.at.stage)));
       ptx::commit_wgmma();
       // dK's products stay in flight. With dV's, registers would not suffice.
       ptx::wait_for_wgmma<1>();
@@ -355,7 +357,8 @@ __device__ void multiply_key_gradients(const attention_backward_params& p,
 /// many threads as there are eights in a head have a query: D's partial sums
 /// beyond are +0 (N1).
 template <int Values>
-__global__ void find_row_numbers(const __grid_constant__ attention_row_params p) {
+__global__ void find_row_numbers(
+    const __grid_constant__ attention_row_params p) {
   constexpr int lanes = Values / 8;
   const std::ptrdiff_t index =
       (static_cast<std::ptrdiff_t>(blockIdx.x) * blockDim.x + threadIdx.x) /
@@ -384,8 +387,9 @@ __global__ void find_row_numbers(const __grid_constant__ attention_row_params p)
   if (lane != 0 || index >= p.rows) return;
   d = __fadd_rn(d, 0.0f);
   float* const to =
-      p.to + ((sequence * p.heads + head) * p.tiles + i / 64) *
-                 attention_row_words + i % 64;
+      p.to +
+      ((sequence * p.heads + head) * p.tiles + i / 64) * attention_row_words +
+      i % 64;
   to[0] = is_in ? __uint_as_float(p.largest(token, head)) : 0.0f;
   to[attention_box] = is_in ? __uint_as_float(p.inverse(token, head)) : 0.0f;
   to[2 * attention_box] = d;
@@ -394,15 +398,13 @@ __global__ void find_row_numbers(const __grid_constant__ attention_row_params p)
 /// Grids: a block for each 128 queries, or keys, of a head and sequence.
 template <class Shape>
 __global__ void __launch_bounds__(attention_threads, 1)
-    find_query_gradients(
-        const __grid_constant__ attention_backward_params p) {
+    find_query_gradients(const __grid_constant__ attention_backward_params p) {
   extern __shared__ char raw[];
   const detail::backward_shared<Shape> shared{detail::aligned_shared(raw)};
   const detail::attention_place at(p.blocks, p.heads, true);
   if (threadIdx.x == 0) shared.initialize();
   __syncthreads();
-  const int tiles =
-      min(p.tiles, (at.first + attention_rows) / attention_box);
+  const int tiles = min(p.tiles, (at.first + attention_rows) / attention_box);
   detail::run_attention_roles(
       [&] {
         detail::load_backward(p, shared, at, p.q, p.d_o, p.k, p.v, 0, tiles,
@@ -426,9 +428,7 @@ __global__ void __launch_bounds__(attention_threads, 1)
         detail::load_backward(p, shared, at, p.k, p.v, p.q, p.d_o,
                               at.first / attention_box, p.tiles, true);
       },
-      [&](int group) {
-        detail::multiply_key_gradients(p, shared, at, group);
-      });
+      [&](int group) { detail::multiply_key_gradients(p, shared, at, group); });
 }
 
 }  // namespace zeroulp::cuda

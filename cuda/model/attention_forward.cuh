@@ -38,9 +38,9 @@ struct attention_forward_shape {
   static constexpr int k_bytes = keys * Depth * 2;
   static constexpr int v_bytes = keys * Values * 2;
   static constexpr int ones_bytes = 1024;
-  static constexpr int shared_bytes =
-      q_bytes + stages * (k_bytes + v_bytes) + ones_bytes +
-      8 * (1 + 4 * stages) + 1024;  // for alignment
+  static constexpr int shared_bytes = q_bytes + stages * (k_bytes + v_bytes) +
+                                      ones_bytes + 8 * (1 + 4 * stages) +
+                                      1024;  // for alignment
 };
 
 namespace detail {
@@ -171,14 +171,12 @@ struct forward_group {
         arrive_as_warp(shared.v_empty()[values_before.stage]);
       }
       pack_operand(by, [&](int i, int, int h) {
-        return exp_of_difference(
-            __fsub_rn(__fmul_rn(s[i], p.scale), m[h]));
+        return exp_of_difference(__fsub_rn(__fmul_rn(s[i], p.scale), m[h]));
       });
     }
     if constexpr (Edge) {
-      mask_operand(by, [&](int column, int h) {
-        return first + column <= row + 8 * h;
-      });
+      mask_operand(
+          by, [&](int column, int h) { return first + column <= row + 8 * h; });
     }
 #pragma unroll
     for (int i = 0; i < Keys / 16; ++i) {

@@ -91,8 +91,8 @@ __device__ void load_rows(char* to, const CUtensorMap& map, ptx::barrier& full,
   }
 }
 
-/// s = A B^T over `Width` columns: 64 rows of A, N of B. RowBoxes: those of each
-/// operand's tile, as load_rows left it.
+/// s = A B^T over `Width` columns: 64 rows of A, N of B. RowBoxes: those of
+/// each operand's tile, as load_rows left it.
 template <int Width, int N, int ARowBoxes, int BRowBoxes>
 __device__ void multiply_rows(float (&s)[N / 2], shared_address a,
                               shared_address b) {
@@ -116,8 +116,8 @@ __device__ void multiply_columns(float (&d)[Count],
   static_assert(Count == N / 2);
 #pragma unroll
   for (int i = 0; i < Steps; ++i) {
-    const unsigned box =
-        static_cast<unsigned>(i / 4 * (N / attention_box)) * attention_box_bytes;
+    const unsigned box = static_cast<unsigned>(i / 4 * (N / attention_box)) *
+                         attention_box_bytes;
     const auto in_box = static_cast<unsigned>(i % 4 * 2048);
     ptx::wgmma_bf16_of_registers<N, operand_major::mn>::run(
         d, a[i], ptx::mn_major_descriptor(b + box + in_box));
@@ -136,8 +136,8 @@ __device__ void pack_operand(std::uint32_t (&a)[Steps][4], Value value) {
       const int h = j % 2;
       const int i = 8 * step + 4 * (j / 2) + 2 * h;
       const int column = 16 * step + 8 * (j / 2) + first;
-      a[step][j] = ptx::cvt_bf16x2(value(i, column, h),
-                                   value(i + 1, column + 1, h));
+      a[step][j] =
+          ptx::cvt_bf16x2(value(i, column, h), value(i + 1, column + 1, h));
     }
   }
 }

@@ -173,21 +173,21 @@ ZEROULP_WGMMA_TYPES(128, 64, 64, 65, 66)
 ZEROULP_WGMMA_TYPES(256, 128, 128, 129, 130)
 
 // The last two immediates say which operands are along M (N). `add`: as of FP8.
-#define ZEROULP_WGMMA_BF16(N, REGS, P0, P1, P2, P3, P4)              \
-  template <operand_major A, operand_major B>                        \
-  struct wgmma_bf16<N, A, B> {                                       \
-    __device__ static void run(float (&d)[REGS], std::uint64_t a,    \
-                               std::uint64_t b, int add = 1) {       \
-      asm volatile(                                                  \
-          "{\n.reg .pred add;\nsetp.ne.b32 add, %" #P4 ", 0;\n"      \
-          "wgmma.mma_async.sync.aligned.m64n" #N                     \
-          "k16.f32.bf16.bf16 {" ZEROULP_D##REGS                      \
-          "}, %" #P0 ", %" #P1 ", add, 1, 1, %" #P2 ", %" #P3 ";\n}" \
-          : ZEROULP_F##REGS(0)                                       \
-          : "l"(a), "l"(b), "n"(A == operand_major::mn),             \
-            "n"(B == operand_major::mn), "r"(add)                    \
-          : "memory");                                               \
-    }                                                                \
+#define ZEROULP_WGMMA_BF16(N, REGS, P0, P1, P2, P3, P4)                       \
+  template <operand_major A, operand_major B>                                 \
+  struct wgmma_bf16<N, A, B> {                                                \
+    __device__ static void run(float (&d)[REGS], std::uint64_t a,             \
+                               std::uint64_t b, int add = 1) {                \
+      asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %" #P4               \
+                   ", 0;\n"                                                   \
+                   "wgmma.mma_async.sync.aligned.m64n" #N                     \
+                   "k16.f32.bf16.bf16 {" ZEROULP_D##REGS                      \
+                   "}, %" #P0 ", %" #P1 ", add, 1, 1, %" #P2 ", %" #P3 ";\n}" \
+                   : ZEROULP_F##REGS(0)                                       \
+                   : "l"(a), "l"(b), "n"(A == operand_major::mn),             \
+                     "n"(B == operand_major::mn), "r"(add)                    \
+                   : "memory");                                               \
+    }                                                                         \
   };
 ZEROULP_WGMMA_BF16(8, 4, 4, 5, 6, 7, 8)
 ZEROULP_WGMMA_BF16(64, 32, 32, 33, 34, 35, 36)
@@ -198,21 +198,22 @@ ZEROULP_WGMMA_BF16(256, 128, 128, 129, 130, 131, 132)
 // A lies in registers as D does: a thread has elements 2 q, 2 q + 1 and those
 // plus 8 of rows r and r + 8, q = lane mod 4; a[1] and a[3] are of row r + 8,
 // a[2] and a[3] of the second eight columns.
-#define ZEROULP_WGMMA_BF16_RS(N, REGS, P0, P1, P2, P3, P4, P5)               \
-  template <operand_major B>                                                 \
-  struct wgmma_bf16_of_registers<N, B> {                                     \
-    __device__ static void run(float (&d)[REGS], const std::uint32_t (&a)[4], \
-                               std::uint64_t b) {                            \
-      asm volatile(                                                          \
-          "{\n.reg .pred add;\nsetp.eq.b32 add, 0, 0;\n"                     \
-          "wgmma.mma_async.sync.aligned.m64n" #N                             \
-          "k16.f32.bf16.bf16 {" ZEROULP_D##REGS "}, {%" #P0 ", %" #P1        \
-          ", %" #P2 ", %" #P3 "}, %" #P4 ", add, 1, 1, %" #P5 ";\n}"         \
-          : ZEROULP_F##REGS(0)                                               \
-          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),              \
-            "n"(B == operand_major::mn)                                      \
-          : "memory");                                                       \
-    }                                                                        \
+#define ZEROULP_WGMMA_BF16_RS(N, REGS, P0, P1, P2, P3, P4, P5)                 \
+  template <operand_major B>                                                   \
+  struct wgmma_bf16_of_registers<N, B> {                                       \
+    __device__ static void run(float (&d)[REGS], const std::uint32_t (&a)[4],  \
+                               std::uint64_t b) {                              \
+      asm volatile(                                                            \
+          "{\n.reg .pred add;\nsetp.eq.b32 add, 0, 0;\n"                       \
+          "wgmma.mma_async.sync.aligned.m64n" #N                               \
+          "k16.f32.bf16.bf16 {" ZEROULP_D##REGS "}, {%" #P0 ", %" #P1          \
+                                                ", %" #P2 ", %" #P3 "}, %" #P4 \
+                                                ", add, 1, 1, %" #P5 ";\n}"    \
+          : ZEROULP_F##REGS(0)                                                 \
+          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                \
+            "n"(B == operand_major::mn)                                        \
+          : "memory");                                                         \
+    }                                                                          \
   };
 ZEROULP_WGMMA_BF16_RS(8, 4, 4, 5, 6, 7, 8, 9)
 ZEROULP_WGMMA_BF16_RS(64, 32, 32, 33, 34, 35, 36, 37)

@@ -64,7 +64,10 @@ struct bf16_gemm {
 };
 void gemm_bf16(const bf16_gemm& g, CUstream_st* stream = nullptr);
 
-/// Bytes that attention of so many sequences at once works in.
+/// Bytes that attention of so many sequences at once works in. Where fused
+/// kernels serve the widths (192/128, 128/128, 64/64), 12 a head and token, the
+/// tokens padded to 64; else the scores of a head are in memory, T x T. With
+/// depth 0 it is enough for any.
 std::size_t attention_work_bytes(const attention_shape& s,
                                  std::ptrdiff_t sequences);
 

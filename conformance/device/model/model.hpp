@@ -14,6 +14,8 @@ model_functions gpu_model();
 /// Each check of the model's operators on them, products of the tensor core
 /// with every span and layout against the engine, and the checks below.
 check_list kernel_model_checks();
+/// Attention by the fused kernels.
+check_list kernel_model_attention_checks();
 /// What moves, adds or assembles rows, and digests of bytes.
 check_list kernel_model_row_checks();
 

@@ -273,7 +273,10 @@ check_list kernel_model_checks() {
                              "the engine", bf16_products));
   all.push_back(device_check("kernel.model.SequentialProducts", "T14 G4",
                              "the engine", sequential_products));
-  for (auto& check : kernel_model_row_checks()) all.push_back(std::move(check));
+  for (auto& part :
+       {kernel_model_attention_checks(), kernel_model_row_checks()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
   return all;
 }
 

@@ -1,5 +1,6 @@
 // Defines the rows of attention in `zeroulp bench gpu`: causal, of sequences
-// that lie one after the other, forward or backward.
+// that lie one after the other, forward or backward, by fused kernels or
+// composed of products and kernels between them.
 //
 //   value = work / median over the rounds of seconds, in TFLOP/s
 //
@@ -20,9 +21,10 @@ namespace zeroulp::program {
 struct attention_row {
   std::string name;
   bool backward;
+  bool composed;
   attention_shape is;
   std::ptrdiff_t sequences;
-  double must;  ///< TFLOP/s
+  double must;  ///< TFLOP/s; 0: no goal
 
   double work() const;
 };

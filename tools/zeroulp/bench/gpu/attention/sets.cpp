@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cuda/model/attention.hpp"
 #include "tools/zeroulp/bench/gpu/views.hpp"
 #include "zeroulp/cuda_model.hpp"
 
@@ -12,7 +13,9 @@ namespace {
 
 /// Room for sequences at once, as a training step has it.
 std::size_t room_of(const attention_row& row) {
-  const std::size_t one = cuda::attention_work_bytes(row.is, 1);
+  const std::size_t one = row.composed
+                              ? cuda::composed_attention_work_bytes(row.is, 1)
+                              : cuda::attention_work_bytes(row.is, 1);
   const std::size_t most =
       std::max<std::size_t>((std::size_t{2} << 30) / one, 1);
   return one * std::min(static_cast<std::size_t>(row.sequences), most);
@@ -93,16 +96,18 @@ attention_sets::matrices attention_sets::on_device(std::size_t set) const {
 
 void attention_sets::forward(std::size_t set) const {
   const auto at = on_device(set);
-  cuda::attention_forward(
-      row_.is, {halves(at[q]), halves(at[k]), halves(at[v])}, halves(at[o]),
+  const auto run = row_.composed ? cuda::composed_attention_forward
+                                 : cuda::attention_forward;
+  run(row_.is, {halves(at[q]), halves(at[k]), halves(at[v])}, halves(at[o]),
       words(at[largest]), words(at[inverse]),
       {reinterpret_cast<std::byte*>(work_.data()), work_bytes_}, lab_.stream);
 }
 
 void attention_sets::backward(std::size_t set) const {
   const auto at = on_device(set);
-  cuda::attention_backward(
-      row_.is, {halves(at[q]), halves(at[k]), halves(at[v])},
+  const auto run = row_.composed ? cuda::composed_attention_backward
+                                 : cuda::attention_backward;
+  run(row_.is, {halves(at[q]), halves(at[k]), halves(at[v])},
       {words(at[kept]), words(at[largest]), words(at[inverse])},
       halves(at[d_o]), {halves(at[dq]), halves(at[dk]), halves(at[dv])},
       {reinterpret_cast<std::byte*>(work_.data()), work_bytes_}, lab_.stream);
