@@ -5,6 +5,7 @@ SEQUENTIAL = ("kernel.model.SequentialProducts",)
 ATTENTION = ("kernel.model.AttentionForward", "kernel.model.AttentionBackward",
              "kernel.model.AttentionOfValuesThatAreNoNumbers",
              "kernel.model.AttentionOfGradientsThatAreNoNumbers")
+WIDTHS = ("kernel.model.AttentionOfWidths",)
 NORM = ("kernel.model.RmsNormGradients",)
 SLOTS = ("kernel.model.SlotGradients", "kernel.model.MovedRows")
 PLAN = ("kernel.model.ExpertPlans",)
@@ -13,6 +14,9 @@ ELEMENTS = ("kernel.model.ElementByElement",)
 
 GEMM = "model/gemm_bf16.cuh"
 GEMM_UNIT = ("model/gemm_bf16.cu",)
+FUSED = "model/attention_forward.cuh"
+FUSED_BACKWARD = "model/attention_backward.cuh"
+FUSED_UNIT = ("model/attention_fused.cu",)
 
 MODEL = (
     ("model.gemm.split_a_chunk_late", "wrong order of sums", GEMM,
@@ -78,6 +82,25 @@ MODEL = (
      "model/attention.cu", "__fmul_rn(weight[k], __fsub_rn(number_in(from, k), d))",
      "__fmul_rn(bf16_number<A>(bf16_code<A>(weight[k])), "
      "__fsub_rn(number_in(from, k), d))", ("model/attention.cu",), ATTENTION),
+    ("model.attention.fused.largest_of_one_key_less", "edge off by one", FUSED,
+     "if (!Edge || key <= row + 8 * h) m[h]", "if (!Edge || key < row + 8 * h) m[h]",
+     FUSED_UNIT, WIDTHS),
+    ("model.attention.fused.values_beyond_the_range", "dropped limit", FUSED,
+     "g.template add_values<half, true>(edge, e, last == 0);",
+     "g.template add_values<all, true>(edge, e, last == 0);", FUSED_UNIT, WIDTHS),
+    ("model.attention.fused.second_pass_of_the_first_keys", "wrong place", FUSED,
+     "const int row = i * Shape::keys;",
+     "const int row = pass == 0 ? i * Shape::keys : 0;", FUSED_UNIT, WIDTHS),
+    ("model.attention.fused.sees_all_of_the_diagonal", "edge off by one",
+     FUSED_BACKWARD, "if (i == own) {", "if (i == own + 1) {", FUSED_UNIT,
+     WIDTHS),
+    ("model.attention.fused.ds_of_the_bf16_share", "extra rounding",
+     FUSED_BACKWARD, "const float share = __fmul_rn(number_of_operand(e, at), r[h]);",
+     "const float share = __uint_as_float(ptx::cvt_bf16x2(0.0f, "
+     "__fmul_rn(number_of_operand(e, at), r[h])));", FUSED_UNIT, WIDTHS),
+    ("model.attention.fused.queries_of_the_tile_before", "wrong place",
+     FUSED_BACKWARD, "row_numbers_of(p, at, i),",
+     "row_numbers_of(p, at, i > begin ? i - 1 : i),", FUSED_UNIT, WIDTHS),
     ("model.norm.residual_before_the_factor", "wrong order",
      "model/rms_norm_backward.cu",
      "__fmul_rn(rstd, __fmaf_rn(minus_a, number_in(x, e), g))",
