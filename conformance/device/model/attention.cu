@@ -17,11 +17,11 @@ struct head_rows {
   std::ptrdiff_t rows, cols, shift;
   std::vector<T> codes;
 
-  head_rows(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t shift = 0)
+  head_rows(std::ptrdiff_t m, std::ptrdiff_t n, std::ptrdiff_t first = 0)
       : rows(m),
         cols(n),
-        shift(shift),
-        codes(static_cast<std::size_t>(m * (n + shift))) {}
+        shift(first),
+        codes(static_cast<std::size_t>(m * (n + first))) {}
   matrix_view<T> all() { return {codes.data(), rows, cols + shift}; }
   matrix_view<T> view() { return all().block(0, shift, rows, cols); }
   matrix_view<const T> view() const {
