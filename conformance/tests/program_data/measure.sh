@@ -154,6 +154,43 @@ refuses study_real_refuses_an_empty_folder 'products.json' \
   study --real t --out bad
 refuses study_real_is_a_question 'without --question' \
   study --real real --question interval --out bad
+# study --question paper: the numbers of DeepSeek-V3's report.
+paper='study --question paper --with m=256 n=256'
+mkdir -p rates empty beyond/train/campaign
+cp "$here"/../records/perf_h?00.json rates
+run 0 $paper --records rates --out paper
+verdict study_asks_about_the_report "$reason"
+holds study_paper_counts_its_verdicts grep -q \
+  '^19 numbers: holds 16, partly 2, DIFFERS 0, not measured yet 1$' .out
+is study_paper_has_a_row_for_each_number 20 "$(wc -l <paper/paper.csv)"
+holds study_paper_names_its_records grep -q \
+  '^  how      rates/perf_h200.json, rates/perf_h100.json$' .out
+holds study_paper_has_no_loss_yet grep -q \
+  'no rates/train/campaign/parity.json' .out
+holds study_paper_json_parses python3 -S -E -c '
+import json
+rows = {r["row"]: r for r in json.load(open("paper/paper.json"))["rows"]}
+assert rows["parameters"]["ours"].startswith("671.03B; 37.55B"), rows
+assert rows["two_percent"]["verdict"] == "partly", rows'
+run 0 $paper --records empty --out paper
+holds study_paper_says_what_no_record_has grep -q \
+  'not measured yet: More time than without promotion' .out
+cat >beyond/train/campaign/parity.json <<'EOF'
+{"size": "lite4", "steps": 1000, "bound": 0.0025, "is_sensitive": true,
+ "own": [{"arm": "full", "mean": 0.004, "low": 0.003, "high": 0.005,
+          "verdict": "beyond"}]}
+EOF
+run 1 $paper --records beyond --out paper
+verdict study_paper_fails_where_a_number_differs "$reason"
+holds study_paper_takes_the_loss_of_the_campaign grep -q \
+  'DIFFERS: beyond +-0.25 %, 1000 steps of lite4' .out
+echo '{"size": "lite4"}' >beyond/train/campaign/parity.json
+refuses study_paper_refuses_a_broken_record 'parity.json' \
+  $paper --records beyond --out bad
+refuses study_paper_is_asked_alone 'asked alone' \
+  study --question paper interval --out bad
+refuses study_refuses_records_of_nothing 'is for --question paper' \
+  study --question interval --records rates --out bad
 # Earlier spellings.
 "$program" measure --question combinations --with m=32 n=32 k=128 --out old \
   >.out 2>.err

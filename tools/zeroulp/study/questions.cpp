@@ -145,7 +145,9 @@ void add_questions(CLI::App* command, questions_request& q) {
       "against the CPU)");
   command->add_option(
       "--question", q.names,
-      "some of " + known + "; of the preset quick if none is given");
+      "some of " + known +
+          "; of the preset quick if none is given; or paper alone: the numbers "
+          "of DeepSeek-V3's report");
   command->add_option("--cells", q.cells,
                       "cells of your own: FIELD=VALUE,... an axis each, such "
                       "as k=1024,4096 a.input=N(0,1),U(0,1), or your matrices: "
