@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "fuzz/c_abi/suite_text.hpp"
 #include "fuzz/cases/options.hpp"
 #include "fuzz/cases/token.hpp"
 #include "fuzz/engine/shrink.hpp"
@@ -14,7 +15,6 @@
 #include "src/c_abi/c_abi.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/names.hpp"
-#include "zeroulp/zeroulp_suite.h"
 
 namespace zeroulp::fuzz {
 namespace {
@@ -23,13 +23,6 @@ using c_abi::guarded;
 using c_abi::needed;
 using c_abi::refuse;
 using json = nlohmann::ordered_json;
-
-thread_local std::string last_text;
-
-/// NULL says nothing.
-std::string_view or_empty(const char* text) {
-  return text == nullptr ? std::string_view{} : text;
-}
 
 target target_of(const char* name) {
   return parse_target(std::string_view(&needed(name, "target")));
@@ -55,17 +48,6 @@ matrix find(const zeroulp_named_matrix* all, std::int64_t count,
     return m;
   }
   return {name, type, 0, 0};
-}
-
-void check_names(const zeroulp_named_matrix* all, std::int64_t count,
-                 const char* what, const std::vector<std::string>& known) {
-  if (count < 0) refuse("{}: there are {}", what, count);
-  if (count > 0) needed(all, what);
-  for (std::int64_t n = 0; n < count; ++n) {
-    const std::string name = &needed(all[n].name, what);
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    refuse("{}: there is no '{}': use {}", what, name, fmt::join(known, ", "));
-  }
 }
 
 kind_set ignored_kinds(const char* text) {
@@ -117,12 +99,29 @@ json matrix_json(const matrix& x) {
 }
 
 }  // namespace
+
+std::string& suite_text() {
+  thread_local std::string text;
+  return text;
+}
+
+void check_names(const zeroulp_named_matrix* all, std::int64_t count,
+                 const char* what, const std::vector<std::string>& known) {
+  if (count < 0) refuse("{}: there are {}", what, count);
+  if (count > 0) needed(all, what);
+  for (std::int64_t n = 0; n < count; ++n) {
+    const std::string name = &needed(all[n].name, what);
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    refuse("{}: there is no '{}': use {}", what, name, fmt::join(known, ", "));
+  }
+}
+
 }  // namespace zeroulp::fuzz
 
 using namespace zeroulp;
 using namespace zeroulp::fuzz;
 
-const char* zeroulp_suite_text() { return last_text.c_str(); }
+const char* zeroulp_suite_text() { return suite_text().c_str(); }
 
 zeroulp_status zeroulp_suite_explain(const char* target, const char* settings,
                                      const zeroulp_named_matrix* operands,
@@ -150,7 +149,7 @@ zeroulp_status zeroulp_suite_explain(const char* target, const char* settings,
     const std::string claim = settings == nullptr ? "" : settings;
     json result = fuzz::to_json(found, claim);
     result["text"] = to_text(found, "the claim");
-    last_text = result.dump(-1, ' ', false, json::error_handler_t::replace);
+    suite_text() = result.dump(-1, ' ', false, json::error_handler_t::replace);
   });
 }
 
@@ -168,7 +167,7 @@ zeroulp_status zeroulp_suite_case(const char* target, const char* profile,
                        [&](auto name, auto value) { set(s, t, name, value); });
     };
     const int which = profile == nullptr ? -1 : parse_profile(t, profile);
-    last_text = to_token(generate(t, which, seed, number, pinned));
+    suite_text() = to_token(generate(t, which, seed, number, pinned));
   });
 }
 
@@ -187,7 +186,7 @@ zeroulp_status zeroulp_suite_replay(const char* token) {
       if (x.name == std::string_view("guards")) continue;
       result["outputs"].push_back(matrix_json(x));
     }
-    last_text = result.dump();
+    suite_text() = result.dump();
   });
 }
 
@@ -201,6 +200,6 @@ zeroulp_status zeroulp_suite_shrink(const char* token,
       return fails(context, to_token(q).c_str()) != 0;
     };
     if (!asks(p)) refuse("token: this case does not fail");
-    last_text = to_token(shrink(p, asks));
+    suite_text() = to_token(shrink(p, asks));
   });
 }

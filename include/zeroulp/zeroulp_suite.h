@@ -1,6 +1,6 @@
-// Defines the C ABI of zeroulp's suite: the cases that know the numerics, and
-// what names the cause of a difference. It is a library of its own,
-// libzeroulp_suite, beside libzeroulp.
+// Defines the C ABI of zeroulp's suite: the cases that know the numerics, what
+// names the cause of a difference, and what names the definition of outputs. It
+// is a library of its own, libzeroulp_suite, beside libzeroulp.
 //
 //   zeroulp_named_matrix x = {"x", {...}}, made[2] = {{"codes", ...},
 //                                                     {"scales", ...}};
@@ -49,6 +49,23 @@ ZEROULP_API zeroulp_status zeroulp_suite_explain(
     const char* target, const char* settings,
     const zeroulp_named_matrix* operands, int64_t operand_count,
     const zeroulp_named_matrix* made, int64_t made_count, const char* ignored);
+
+/// Says whose bits these are: the definitions of the grid of `zeroulp identify`
+/// that turn these inputs into these outputs, or the nearest. Takes seconds.
+///
+///   quantizer  matrices x, codes, scales. Settings: from (fp32, fp16, bf16),
+///              the format of x; to, group, layout (SPEC Q11): each one that
+///              fits, if left out; scales, below.
+///   gemm       a, b, d, and if there are any a_scales, b_scales, c. Settings:
+///              the formats a and b (e4m3 if left out) and output (fp32 or
+///              bf16); a_scales and b_scales, below.
+///
+/// Scales are fp32 (or their inverses), ue8m0 or packed_ue8m0, in any layout of
+/// SPEC Q11 or its transpose. JSON: "exact", "found", "names", "fields",
+/// "tried", and where the nearest differs.
+ZEROULP_API zeroulp_status
+zeroulp_suite_identify(const char* target, const char* settings,
+                       const zeroulp_named_matrix* matrices, int64_t count);
 
 /// Case `number` of a target's profile (NULL: mixed) with these settings, the
 /// same on any machine. A token.

@@ -159,6 +159,59 @@ TEST(SuiteCAbi, Shrinks) {
             ZEROULP_INVALID_ARGUMENT);
 }
 
+TEST(SuiteCAbi, IdentifiesAQuantizer) {
+  quantized q;
+  const zeroulp_named_matrix all[] = {named("x", q.x, 2, 128),
+                                      named("codes", q.codes, 2, 128),
+                                      named("scales", q.scales, 2, 1)};
+  const char* how = "from=bf16,to=e4m3,group=1x128";
+  ASSERT_EQ(zeroulp_suite_identify("quantizer", how, all, 3), ZEROULP_OK)
+      << zeroulp_last_error();
+  const json found = answer();
+  EXPECT_EQ(found["exact"], true);
+  EXPECT_EQ(found["codes"]["count"], 256);
+  EXPECT_NE(found["names"].dump().find("\"vllm\""), std::string::npos);
+}
+
+TEST(SuiteCAbi, IdentifiesAProduct) {
+  // 1 + 2^-14 a product: bits that a sum of 14 loses.
+  std::vector<std::uint8_t> a(4 * 32, 0x38);
+  for (std::size_t i = 1; i < a.size(); i += 2) a[i] = 0x01;
+  const std::vector<float> d(16, 16);
+  const zeroulp_named_matrix all[] = {
+      named("a", a, 4, 32), named("b", a, 4, 32), named("d", d, 4, 4)};
+  ASSERT_EQ(zeroulp_suite_identify("gemm", "a=e4m3,b=e4m3,output=fp32", all, 3),
+            ZEROULP_OK)
+      << zeroulp_last_error();
+  EXPECT_EQ(answer()["outputs"]["count"], 16);
+}
+
+TEST(SuiteCAbi, IdentifiesNothingThatDoesNotFit) {
+  quantized q;
+  const zeroulp_named_matrix all[] = {named("x", q.x, 2, 128),
+                                      named("codes", q.codes, 2, 128),
+                                      named("scales", q.scales, 2, 1)};
+  const auto refused = [&](const char* target, const char* settings,
+                           std::int64_t count, const char* why) {
+    EXPECT_EQ(zeroulp_suite_identify(target, settings, all, count),
+              ZEROULP_INVALID_ARGUMENT);
+    EXPECT_TRUE(says(why));
+  };
+  refused(nullptr, nullptr, 3, "target is NULL");
+  refused("quantize", nullptr, 3, "use quantizer or gemm");
+  refused("quantizer", nullptr, 2, "there is no 'scales'");
+  refused("quantizer", nullptr, -1, "there are -1");
+  refused("quantizer", "from=e4m3", 3, "use fp32, fp16, bf16");
+  refused("quantizer", "colour=red", 3, "quantizer has no 'colour'");
+  refused("quantizer", "to=e2m1", 3, "no code of e2m1");
+  refused("quantizer", "to=ue8m0", 3, "nothing is quantized to it");
+  refused("quantizer", "scales=ue8m0", 3, "scales");
+  refused("quantizer", "from=fp32", 3, "x");
+  refused("gemm", nullptr, 3, "there is no 'x'");
+  EXPECT_EQ(zeroulp_suite_identify("quantizer", nullptr, nullptr, 3),
+            ZEROULP_INVALID_ARGUMENT);
+}
+
 TEST(SuiteCAbi, KeepsATextAThread) {
   ASSERT_EQ(zeroulp_suite_case("step", nullptr, nullptr, 1, 0), ZEROULP_OK);
   const std::string mine = zeroulp_suite_text();

@@ -1,4 +1,4 @@
-"""The search by the bundled program."""
+"""The search, and the bundled program."""
 
 import os
 import pathlib
@@ -8,18 +8,18 @@ import sys
 import numpy as np
 import pytest
 import zeroulp
+from zeroulp import _program
 
 try:
-    PROGRAM = zeroulp.identify.answer_of(["formats"], ".") is not None
+    PROGRAM = _program.program()
 except zeroulp.Error:
-    PROGRAM = False
+    PROGRAM = None
 needs_program = pytest.mark.skipif(not PROGRAM, reason="no program zeroulp here")
 
 RNG = np.random.default_rng(2)
 X = RNG.standard_normal((64, 512)).astype(np.float32)
 
 
-@needs_program
 def test_a_convention_is_found():
     for name in ("deepseek_v3", "torchao", "vllm"):
         q = zeroulp.quantize(X, convention=name)
@@ -30,7 +30,6 @@ def test_a_convention_is_found():
         assert anyhow.exact and "e4m3" in anyhow.fields["format"]
 
 
-@needs_program
 def test_a_recipe_is_found():
     a = zeroulp.quantize(X)
     b = zeroulp.quantize(RNG.standard_normal((96, 512)).astype("f4"),
@@ -42,10 +41,11 @@ def test_a_recipe_is_found():
     assert zeroulp.identify.gemm(a, b, half, output="bf16").exact
 
 
-@needs_program
 def test_noise_is_nobodys():
-    codes = RNG.integers(0, 127, X.shape).astype(np.uint8)
-    found = zeroulp.identify.quantizer(X, codes, np.ones((64, 4), np.float32))
+    x = X[:8, :256]
+    codes = RNG.integers(0, 127, x.shape).astype(np.uint8)
+    found = zeroulp.identify.quantizer(x, codes, np.ones((8, 2), np.float32),
+                                       format="e4m3", group="1x128")
     assert not found and repr(found).startswith("Identified(n")
 
 
@@ -59,11 +59,34 @@ def test_bad_input_is_named():
         zeroulp.identify.gemm(q, q, np.zeros((64, 64), np.uint16))
 
 
-@needs_program
-def test_the_programs_refusal_is_raised():
+def test_what_does_not_fit_is_refused():
     with pytest.raises(zeroulp.Error, match="codes"):
         zeroulp.identify.quantizer(X, np.zeros((3, 3), np.uint8),
                                    np.ones((1, 1), np.float32))
+    with pytest.raises(zeroulp.Error, match="scales: elements are uint16"):
+        zeroulp.identify.quantizer(X, zeroulp.quantize(X).codes.view("u1"),
+                                   np.ones((64, 4), np.uint16))
+    a = zeroulp.quantize(X)
+    with pytest.raises(zeroulp.Error):
+        zeroulp.identify.gemm(a, a, np.ones((3, 3), np.float32))
+
+
+def test_scales_may_be_exponents_transposed_and_packed():
+    q = zeroulp.quantize(X, scale="pow2", convention="deepseek_v3")
+    exponents = (q.scales.view("u4") >> 23).astype(np.uint8)
+    packed = exponents.view("<u4")
+    for scales in (exponents, exponents.T, packed, packed.T):
+        found = zeroulp.identify.quantizer(X, q.codes.view("u1"), scales)
+        assert found.exact and "deepseek_v3" in found.names
+
+
+def test_a_product_with_an_addend_is_found():
+    a = zeroulp.quantize(X)
+    b = zeroulp.quantize(RNG.standard_normal((32, 512)).astype("f4"))
+    c = RNG.standard_normal((64, 32)).astype("f4")
+    d = zeroulp.gemm(a, b, "deepgemm.1d1d", c=c)
+    found = zeroulp.identify.gemm(a, b, d, c)
+    assert found.exact and "deepgemm.1d1d" in found.names[0]
 
 
 @needs_program

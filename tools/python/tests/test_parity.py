@@ -5,12 +5,12 @@ import hashlib
 import numpy as np
 import pytest
 import zeroulp
-from zeroulp import parity
+from zeroulp import _program, parity
 
 try:
-    PROGRAM = zeroulp.identify.answer_of(["formats"], ".") is not None
+    PROGRAM = _program.program()
 except zeroulp.Error:
-    PROGRAM = False
+    PROGRAM = None
 pytestmark = pytest.mark.skipif(not PROGRAM, reason="no program zeroulp here")
 
 RNG = np.random.default_rng(4)

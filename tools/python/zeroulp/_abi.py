@@ -598,6 +598,7 @@ FUNCTIONS = {
 SUITE_FUNCTIONS = {
     "zeroulp_suite_text": (c_char_p, []),
     "zeroulp_suite_explain": (c_int32, [c_char_p, c_char_p, POINTER(zeroulp_named_matrix), c_int64, POINTER(zeroulp_named_matrix), c_int64, c_char_p]),
+    "zeroulp_suite_identify": (c_int32, [c_char_p, c_char_p, POINTER(zeroulp_named_matrix), c_int64]),
     "zeroulp_suite_case": (c_int32, [c_char_p, c_char_p, c_char_p, c_uint64, c_uint64]),
     "zeroulp_suite_replay": (c_int32, [c_char_p]),
     "zeroulp_suite_shrink": (c_int32, [c_char_p, zeroulp_suite_predicate, c_void_p]),

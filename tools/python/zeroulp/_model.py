@@ -16,7 +16,7 @@ import numpy as np
 from . import _abi
 from ._arrays import bits_of, given_back, is_tensor, matrix, ref
 from ._library import Error, call
-from ._operations import _floats, decode
+from ._operations import floats_of, decode
 from ._training import _need_shape
 
 _PAIRS = {"adjacent": _abi.ZEROULP_ROPE_ADJACENT,
@@ -117,7 +117,7 @@ def _codes(x, what):
 def _words(x, what):
     """A matrix of FP32."""
     x = np.asarray(x) if isinstance(x, np.generic) else x
-    return _adjacent(_floats(x, what, widened=("bf16", "fp16")))
+    return _adjacent(floats_of(x, what, widened=("bf16", "fp16")))
 
 
 def _indices(x, what, least=0):

@@ -24,7 +24,7 @@ def _format_of(bits, what, argument="format"):
     return format_of(bits.format)
 
 
-def _floats(x, what, widened=()):
+def floats_of(x, what, widened=()):
     """A matrix of FP32 numbers, or of the formats that are `widened` to it, as
     bits of FP32."""
     bits = bits_of(x, what)
@@ -38,10 +38,10 @@ def _floats(x, what, widened=()):
     return bits
 
 
-def _scales(x, what):
+def scales_of(x, what):
     """A matrix of scales, as bits of FP32: exact from float16, bfloat16 and
     float8_e8m0fnu."""
-    return _floats(x, what, widened=("bf16", "fp16", "ue8m0"))
+    return floats_of(x, what, widened=("bf16", "fp16", "ue8m0"))
 
 
 def _like_bits(words, fmt, bits):
@@ -107,7 +107,7 @@ class Quantized:
         bits = bits_of(codes, "codes", self.format.name)
         self.shape = bits.words.shape
         wanted = group_counts(self.shape, self.group)
-        found = _scales(scales, "scales").words.shape
+        found = scales_of(scales, "scales").words.shape
         if found != wanted:
             raise Error(f"scales: {found[0]} x {found[1]}, but "
                         f"{self.shape[0]} x {self.shape[1]} codes in groups "
@@ -136,7 +136,7 @@ class Quantized:
         return bits_of(self.codes, "codes", self.format.name)
 
     def scale_bits(self):
-        return _scales(self.scales, "scales")
+        return scales_of(self.scales, "scales")
 
     def dequantize(self, to="fp32"):
         """code * scale, float32 or of another format: rounded once, so that
@@ -275,7 +275,7 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
 def _per_group(given, what, counts):
     if not hasattr(given, "shape") and not isinstance(given, (list, tuple)):
         given = np.full(counts, given, np.float32)
-    bits = _scales(given, what)
+    bits = scales_of(given, what)
     if bits.words.shape != counts:
         raise Error(f"{what}: {bits.words.shape[0]} x {bits.words.shape[1]}, but "
                     f"{counts[0]} x {counts[1]} groups")
@@ -374,7 +374,7 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
     if c is None and r.epilogue == _abi.ZEROULP_EPILOGUE_ACCUMULATE:
         c = np.zeros((x.mn, y.mn), np.float32)
     if c is not None:
-        addend = _floats(c, "c")
+        addend = floats_of(c, "c")
         if addend.words.shape != (x.mn, y.mn):
             raise Error(f"c: {addend.words.shape[0]} x {addend.words.shape[1]}, "
                         f"but D is {x.mn} x {y.mn}")

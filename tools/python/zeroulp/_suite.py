@@ -29,14 +29,19 @@ def _find():
 
 @functools.lru_cache(maxsize=None)
 def _suite():
-    suite = ctypes.CDLL(_find())
+    path = _find()
+    suite = ctypes.CDLL(path)
     for name, (result, arguments) in _abi.SUITE_FUNCTIONS.items():
-        function = getattr(suite, name)
+        try:
+            function = getattr(suite, name)
+        except AttributeError:
+            raise Error(f"zeroulp: {path} has no {name}: it is older than this "
+                        "package") from None
         function.restype, function.argtypes = result, arguments
     return suite
 
 
-def _answer(name, *arguments):
+def answer(name, *arguments):
     """Calls a function of the suite; returns the text that it leaves."""
     _library.call(name, *arguments, of=_suite())
     return _suite().zeroulp_suite_text().decode()
@@ -51,7 +56,7 @@ def _settings(settings):
                     for name, value in settings.items())
 
 
-def _matrices(words):
+def matrices(words):
     """The matrices of a dict of names and words, as the suite takes them."""
     array = (_abi.zeroulp_named_matrix * len(words))()
     for entry, (name, bits) in zip(array, words.items()):
@@ -105,9 +110,9 @@ class Explanation:
 
 
 def _explained(target, settings, operands, made, ignore):
-    held, count = _matrices(operands)
-    given, given_count = _matrices(made)
-    return Explanation(json.loads(_answer(
+    held, count = matrices(operands)
+    given, given_count = matrices(made)
+    return Explanation(json.loads(answer(
         "zeroulp_suite_explain", target.encode(), settings.encode(), held, count,
         given, given_count, ",".join(ignore).encode())))
 
@@ -190,7 +195,7 @@ class Case:
     one word, on any machine."""
 
     def __init__(self, token):
-        held = json.loads(_answer("zeroulp_suite_replay", _text(token)))
+        held = json.loads(answer("zeroulp_suite_replay", _text(token)))
         self.token = token
         self.target, self.settings = held["target"], held["settings"]
         self.operands = {m["name"]: _array(m) for m in held["operands"]}
@@ -214,7 +219,7 @@ def case(target, number=0, *, profile=None, seed=1, **settings):
     """Case `number` of a target ("quantize", "gemm", "step", ...): the same on
     any machine. Settings are those of `zeroulp fuzz TARGET --help`, `from_` for
     from; those that are not given are drawn."""
-    return Case(_answer("zeroulp_suite_case", _text(target), _text(profile),
+    return Case(answer("zeroulp_suite_case", _text(target), _text(profile),
                         _settings(settings).encode(), seed, number))
 
 
@@ -243,7 +248,7 @@ def shrink(failing, fails):
 
     token = failing.token if isinstance(failing, Case) else failing
     try:
-        small = _answer("zeroulp_suite_shrink", _text(token),
+        small = answer("zeroulp_suite_shrink", _text(token),
                         _abi.zeroulp_suite_predicate(asks), None)
     except Error:
         if raised:

@@ -8,7 +8,7 @@ import numpy as np
 from . import _abi, _values
 from ._arrays import bits_of, given_back, matrix, ref
 from ._library import Error, call
-from ._operations import (Quantized, _empty, _floats, _inputs, group_counts,
+from ._operations import (Quantized, _empty, floats_of, _inputs, group_counts,
                           quantizer, scale_kind)
 from ._values import format as format_of
 from ._values import format_called
@@ -110,7 +110,7 @@ def adamw(g, m, v, w, *, step, rate=1e-3, beta1=0.9, beta2=0.95, eps=1e-8,
     w is float32. `step` counts from 1; stochastic rounding takes another `seed`
     for each. Returns (m, v, w, the weights in bfloat16). SPEC S6 to S8."""
     gradient, moment = _values_of(g, "g"), bits_of(m, "m")
-    second, weights = bits_of(v, "v"), _floats(w, "w")
+    second, weights = bits_of(v, "v"), floats_of(w, "w")
     for bits, what in ((moment, "m"), (second, "v"), (weights, "w")):
         _need_shape(bits, what, gradient.words.shape)
     if moment.format is None or moment.format != second.format:
@@ -159,7 +159,7 @@ def combine(x, slots, weights=None, rule="fp32_slots", *, source=None):
         raise Error(f"x: elements are {rows.format}: use bfloat16")
     if rule not in _COMBINE:
         raise Error(f"rule: {rule!r}: use one of {', '.join(_COMBINE)}")
-    by = None if weights is None else _floats(weights, "weights")
+    by = None if weights is None else floats_of(weights, "weights")
     if by is not None:
         _need_shape(by, "weights", places.words.shape)
     out = _empty(places.words.shape[0], rows.words.shape[1], format_of("bf16"))

@@ -1,21 +1,17 @@
-"""Whose bits are these? A search by the program that the package carries: over
-all definitions of a quantizer or a GEMM, in seconds."""
+"""Whose bits are these? A search by the suite's library: over all definitions of
+a quantizer or a GEMM, in seconds."""
 
-import pathlib
-import tempfile
+import json
 
-import numpy as np
-
-from . import _operations
-from ._arrays import bits_of
+from . import _operations, _suite
+from ._arrays import bits_of, format_name
 from ._library import Error
-from ._program import answer_of
 
 
 class Identified:
     """What was found: `exact` if every bit is given, `names` of conventions or
     recipes that give them, `fields` with the values of each field that fit,
-    `tried` definitions. `report` is all that the program says."""
+    `tried` definitions. `report` is all that was found."""
 
     def __init__(self, report):
         self.report = report
@@ -35,19 +31,36 @@ class Identified:
                 ", ".join(f"{k}: {v}" for k, v in told.items()) + ")")
 
 
-def _save(folder, name, bits, number):
-    """Writes words as the program reads them: numbers as such, else codes."""
-    words = np.ascontiguousarray(bits.words)
-    if number and bits.format in ("fp32", "fp16"):
-        words = words.view({"fp32": "f4", "fp16": "f2"}[bits.format])
-    np.save(pathlib.Path(folder) / name, words)
-    return name
+def _searched(target, settings, words):
+    text = ",".join(f"{name}={value}" for name, value in settings.items()
+                    if value is not None)
+    held, count = _suite.matrices(words)
+    return Identified(json.loads(_suite.answer(
+        "zeroulp_suite_identify", target.encode(), text.encode(), held, count)))
+
+
+def _scale_words(scales, what):
+    """Scales as bits, and what the bits are: unsigned integers are exponents, or
+    words of four."""
+    bits = bits_of(scales, what)
+    if bits.format == "ue8m0":
+        return bits, "ue8m0"
+    if bits.format is not None:
+        return _operations.scales_of(scales, what), "fp32"
+    kinds = {1: "ue8m0", 4: "packed_ue8m0"}
+    if bits.words.itemsize not in kinds:
+        raise Error(f"{what}: elements are {bits.words.dtype}: use float32, or "
+                    "uint8 with the exponents of ue8m0, or uint32 with four of "
+                    "these")
+    return bits, kinds[bits.words.itemsize]
 
 
 def quantizer(x, codes, scales=None, *, format=None, group=None, source=None):
     """Which convention turns x into these codes and scales. `codes` may be a
     Quantized. `format` and `group` are searched for if they are not given;
-    `source` says what unsigned integers in x are (bf16)."""
+    `source` says what unsigned integers in x are (bf16). Scales are float32 or
+    their inverses, uint8 exponents, or uint32 with four of these; padded or
+    transposed as SPEC Q11 has them."""
     if isinstance(codes, _operations.Quantized):
         if scales is None:
             scales = codes.scales
@@ -60,46 +73,33 @@ def quantizer(x, codes, scales=None, *, format=None, group=None, source=None):
         raise Error(f"x: elements are {bits.format or bits.words.dtype}: use "
                     "float32, float16 or bfloat16")
     held = bits_of(codes, "codes", format)
-    if held.format is not None:
-        format = held.format
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = [
-            "identify", "quantizer", _save(folder, "x.npy", bits, True),
-            "--codes", _save(folder, "codes.npy", held, False), "--scales",
-            _save(folder, "scales.npy", bits_of(scales, "scales"), True)]
-        for option, value in (("--format", format), ("--group", group)):
-            if value is not None:
-                arguments += [option, str(value)]
-        if bits.format == "bf16":
-            arguments += ["--dtype", "bf16"]
-        return Identified(answer_of(arguments, folder))
+    by, kind = _scale_words(scales, "scales")
+    to = held.format or (None if format is None else format_name(format))
+    return _searched(
+        "quantizer", {"from": bits.format, "to": to, "group": group,
+                      "scales": kind},
+        {"x": bits, "codes": held, "scales": by})
 
 
 def gemm(a, b, d, c=None, *, output=None):
     """Which recipe turns A and B, each a Quantized or codes of torch or
     ml_dtypes, into D (float32 or bfloat16; `output`="bf16" for unsigned
-    integers)."""
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = ["identify", "gemm"]
-        for what, x in (("a", a), ("b", b)):
-            quantized = isinstance(x, _operations.Quantized)
-            bits = x.bits() if quantized else bits_of(x, what)
-            if bits.format is None:
-                raise Error(f"{what}: elements are {bits.words.dtype}: use a "
-                            "Quantized, which says what they are codes of")
-            arguments += [f"--{what}", _save(folder, f"{what}.npy", bits, False),
-                          f"--format-{what}", bits.format]
-            if quantized:
-                arguments += [f"--{what}-scales",
-                              _save(folder, f"{what}_scales.npy", x.scale_bits(),
-                                    True)]
-        result = bits_of(d, "d", output)
-        if result.format not in ("fp32", "bf16"):
-            raise Error(f"d: elements are {result.format or result.words.dtype}: "
-                        "use float32 or bfloat16")
-        arguments += ["--d", _save(folder, "d.npy", result, True)]
-        if result.format == "bf16":
-            arguments += ["--dtype", "bf16"]
-        if c is not None:
-            arguments += ["--c", _save(folder, "c.npy", bits_of(c, "c"), True)]
-        return Identified(answer_of(arguments, folder))
+    integers). `c` is what was added, float32."""
+    words, settings = {}, {}
+    for what, x in (("a", a), ("b", b)):
+        quantized = isinstance(x, _operations.Quantized)
+        bits = x.bits() if quantized else bits_of(x, what)
+        if bits.format is None:
+            raise Error(f"{what}: elements are {bits.words.dtype}: use a "
+                        "Quantized, which says what they are codes of")
+        words[what], settings[what] = bits, bits.format
+        if quantized:
+            words[f"{what}_scales"] = x.scale_bits()
+    result = bits_of(d, "d", output)
+    if result.format not in ("fp32", "bf16"):
+        raise Error(f"d: elements are {result.format or result.words.dtype}: "
+                    "use float32 or bfloat16")
+    words["d"], settings["output"] = result, result.format
+    if c is not None:
+        words["c"] = _operations.floats_of(c, "c")
+    return _searched("gemm", settings, words)

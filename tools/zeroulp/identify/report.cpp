@@ -8,30 +8,6 @@
 namespace zeroulp::program {
 namespace {
 
-json fields_json(const std::vector<fuzz::fitting_field>& fields) {
-  json all = json::object();
-  for (const auto& f : fields) all[f.name] = f.values;
-  return all;
-}
-
-json agreement_json(const fuzz::agreement& a) {
-  return {{"agree", a.agree}, {"count", a.count}, {"share", a.share()}};
-}
-
-/// What every answer has.
-template <class Answer>
-json common_json(const Answer& a) {
-  return {{"exact", a.exact},
-          {"found", a.is_near},
-          {"tried", a.tried},
-          {"grid", fields_json(a.grid)},
-          {"seconds", a.seconds},
-          {"names", a.found.names},
-          {"members", a.found.members},
-          {"any_combination", a.found.any_combination},
-          {"fields", fields_json(a.found.fields)}};
-}
-
 /// What the data say of each field, and what they do not.
 std::string class_text(const fuzz::definition_class& c) {
   table said{{"field", "value"}, {}};
@@ -91,13 +67,6 @@ std::string text_of(const fuzz::agreement& a) {
                      a.differ() > 0 ? std::min(percent, 99.99) : percent);
 }
 
-json word_json(const fuzz::wrong_word& w, int bits) {
-  return {{"row", w.i},
-          {"col", w.j},
-          {"given", to_hex(w.given, bits)},
-          {"expected", to_hex(w.expected, bits)}};
-}
-
 std::string word_text(const fuzz::wrong_word& w, format f) {
   ulp_histogram h;
   h.add(w.given, w.expected, order_of(f));
@@ -108,43 +77,7 @@ std::string word_text(const fuzz::wrong_word& w, format f) {
                      describe(f, w.expected), apart);
 }
 
-/// The format of a scale as it is stored.
-format stored(const fuzz::quantizer_evidence& e) {
-  return e.words == fuzz::scale_words::numbers ? fp32 : ue8m0;
-}
-
-constexpr const char* fp32_sentence =
-    "an FP32-accurate sum, no Hopper FP8 tensor core";
-
 }  // namespace
-
-json answer_json(const fuzz::quantizer_evidence& e,
-                 const fuzz::quantizer_answer& a) {
-  auto result = common_json(a);
-  const auto part = [](const fuzz::agreement& found,
-                       const fuzz::agreement& chance) {
-    return json{{"count", found.count},
-                {"differ", found.differ()},
-                {"share", found.share()},
-                {"chance", agreement_json(chance)}};
-  };
-  result["scales"] = part(a.scales, a.chance_of_scales);
-  result["codes"] = part(a.codes, a.chance_of_codes);
-  result["scales"]["above_chance"] = a.scales_tell;
-  result["codes"]["above_chance"] = a.codes_tell;
-  if (a.first_scale) {
-    result["first_scale"] = word_json(a.first_scale->at, stored(e).bits());
-    result["first_scale"]["amax"] = to_hex(a.first_scale->amax, 32);
-    if (e.words == fuzz::scale_words::packed) {
-      result["first_scale"]["byte"] = a.first_scale->byte;
-    }
-  }
-  if (a.first_code) {
-    result["first_code"] = word_json(a.first_code->at, a.how.to.bits());
-    result["first_code"]["x"] = to_hex(a.first_code->x, 32);
-  }
-  return result;
-}
 
 std::string answer_text(const fuzz::quantizer_evidence& e,
                         const fuzz::quantizer_answer& a) {
@@ -165,9 +98,9 @@ std::string answer_text(const fuzz::quantizer_evidence& e,
     const auto byte = e.words == fuzz::scale_words::packed
                           ? fmt::format(", byte {}", w.byte)
                           : std::string();
-    text +=
-        fmt::format("first scale at ({}, {}){}, amax {}: {}\n", w.at.i, w.at.j,
-                    byte, describe(fp32, w.amax), word_text(w.at, stored(e)));
+    text += fmt::format("first scale at ({}, {}){}, amax {}: {}\n", w.at.i,
+                        w.at.j, byte, describe(fp32, w.amax),
+                        word_text(w.at, fuzz::stored_scale(e)));
   }
   if (a.first_code) {
     const auto& w = *a.first_code;
@@ -175,24 +108,6 @@ std::string answer_text(const fuzz::quantizer_evidence& e,
                         describe(fp32, w.x), word_text(w.at, a.how.to));
   }
   return text + named_text(a.found, !a.tells()) + tail_text(a);
-}
-
-json answer_json(const fuzz::gemm_evidence& e, const fuzz::gemm_answer& a) {
-  auto result = common_json(a);
-  result["outputs"] = {{"count", e.d.words.size()},
-                       {"looked_at", a.best.count},
-                       {"differ", a.best.differ()},
-                       {"share", a.best.share()},
-                       {"chance", agreement_json(a.chance)}};
-  result["above_chance"] = a.tells;
-  result["fp32_sum"] = nullptr;
-  if (a.fp32_sum) {
-    result["fp32_sum"] = {{"says", fp32_sentence},
-                          {"rounded_once", agreement_json(a.fp32_sum->exact)},
-                          {"hopper", agreement_json(a.fp32_sum->hopper)}};
-  }
-  if (a.first) result["first"] = word_json(*a.first, e.output.bits());
-  return result;
 }
 
 std::string answer_text(const fuzz::gemm_evidence& e,
@@ -213,7 +128,8 @@ std::string answer_text(const fuzz::gemm_evidence& e,
     text += fmt::format(
         "{}: {} are the exact sum, rounded once; Hopper's accumulator would "
         "come to {} at most\n",
-        fp32_sentence, text_of(a.fp32_sum->exact), text_of(a.fp32_sum->hopper));
+        fuzz::fp32_sentence, text_of(a.fp32_sum->exact),
+        text_of(a.fp32_sum->hopper));
   }
   if (a.first) {
     text += fmt::format("first at ({}, {}): {}\n", a.first->i, a.first->j,
