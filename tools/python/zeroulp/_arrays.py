@@ -3,6 +3,7 @@ bits, and results given back as what was given."""
 
 import ctypes
 import functools
+import operator
 import sys
 
 import numpy as np
@@ -58,6 +59,31 @@ def is_tensor(x):
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def whole(x, what, least, most):
+    """An integer, as Python's."""
+    try:
+        number = operator.index(x)
+    except TypeError:
+        raise Error(f"{what} is {_shown(x)}: use an integer") from None
+    if not least <= number <= most:
+        raise Error(f"{what} is {number}: use {least} to {most}")
+    return number
+
+
+def number(x, what):
+    """A number, as float64."""
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise Error(f"{what} is {_shown(x)}: use a number") from None
+
+
+def _shown(x):
+    """A value in a message; of a large one only what it is."""
+    text = repr(x)
+    return text if len(text) <= 60 else f"a {type(x).__name__}"
+
+
 class Bits:
     """A matrix of codes: what a call reads or writes. `words` is a NumPy array
     of unsigned integers with two dimensions; `format` is None for integers."""
@@ -102,7 +128,32 @@ def _words_of_tensor(x, what):
     return host.view(kind).numpy().view(UNSIGNED[x.element_size()]), name
 
 
+def _array_of(x, what):
+    """What is no array of NumPy or torch as one of NumPy; numbers of Python are
+    float64."""
+    try:
+        if hasattr(x, "__dlpack__") and not isinstance(x, np.generic):
+            try:
+                return np.from_dlpack(x)
+            except Exception:
+                # JAX gives its FP8 and BF16 by __array__ alone.
+                if not hasattr(x, "__array__"):
+                    raise
+        if hasattr(x, "__array__"):
+            return np.asarray(x)
+        if isinstance(x, (list, tuple, int, float)):
+            return np.asarray(x, dtype=np.float64)
+    except Exception as e:
+        raise Error(f"{what}: a {type(x).__name__} that cannot be read: {e}") \
+            from None
+    raise Error(f"{what}: a {type(x).__name__}: use an array of NumPy, ml_dtypes "
+                "or torch, or one that speaks DLPack")
+
+
 def _words_of_array(x, what):
+    if isinstance(x, np.ma.MaskedArray):
+        raise Error(f"{what}: a masked array: use {what}.filled(...)")
+    x = np.asarray(x)
     if x.dtype.byteorder == ">" or (x.dtype.byteorder == "=" and
                                     sys.byteorder == "big"):
         raise Error(f"{what}: elements are {x.dtype.str}, big-endian: use "
@@ -130,13 +181,8 @@ def bits_of(x, what, format=None):
         words, name = _words_of_tensor(x, what)
         shape = tuple(x.shape)
     else:
-        if not isinstance(x, np.ndarray) and hasattr(x, "__dlpack__"):
-            try:
-                x = np.from_dlpack(x)
-            except Exception as e:
-                raise Error(f"{what}: cannot be read by DLPack: {e}") from None
         if not isinstance(x, np.ndarray):
-            x = like = np.asarray(x, dtype=np.float64)
+            x = like = _array_of(x, what)
         words, name = _words_of_array(x, what)
         shape = x.shape
     own = ALIASES.get(name)

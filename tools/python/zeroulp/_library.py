@@ -24,8 +24,9 @@ class InternalError(RuntimeError):
 def _find():
     given = os.environ.get("ZEROULP_LIBRARY")
     if given:
-        return given
-    beside = sorted(pathlib.Path(__file__).parent.glob("libzeroulp.so*"))
+        return os.path.abspath(given)
+    folder = pathlib.Path(__file__).absolute().parent
+    beside = sorted(folder.glob("libzeroulp.so*"))
     if not beside:
         raise ImportError(
             "zeroulp: libzeroulp.so is not in the package: install it with "
@@ -36,7 +37,10 @@ def _find():
 
 def _load():
     path = _find()
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as e:
+        raise ImportError(f"zeroulp: {path} cannot be loaded: {e}") from None
     for name, (result, arguments) in _abi.FUNCTIONS.items():
         try:
             function = getattr(library, name)

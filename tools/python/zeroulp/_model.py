@@ -8,15 +8,17 @@ dimensions, as many as you like, are its tokens."""
 
 import ctypes
 import math
-import operator
 from typing import NamedTuple
 
 import numpy as np
 
 from . import _abi
-from ._arrays import bits_of, given_back, is_tensor, matrix, ref
+from ._arrays import bits_of, given_back, is_tensor, matrix
+from ._arrays import number as _number
+from ._arrays import ref
+from ._arrays import whole as _whole
 from ._library import Error, call
-from ._operations import floats_of, decode
+from ._operations import decode, floats_of
 from ._training import _need_shape
 
 _PAIRS = {"adjacent": _abi.ZEROULP_ROPE_ADJACENT,
@@ -64,25 +66,6 @@ class Plan(NamedTuple):
     ends: object
 
 
-def _whole(x, what, least, most):
-    """An integer, as Python's."""
-    try:
-        number = operator.index(x)
-    except TypeError:
-        raise Error(f"{what} is {x!r}: use an integer") from None
-    if not least <= number <= most:
-        raise Error(f"{what} is {number}: use {least} to {most}")
-    return number
-
-
-def _number(x, what):
-    """A number, as float64."""
-    try:
-        return float(x)
-    except (TypeError, ValueError):
-        raise Error(f"{what} is {x!r}: use a number") from None
-
-
 def _word(x, what):
     """A number, as bits of FP32."""
     with np.errstate(over="ignore"):
@@ -123,7 +106,11 @@ def _words(x, what):
 def _indices(x, what, least=0):
     """A matrix of 4-byte integers."""
     like = x if is_tensor(x) else None
-    array = np.asarray(x.cpu() if hasattr(x, "cpu") else x)
+    try:
+        array = np.asarray(x.cpu() if hasattr(x, "cpu") else x)
+    except (TypeError, ValueError) as e:
+        raise Error(f"{what}: a {type(x).__name__} that cannot be read: {e}") \
+            from None
     if array.size == 0 and not hasattr(x, "dtype"):
         array = array.astype(np.int32)
     if array.dtype.kind not in "iu":

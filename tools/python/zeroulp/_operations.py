@@ -7,7 +7,8 @@ import pathlib
 import numpy as np
 
 from . import _abi, _html, _values
-from ._arrays import UNSIGNED, bits_of, format_name, given_back, matrix, ref
+from ._arrays import (UNSIGNED, bits_of, format_name, given_back, matrix, number,
+                      ref)
 from ._library import Error, call, names
 from ._values import format as format_of
 from ._values import format_called
@@ -186,7 +187,18 @@ class Quantized:
     def load(cls, folder):
         """Reads what save() or `zeroulp quantize` wrote, scales row-major."""
         folder = pathlib.Path(folder)
-        meta = json.loads((folder / "meta.json").read_text())
+        try:
+            return cls._read(folder, json.loads((folder / "meta.json").read_text()))
+        except (OSError, EOFError, KeyError, TypeError, AttributeError,
+                ValueError) as e:
+            if isinstance(e, Error):
+                raise
+            what = f"there is no {e}" if isinstance(e, KeyError) else e
+            raise Error(f"{folder}: no quantized matrix can be read: {what}") \
+                from None
+
+    @classmethod
+    def _read(cls, folder, meta):
         if meta.get("layout") != "row_major":
             raise Error(f"{folder}: scales lie as {meta.get('layout')}: "
                         "row_major alone is read here")
@@ -274,7 +286,7 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *,
 
 def _per_group(given, what, counts):
     if not hasattr(given, "shape") and not isinstance(given, (list, tuple)):
-        given = np.full(counts, given, np.float32)
+        given = np.full(counts, number(given, what), np.float32)
     bits = scales_of(given, what)
     if bits.words.shape != counts:
         raise Error(f"{what}: {bits.words.shape[0]} x {bits.words.shape[1]}, but "
@@ -287,14 +299,22 @@ def scale_kind(q):
     return names(_abi.ZEROULP_SCALE_KINDS)[q.scale]
 
 
+def _need_quantized(q):
+    if not isinstance(q, Quantized):
+        raise Error(f"q: a {type(q).__name__}: use a Quantized, such as "
+                    "Quantized(codes, scales, format, group)")
+
+
 def dequantize(q, to="fp32"):
     """The numbers of a Quantized: see Quantized.dequantize."""
+    _need_quantized(q)
     return q.dequantize(to)
 
 
 def retile(q, to=None, *, rule="amax"):
     """The transpose of a Quantized of 1xC, with tiles of C along the other
     dimension, in the format `to`. `rule` is amax or max_scale. SPEC W1 to W7."""
+    _need_quantized(q)
     target = q.format if to is None else format_of(to)
     group = _values.group(q.group)
     if group.rows != 1:

@@ -10,7 +10,7 @@ import pathlib
 import numpy as np
 
 from . import _abi, _library, _operations, _values
-from ._arrays import UNSIGNED, bits_of, given_back
+from ._arrays import UNSIGNED, bits_of, given_back, whole
 from ._library import Error
 
 
@@ -177,7 +177,11 @@ def explain(made, claim, x=None, *, a=None, b=None, c=None, format=None,
     (`output`="bf16" for unsigned integers), `a` and `b` each a Quantized, `c`
     what was added. `ignore` has kinds of differences that do not count:
     "nan-bits", "zero-sign". SPEC Q, G."""
-    is_recipe = any(claim == r or claim == r.name for r in _values.recipes())
+    if not isinstance(claim, (str, _values.Convention, _values.Recipe)):
+        raise Error(f"claim: a {type(claim).__name__}: use the name of a "
+                    "convention or a recipe")
+    is_recipe = isinstance(claim, _values.Recipe) or \
+        claim in _library.names(_abi.ZEROULP_RECIPES)
     if is_recipe:
         if a is None or b is None:
             raise Error("a, b: are needed beside a recipe")
@@ -220,7 +224,9 @@ def case(target, number=0, *, profile=None, seed=1, **settings):
     any machine. Settings are those of `zeroulp fuzz TARGET --help`, `from_` for
     from; those that are not given are drawn."""
     return Case(answer("zeroulp_suite_case", _text(target), _text(profile),
-                        _settings(settings).encode(), seed, number))
+                        _settings(settings).encode(),
+                       whole(seed, "seed", 0, 2**64 - 1),
+                       whole(number, "number", 0, 2**64 - 1)))
 
 
 def cases(target, count=1000, *, profile=None, seed=1, **settings):

@@ -2,6 +2,7 @@
 
 import ctypes
 
+from ._arrays import whole
 from ._library import call
 
 
@@ -14,4 +15,4 @@ def threads():
 
 def use_threads(count):
     """Sets that number for the process; 0: what OpenMP says."""
-    call("zeroulp_use_threads", int(count))
+    call("zeroulp_use_threads", whole(count, "count", 0, 2**31 - 1))

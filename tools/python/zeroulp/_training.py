@@ -6,9 +6,9 @@ import ctypes
 import numpy as np
 
 from . import _abi, _values
-from ._arrays import bits_of, given_back, matrix, ref
+from ._arrays import bits_of, given_back, matrix, number, ref, whole
 from ._library import Error, call
-from ._operations import (Quantized, _empty, floats_of, _inputs, group_counts,
+from ._operations import (Quantized, _empty, _inputs, floats_of, group_counts,
                           quantizer, scale_kind)
 from ._values import format as format_of
 from ._values import format_called
@@ -79,7 +79,7 @@ def rms_layer(source, weight, eps, format="e4m3", group="1x128",
     """The struct of a layer, from names."""
     return _abi.zeroulp_rms_layer(
         format_of(source).struct, format_of(weight).struct,
-        int(np.float32(eps).view(np.uint32)),
+        int(np.float32(number(eps, "eps")).view(np.uint32)),
         quantizer(format_of(values).name, format, group, convention, scale))
 
 
@@ -117,8 +117,10 @@ def adamw(g, m, v, w, *, step, rate=1e-3, beta1=0.9, beta2=0.95, eps=1e-8,
         raise Error(f"m is {moment.format or moment.words.dtype}, v is "
                     f"{second.format or second.words.dtype}: both are of one "
                     "format")
-    settings = _abi.zeroulp_adamw_settings(rate, beta1, beta2, eps, weight_decay,
-                                           int(step))
+    settings = _abi.zeroulp_adamw_settings(
+        number(rate, "rate"), number(beta1, "beta1"), number(beta2, "beta2"),
+        number(eps, "eps"), number(weight_decay, "weight_decay"),
+        whole(step, "step", 1, 2**63 - 1))
     factors = _abi.zeroulp_adamw_factors()
     call("zeroulp_make_adamw_factors", ref(settings), ctypes.byref(factors))
     how = _abi.zeroulp_adamw_step(
@@ -129,7 +131,8 @@ def adamw(g, m, v, w, *, step, rate=1e-3, beta1=0.9, beta2=0.95, eps=1e-8,
     copy = _empty(*gradient.words.shape, format_of("bf16"))
     given = gradient.const()
     structs = [matrix(a) for a in (*made, copy)]
-    call("zeroulp_adamw", ref(how), int(seed), int(first), ref(given),
+    call("zeroulp_adamw", ref(how), whole(seed, "seed", 0, 2**64 - 1),
+         whole(first, "first", 0, 2**64 - 1), ref(given),
          *(ref(s) for s in structs))
     names = (moment.format, second.format, "fp32", "bf16")
     likes = (moment, second, weights, weights)
@@ -139,9 +142,13 @@ def adamw(g, m, v, w, *, step, rate=1e-3, beta1=0.9, beta2=0.95, eps=1e-8,
 
 def _indices(x, what):
     """Row numbers, -1 for none: 4-byte integers."""
-    if not hasattr(x, "dtype"):
-        x = np.asarray(x, np.int32)
-    words = np.asarray(x.cpu() if hasattr(x, "cpu") else x)
+    try:
+        if not hasattr(x, "dtype"):
+            x = np.asarray(x, np.int64)
+        words = np.asarray(x.cpu() if hasattr(x, "cpu") else x)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise Error(f"{what}: a {type(x).__name__} that cannot be read: {e}") \
+            from None
     if words.dtype.kind not in "iu":
         raise Error(f"{what}: elements are {words.dtype}: use integers")
     if words.size and (words.min() < -1 or words.max() >= 2**31):

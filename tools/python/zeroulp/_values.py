@@ -5,7 +5,7 @@ import difflib
 from typing import NamedTuple, Optional
 
 from . import _abi
-from ._arrays import ALIASES, format_name
+from ._arrays import ALIASES, format_name, whole
 from ._library import Error, call, names
 
 
@@ -86,9 +86,9 @@ class Recipe(_Value):
         """The recipe with other members; groups are texts such as "1x128"."""
         struct = _abi.zeroulp_recipe.from_buffer_copy(self.struct)
         if interval is not None:
-            struct.interval = interval
+            struct.interval = whole(interval, "interval", 0, 2**31 - 1)
         if splits is not None:
-            struct.splits = splits
+            struct.splits = whole(splits, "splits", 0, 2**31 - 1)
         if output is not None:
             struct.output = format(output).struct
         if a is not None:
