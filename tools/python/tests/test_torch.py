@@ -155,3 +155,34 @@ def test_assertions_take_tensors():
         zeroulp.testing.assert_quantizes_as(kernel, "vllm", source=source,
                                             device="cpu")
     zeroulp.testing.assert_multiplies_as(zeroulp.gemm, device="cpu")
+
+
+def _fp8(rows, cols, seed):
+    made = torch.randn(rows, cols, generator=torch.Generator().manual_seed(seed))
+    return made.to(torch.float8_e4m3fn)
+
+
+def test_scaled_mm_is_like_a_library_or_refused():
+    a, b = _fp8(1, 7168, 1), _fp8(1536, 7168, 2)
+    one = torch.ones(())
+
+    def call(a=a, b=b, one=one, out=torch.bfloat16, **how):
+        return zeroulp.torch.scaled_mm(a, b.t(), one, one, out_dtype=out, **how)
+    d = call(like="cublaslt-13.1:h200")
+    same = call(recipe="cublaslt.tensorwise", splits=2)
+    assert torch.equal(d.view(torch.int16), same.view(torch.int16))
+    fast = call(like="cublaslt-13.1:h200", use_fast_accum=True)
+    same = call(recipe="unpromoted", splits=2)
+    assert torch.equal(fast.view(torch.int16), same.view(torch.int16))
+    with pytest.raises(zeroulp.Error, match="no record of cuBLASLt.*3 x 1536"):
+        call(a=_fp8(3, 7168, 3), like="cublaslt-13.1:h200")
+    with pytest.raises(zeroulp.Error, match="no such record.*carries cuBLASLt"):
+        call(like="cublaslt-12.9:h100")
+    with pytest.raises(zeroulp.Error, match="leave them out"):
+        call(like="cublaslt-13.1:h200", splits=2)
+    with pytest.raises(zeroulp.Error, match="No such file"):
+        call(like="/none.json")
+    tiles = torch.ones(1, 56), torch.ones(12, 56)
+    with pytest.raises(zeroulp.Error, match="refuses 1 x 1536 x 7168.*128x128"):
+        zeroulp.torch.scaled_mm(a, b.t(), tiles[0], tiles[1].t(), out_dtype=torch.bfloat16,
+                     like="cublaslt-13.1:h200")

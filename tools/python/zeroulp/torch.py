@@ -17,7 +17,8 @@ import dataclasses
 
 import torch
 
-from . import _operations
+from . import _like, _operations
+from ._arrays import format_name
 from ._library import Error
 from ._torch_model import (attention, attention_backward, attention_forward,
                            combine, combine_forward, cross_entropy,
@@ -204,13 +205,25 @@ def _recipe_of(m, k, groups, fast):
                 "has no such product on Hopper")
 
 
+def _chosen(like, m, n, k, mats, groups, fast, output):
+    """The recipe and splits that a record has of torch's call."""
+    scaling = ("tensor.fast" if fast else "tensor.precise") \
+        if groups == ("tensor", "tensor") else "_".join(groups)
+    a, b = (format_name(x.dtype) for x in mats)
+    return _like.choice(like, m, n, k, a, b, scaling, output)
+
+
 def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
-              out_dtype=None, use_fast_accum=False, *, recipe=None, splits=1):
-    """torch._scaled_mm to the bit, as cuBLASLt computes it on Hopper where it
-    splits K into `splits` ranges: mat_a is M x K, mat_b K x N, both of FP8.
-    Scales are one number, or for each 1x128 or 128x128. `recipe` replaces
-    cuBLASLt's. What has no recipe is refused: a bias, scale_result, scales of
-    rows, an FP8 result."""
+              out_dtype=None, use_fast_accum=False, *, recipe=None, splits=None,
+              like=None):
+    """torch._scaled_mm to the bit, as cuBLASLt computes it on Hopper: mat_a is
+    M x K, mat_b K x N, both of FP8. Scales are one number, or for each 1x128 or
+    128x128.
+
+    `splits` is how many ranges of K its algorithm has (1 if it is not given),
+    and `recipe` replaces cuBLASLt's. `like`="cublaslt-13.1:h200", or a record's
+    file, looks both up: Error where no record has the shape. What has no recipe
+    is refused: a bias, scale_result, scales of rows, an FP8 result."""
     if bias is not None or scale_result is not None:
         raise Error(("bias" if bias is not None else "scale_result") +
                     ": how cuBLASLt rounds it is not known here")
@@ -224,11 +237,17 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
     group_a, by_a = _scales(scale_a, "scale_a", m, k)
     group_b, by_b = _scales(scale_b if scale_b.numel() == 1 else scale_b.t(),
                             "scale_b", n, k)
-    name = recipe or _recipe_of(m, k, (group_a, group_b), use_fast_accum)
+    output = "fp32" if out_dtype == torch.float32 else "bf16"
+    if like is None:
+        name = recipe or _recipe_of(m, k, (group_a, group_b), use_fast_accum)
+    elif recipe is not None or splits is not None:
+        raise Error("like: says recipe and splits: leave them out beside it")
+    else:
+        name, splits, _ = _chosen(like, m, n, k, (mat_a, mat_b),
+                                  (group_a, group_b), use_fast_accum, output)
     if name.endswith(".m1"):
         group_a = "128x128"  # one row of A is a block's
     a = _operations.Quantized(mat_a, by_a, mat_a.dtype, group_a)
     b = _operations.Quantized(mat_b.t(), by_b, mat_b.dtype, group_b)
-    return _operations.gemm(
-        a, b, name, splits=splits,
-        output="fp32" if out_dtype == torch.float32 else "bf16")
+    return _operations.gemm(a, b, name, splits=1 if splits is None else splits,
+                            output=output)

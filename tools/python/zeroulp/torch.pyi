@@ -39,7 +39,7 @@ def scaled_mm(
     scale_b: torch.Tensor, bias: torch.Tensor | None = None,
     scale_result: torch.Tensor | None = None,
     out_dtype: torch.dtype | None = None, use_fast_accum: bool = False, *,
-    recipe: str | None = None, splits: int = 1
+    recipe: str | None = None, splits: int | None = None, like: str | None = None
 ) -> torch.Tensor: ...
 def attention_forward(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
