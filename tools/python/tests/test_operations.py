@@ -238,7 +238,7 @@ def test_threads():
     assert zeroulp.threads() == 1
     zeroulp.use_threads(0)
     assert zeroulp.threads() == before
-    with pytest.raises(Error, match="threads"):
+    with pytest.raises(Error, match="count is -1"):
         zeroulp.use_threads(-1)
 
 

@@ -10,10 +10,14 @@ pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def run(pytester):
+def run(pytester, request):
+    # Where the package is installed, pytest has found the plug-in.
+    found = request.config.pluginmanager.hasplugin("zeroulp")
+    asked = [] if found else ["-p", "zeroulp.pytest_plugin"]
+
     def run(text, *options):
         pytester.makepyfile(text)
-        return pytester.runpytest("-p", "zeroulp.pytest_plugin", *options)
+        return pytester.runpytest(*asked, *options)
     return run
 
 

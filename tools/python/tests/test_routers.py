@@ -7,8 +7,12 @@ import pathlib
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
-RECORD = json.loads((ROOT / "conformance/records/routers.json").read_text())
+ABOVE = pathlib.Path(__file__).resolve().parents
+ROOT = ABOVE[3] if len(ABOVE) > 3 else ABOVE[-1]
+FILE = ROOT / "conformance/records/routers.json"
+if not FILE.exists():
+    pytest.skip("no source tree", allow_module_level=True)
+RECORD = json.loads(FILE.read_text())
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def test_adamw():
     assert np.allclose(new, want, rtol=1e-5)
     assert np.allclose(m, 0.1 * g) and np.allclose(v, 0.05 * g * g)
     assert np.array_equal(copy.view("u2"), bf16(new))
-    for bad, what in ((dict(step=0), "settings.step is 0"),
+    for bad, what in ((dict(step=0), "step is 0"),
                       (dict(step=1, beta1=1.0), "settings.beta1"),
                       (dict(step=1, rounding="odd"), "rounding: unknown name")):
         with pytest.raises(Error, match=what):
