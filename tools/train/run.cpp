@@ -34,6 +34,16 @@ rate_schedule usual_rate(const model_shape& s, std::int64_t steps) {
           std::max(steps - steps / 4, warmup), steps, 0.1};
 }
 
+const arm& arm_of_step(const run_settings& s, std::int64_t t) {
+  return s.first && t <= s.first->steps ? s.first->how : s.how;
+}
+
+run_settings settings_of_first(run_settings s) {
+  s.how = s.first.value().how;
+  s.first.reset();
+  return s;
+}
+
 void check(const run_settings& s) {
   const auto refuse = [](const std::string& what) {
     throw input_error("training: " + what);
@@ -52,6 +62,13 @@ void check(const run_settings& s) {
     refuse(
         "the rate is above 0, warm-up ends before the decay begins, which "
         "begins before the last step, and ends at 0 to 1 of the rate");
+  }
+  if (s.first) {
+    check_arm(s.first->how);
+    if (s.first->steps < 1 || s.first->steps >= s.rate.steps) {
+      refuse(fmt::format("the first arm has {} steps: use 1 to {}",
+                         s.first->steps, s.rate.steps - 1));
+    }
   }
   if (!(s.clip > 0)) refuse("the norm to clip at is above 0");
 }

@@ -7,6 +7,7 @@
 #define ZEROULP_TOOLS_TRAIN_RUN_HPP_
 
 #include <memory>
+#include <optional>
 
 #include "tools/train/data.hpp"
 #include "tools/train/engine_ops.hpp"
@@ -27,9 +28,16 @@ struct scaled_block {
   int exponent;
 };
 
+/// The steps before a run's own arm begins.
+struct first_steps {
+  arm how;
+  std::int64_t steps;
+};
+
 struct run_settings {
   model_shape shape;
   arm how;
+  std::optional<first_steps> first{};
   std::uint64_t seed = 1;
   std::int64_t shards = 1;  ///< a power of two that divides the sequences
   rate_schedule rate{};
@@ -45,6 +53,11 @@ struct run_settings {
 /// The rate where nothing else is said: it grows for ten steps and decays in
 /// the last quarter. SPEC N24.
 rate_schedule usual_rate(const model_shape& s, std::int64_t steps);
+
+/// The arm of step t, counted from 1.
+const arm& arm_of_step(const run_settings& s, std::int64_t t);
+/// What the run of the first steps alone has: their arm in all steps.
+run_settings settings_of_first(run_settings s);
 
 /// Throws input_error, naming the setting, unless a run can follow them.
 void check(const run_settings& s);
@@ -92,7 +105,8 @@ class any_run {
 
   /// One step on the batch of its number.
   virtual step_report advance(const tracer& trace = {}) = 0;
-  /// The mean loss of `batches` batches that no step sees.
+  /// The mean loss of `batches` batches that no step sees, by the arm of the
+  /// next step.
   virtual double held_out_loss(std::int64_t batches) const = 0;
   /// The state on the host, until the next step.
   virtual const run_state& host_state() const = 0;

@@ -108,29 +108,43 @@ std::string header_of(const descriptor& d, const fs::path& file,
 
 std::string settings_line(const any_run& run) {
   const run_settings& s = run.settings();
+  std::string first;
+  if (s.first) {
+    first = fmt::format("first {} for {} ", named_fields(s.first->how),
+                        s.first->steps);
+  }
   return fmt::format(
-      "size {} arm {} seed {} shards {} rate {} warmup {} hold {} steps {} "
+      "size {} arm {} {}seed {} shards {} rate {} warmup {} hold {} steps {} "
       "last {} clip {} data {}",
-      named_fields(s.shape), named_fields(s.how), s.seed, s.shards, s.rate.rate,
-      s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last, s.clip,
-      run.data().name());
+      named_fields(s.shape), named_fields(s.how), first, s.seed, s.shards,
+      s.rate.rate, s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last,
+      s.clip, run.data().name());
 }
 
 std::string settings_json(const any_run& run, const std::string& plan) {
-  const run_settings& s = run.settings();
+  return settings_json(run.settings(), run.data().name(), plan);
+}
+
+std::string settings_json(const run_settings& s, const std::string& data,
+                          const std::string& plan) {
+  std::string first;
+  if (s.first) {
+    first = fmt::format(R"("first":{{"arm":{},"steps":{}}},)",
+                        named_json(s.first->how), s.first->steps);
+  }
   std::string stress;
   for (const scaled_block& b : s.stress) {
     stress += (stress.empty() ? "" : ",") + json_of(b);
   }
   return fmt::format(
-      R"({{"size":{},"arm":{},"seed":{},"shards":{},"rate":{},"warmup":{},)"
+      R"({{"size":{},"arm":{},{}"seed":{},"shards":{},"rate":{},"warmup":{},)"
       R"("hold":{},"steps":{},"last":{},"clip":{},"beta1":{},"beta2":{},)"
       R"("eps":{},"weight_decay":{},"bias_speed":{},"stress":[{}],)"
       R"("data":"{}","plan":"{}"}})",
-      named_json(s.shape), named_json(s.how), s.seed, s.shards, s.rate.rate,
-      s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last, s.clip, s.beta1,
-      s.beta2, s.eps, s.weight_decay, s.bias_speed, stress, run.data().name(),
-      plan);
+      named_json(s.shape), named_json(s.how), first, s.seed, s.shards,
+      s.rate.rate, s.rate.warmup, s.rate.hold, s.rate.steps, s.rate.last,
+      s.clip, s.beta1, s.beta2, s.eps, s.weight_decay, s.bias_speed, stress,
+      data, plan);
 }
 
 fs::path run_folder::of_step(std::int64_t step) const {

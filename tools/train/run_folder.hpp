@@ -27,6 +27,8 @@ std::string settings_line(const any_run& run);
 /// The same as a JSON object in one line, equal for equal runs alone. `plan`:
 /// the SHA-256 of the plan that the run belongs to, or empty.
 std::string settings_json(const any_run& run, const std::string& plan);
+std::string settings_json(const run_settings& s, const std::string& data,
+                          const std::string& plan);
 
 class run_folder {
  public:

@@ -153,8 +153,10 @@ std::string run_on<Ops>::digest() const {
 
 template <class Ops>
 pass_inputs<Ops> run_on<Ops>::inputs(const all_words& weights) const {
-  return {settings_.shape, parameters_, settings_.how, weights,
-          state_.biases,   cosines_,    sines_};
+  return {
+      settings_.shape, parameters_,   arm_of_step(settings_, state_.steps + 1),
+      weights,         state_.biases, cosines_,
+      sines_};
 }
 
 template <class Ops>

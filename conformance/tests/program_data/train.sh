@@ -240,6 +240,35 @@ shows train_reports_runs_of_its_rate '^full +bf16 +2 ' \
 sed 's/"rate"/"speed"/' rated.json >other.json
 refuses train_campaign_knows_its_settings "settings: 'speed'" \
   train --campaign other.json --out rated
+# Runs that share the base's first steps, whether they are made again or not.
+sed 's/"held_out": 2/"held_out": 1, "shared": 1/' rated.json >shared.json
+shows train_campaign_shares_first_steps '^4 runs made, 0 left' \
+  train --campaign shared.json --out shared
+by_hand=(train --size $small --arm full --seed 2 --steps 2 --plan shared.json
+  --rate 1e-3 --warmup 0 --hold 2 --held-out 1 --held-out-by bf16
+  --every 0 --first-steps 1)
+run 0 "${by_hand[@]}" --first-arm bf16 --out unshared
+verdict train_makes_first_steps_itself "$reason"
+for file in settings.json receipt.csv held_out.csv; do
+  holds "train_shares_the_same_$file" cmp unshared/$file shared/full.2/$file
+done
+holds first_steps_are_the_bases cmp <(sed -n 2p shared/bf16.2/receipt.csv |
+  cut -d, -f1-5) <(sed -n 2p unshared/receipt.csv | cut -d, -f1-5)
+shows train_reports_runs_that_share '^full +bf16 +2 ' \
+  train --report shared --plan shared.json
+run 0 train --size $small --arm full --seed 1 --steps 2 --plan shared.json \
+  --rate 1e-3 --warmup 0 --hold 2 --held-out-by bf16 --out alone/full.1
+refuses train_reports_no_runs_that_share_nothing 'first is null, in the plan' \
+  train --report alone --plan shared.json
+refuses train_has_an_arm_of_the_first_steps 'say both' "${by_hand[@]}"
+refuses train_begins_after_the_first_steps 'of a run with other settings' \
+  "${by_hand[@]}" --first-arm tensor --from shared/bf16.2 --out other
+refuses train_begins_at_a_checkpoint 'there is no checkpoint of step 1' \
+  "${by_hand[@]}" --first-arm bf16 --from shared/full.2 --out other
+run 0 "${by_hand[@]}" --first-arm bf16 --keep 1 --out twice
+shows train_audits_a_step_of_another_arm '^equal: ' train --audit twice --step 0
+shows train_audits_a_step_behind_the_change '^equal: ' \
+  train --audit twice --step 1
 shows train_reports_a_verdict '^full +bf16 +2 .* within$' "${report[@]}"
 shows train_reports_that_nothing_was_sensitive '^No positive control' \
   "${report[@]}" --out report

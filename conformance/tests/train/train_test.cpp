@@ -201,6 +201,26 @@ TEST(Train, ArmsOfOnesOwnRun) {
   }
 }
 
+/// Steps of one arm, then of another, are a run whose arm changes on the way.
+TEST(Train, FirstStepsAreOfTheirArm) {
+  training_run first = make_run("tiny", "bf16", 4);
+  first.advance();
+  first.advance();
+  const auto rest = first.under(parse_arm("full"));
+  rest->advance();
+  const double held_out = rest->held_out_loss(1);
+  rest->advance();
+  run_settings s = make_run("tiny", "full", 4).settings();
+  s.first = {parse_arm("bf16"), 2};
+  training_run run(s, training_data(s.shape));
+  for (int t = 0; t < 3; ++t) run.advance();
+  EXPECT_EQ(run.held_out_loss(1), held_out);
+  run.advance();
+  EXPECT_EQ(run.digest(), rest->digest());
+  EXPECT_EQ(settings_of_first(s).how.name, std::string("bf16"));
+  EXPECT_FALSE(settings_of_first(s).first);
+}
+
 TEST(Train, ThreadsChangeNothing) {
   const int steps = test::level() > 0 ? 5 : 1;
   std::string first;
@@ -413,6 +433,12 @@ TEST(Train, BadSettingsAreNamed) {
   refused([](auto& s) { s.rate.rate = 0; });
   refused([](auto& s) { s.rate.hold = 0; });
   refused([](auto& s) { s.rate.last = 2; });
+  refused([](auto& s) { s.first = {s.how, 0}; });
+  refused([](auto& s) { s.first = {s.how, 4}; });
+  refused([](auto& s) {
+    s.first = {s.how, 1};
+    s.first->how.linear.fprop.interval = 65;
+  });
 }
 
 TEST(Train, ATooShortCorpusIsRefused) {

@@ -58,6 +58,8 @@ void check(const plan& p) {
   need(p.level > 0.5 && p.level < 1, "level: use 0.5 to 1, such as 0.95");
   need(p.bound > 0 && p.bound < 1, "bound: use 0 to 1, such as 0.0025");
   need(p.steps >= 1, "steps: use 1 or more");
+  need(p.shared >= 0 && p.shared < p.steps,
+       "shared: use 0 or more, less than steps");
   const auto is_arm = [&](const std::string& arm) {
     return arm == p.base ||
            std::find(p.arms.begin(), p.arms.end(), arm) != p.arms.end();
@@ -102,6 +104,15 @@ void read_settings(const fs::path& file, const std::string& text, const plan& p,
     for (const auto& [name, value] : p.settings) {
       expect(name.c_str(), all.at(name), json::parse(value));
     }
+    json first;
+    if (all.contains("first")) {
+      first = {{"arm", all.at("first").at("arm").at("name")},
+               {"steps", all.at("first").at("steps")}};
+    }
+    expect("first", first,
+           p.shared == 0 || r.arm == p.base
+               ? json()
+               : json{{"arm", p.base}, {"steps", p.shared}});
     if (r.arm != p.base &&
         std::find(p.arms.begin(), p.arms.end(), r.arm) == p.arms.end()) {
       throw input_error(fmt::format("arm '{}' is not in the plan", r.arm));
@@ -192,6 +203,7 @@ plan read_plan(const fs::path& file) {
     }
     p.held_out = all.value("held_out", p.held_out);
     need(p.held_out >= 1, "held_out: use 1 or more");
+    p.shared = all.value("shared", p.shared);
     check(p);
   });
   return p;

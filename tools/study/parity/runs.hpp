@@ -37,6 +37,8 @@ struct plan {
   /// Of settings.json, by name, as JSON: what all runs have, such as the rate.
   std::map<std::string, std::string> settings;
   std::int64_t held_out = 1;  ///< batches
+  /// The first steps of every run that are the base's.
+  std::int64_t shared = 0;
 };
 
 /// Throws input_error that names the file and the field.

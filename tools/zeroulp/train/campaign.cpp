@@ -79,6 +79,29 @@ std::vector<planned_run> runs_left(const plan& p, int look,
   return left;
 }
 
+/// Those of the campaign in `folder`, as they are for run r.
+train_options options_of(const plan& p, const planned_run& r,
+                         const fs::path& folder, train_options o) {
+  o.arm = r.arm;
+  o.seed = r.seed;
+  o.out = r.folder.string();
+  if (r.arm == p.base) {
+    // It makes the first steps of the seed's other runs, too.
+    if (p.shared > 0) o.keep.push_back(p.shared);
+    return o;
+  }
+  o.held_out_by.push_back(p.base);
+  if (p.shared == 0) return o;
+  o.first_arm = p.base;
+  o.first_steps = p.shared;
+  const fs::path base = folder / fmt::format("{}.{}", p.base, r.seed);
+  std::error_code ignored;
+  if (fs::exists(base / fmt::format("step.{}.zeroulp", p.shared), ignored)) {
+    o.from = base.string();
+  }
+  return o;
+}
+
 }  // namespace
 
 int run_campaign(const campaign_request& q, train_options o) {
@@ -99,20 +122,17 @@ int run_campaign(const campaign_request& q, train_options o) {
   o.plan = q.plan;
   o.held_out = p.held_out;
   o.every = 0;
-  const auto left = runs_left(p, q.look, o.out);
+  const fs::path folder = o.out;
+  const auto left = runs_left(p, q.look, folder);
   std::size_t done = 0;
   for (const planned_run& r : left) {
     const double minutes =
         std::chrono::duration<double>(clock::now() - begin).count() / 60;
     if (q.minutes > 0 && minutes > q.minutes) break;
-    o.arm = r.arm;
-    o.seed = r.seed;
-    o.out = r.folder.string();
-    o.held_out_by.clear();
-    if (r.arm != p.base) o.held_out_by.push_back(p.base);
     print(fmt::format("\n{} of {}: arm {}, seed {}\n\n", done + 1, left.size(),
                       r.arm, r.seed));
-    if (const int status = run_training(o); status != 0) return status;
+    const train_options one = options_of(p, r, folder, o);
+    if (const int status = run_training(one); status != 0) return status;
     ++done;
   }
   print(fmt::format("\n{} runs made, {} left\n", done, left.size() - done));

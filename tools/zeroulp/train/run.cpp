@@ -46,6 +46,7 @@ train::run_settings settings_of(const train_options& o) {
   s.rate.warmup = std::min(o.warmup, o.steps);
   s.rate.hold = o.hold.value_or(std::max(o.steps - o.steps / 4, s.rate.warmup));
   s.rate.last = o.last;
+  if (!o.first_arm.empty()) s.first = {find_arm(o.first_arm), o.first_steps};
   return s;
 }
 
@@ -64,8 +65,8 @@ bool is_checkpoint(const train_options& o, std::int64_t t) {
 }
 /// An audit of the step behind a checkpoint needs the digest of its state.
 bool has_digest(const train_options& o, std::int64_t t) {
-  return t % o.digest_every == 0 || t == o.steps || is_checkpoint(o, t) ||
-         is_kept(o, t - 1);
+  return t % o.digest_every == 0 || t == o.steps || t == o.first_steps ||
+         is_checkpoint(o, t) || is_kept(o, t - 1);
 }
 
 /// One step, as the next row. Throws input_error if the loss is no number.
@@ -107,6 +108,12 @@ void check(const train_options& o) {
   if (o.out.empty() && !o.keep.empty()) {
     throw input_error("--keep: name the folder with --out");
   }
+  if (o.first_arm.empty() != (o.first_steps == 0)) {
+    throw input_error("--first-arm: say both it and --first-steps");
+  }
+  if (!o.from.empty() && o.first_arm.empty()) {
+    throw input_error("--from: name the arm of its steps with --first-arm");
+  }
   for (const std::string& text : o.held_out_by) (void)find_arm(text);
   for (const std::int64_t t : o.keep) {
     if (t < 1 || t > o.steps) {
@@ -114,6 +121,18 @@ void check(const train_options& o) {
           fmt::format("--keep {}: use a step, 1 to {}", t, o.steps));
     }
   }
+}
+
+/// Sets `run` to the state after its first steps, which the run in o.from has
+/// made. Returns its receipt so far.
+train::receipt begin_from(const train_options& o, train::any_run& run) {
+  const std::string plan = digest_of_plan(o);
+  const auto theirs = train::settings_json(
+      train::settings_of_first(run.settings()), run.data().name(), plan);
+  train::receipt rows(train::settings_json(run, plan));
+  const auto made = train::run_folder(o.from, theirs).load(o.first_steps, run);
+  for (const auto& row : made.rows()) rows.add(row.report, row.state);
+  return rows;
 }
 
 /// The held-out loss by the run's arm, then by others; in a file, too.
@@ -160,6 +179,7 @@ int run_training(const train_options& o) {
                                  train::settings_json(run, digest_of_plan(o)));
   if (!o.out.empty()) std::filesystem::create_directories(o.out);
   train::receipt rows = folder.go_on(run);
+  if (rows.rows().empty() && !o.from.empty()) rows = begin_from(o, run);
   tensor_digests digests(o.digests, o.compare, run.steps());
   print(fmt::format("{}\n\n{:>6} {:>10} {:>10} {:>10}  {}\n",
                     train::settings_line(run), "step", "loss", "norm", "rate",

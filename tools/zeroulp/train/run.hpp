@@ -21,6 +21,9 @@ struct train_options {
   std::string compare;
   std::string plan;
   std::string trace;
+  std::string first_arm;         ///< of the first steps
+  std::int64_t first_steps = 0;  ///< how many
+  std::string from;              ///< a run that has made them
   std::vector<std::int64_t> keep;
   std::vector<std::string> held_out_by;
   std::int64_t every = 10;

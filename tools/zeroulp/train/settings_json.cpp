@@ -94,6 +94,12 @@ described_run read_described_run(const std::string& file) {
     s.shape = train::shape_called(all.at("size").at("name").get<std::string>(),
                                   s.shape);
     s.how = arm_called(all.at("arm").at("name").get<std::string>(), s.how);
+    if (all.contains("first")) {
+      const json& first = all.at("first");
+      s.first = {arm_called(first.at("arm").at("name").get<std::string>(),
+                            arm_json().read(first.at("arm"), file).value),
+                 first.at("steps").get<std::int64_t>()};
+    }
     all.at("seed").get_to(s.seed);
     all.at("shards").get_to(s.shards);
     all.at("rate").get_to(s.rate.rate);

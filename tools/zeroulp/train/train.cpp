@@ -95,6 +95,13 @@ void add_train(CLI::App& app, outcome& out) {
                       "this file of them, JSON for Perfetto");
   command->add_option("--keep", o->keep,
                       "Steps whose checkpoints stay in --out, for --audit");
+  command->add_option("--first-arm", o->first_arm,
+                      "The arm of the first steps, before --arm begins");
+  command->add_option("--first-steps", o->first_steps, "How many steps it has");
+  command->add_option("--from", o->from,
+                      "The folder of a run of --first-arm with the same "
+                      "settings, whose checkpoint of that step was kept: they "
+                      "are not made again");
   command->add_option("--plan", o->plan,
                       "A file whose SHA-256 stands in the receipt");
   add_seed(command, o->seed, "of the weights and of the order of data");
