@@ -44,15 +44,15 @@ std::string path_in(const std::string& folder, const json& product,
 
 /// The accumulator's error over all products by one recipe, beside
 /// quantization's.
-struct standing {
+struct accumulation_summary {
   double largest = 0;  ///< Frobenius
   std::string where;
   double most_ratio = 0;  ///< to quantization's
   int above = 0;          ///< quantization's
   int two_percent = 0;    ///< of the mean magnitude, or more
 };
-standing standing_of(const study::answer& a, const char* series) {
-  standing s;
+accumulation_summary summary_of(const study::answer& a, const char* series) {
+  accumulation_summary s;
   for (const auto& row : a.rows()) {
     const double error = a.at(row, series, "accumulation.frobenius");
     const double ratio = error / a.at(row, series, "quantization.frobenius");
@@ -67,8 +67,8 @@ standing standing_of(const study::answer& a, const char* series) {
 }
 
 study::verdict judge_real(const study::answer& a) {
-  const auto with = standing_of(a, promoted);
-  const auto without = standing_of(a, unpromoted);
+  const auto with = summary_of(a, promoted);
+  const auto without = summary_of(a, unpromoted);
   const auto all = a.rows().size();
   return {
       with.most_ratio < 1,
