@@ -80,6 +80,8 @@ void attention_forward(const attention_shape& s,
                        matrix_view<std::uint32_t> inverse,
                        std::span<std::byte> work,
                        CUstream_st* stream = nullptr);
+/// `kept` is what the forward pass made of the same q and k. With a largest
+/// score below one of the scores, bits are not those of the engine.
 void attention_backward(const attention_shape& s,
                         const engine::attention_inputs& t,
                         const engine::attention_kept& kept,

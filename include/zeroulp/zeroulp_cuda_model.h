@@ -92,7 +92,8 @@ ZEROULP_API zeroulp_status zeroulp_cuda_attention_forward(
     const zeroulp_cuda_matrix* o, const zeroulp_cuda_matrix* largest,
     const zeroulp_cuda_matrix* inverse, void* work, int64_t work_bytes,
     void* stream);
-/// As zeroulp_attention_backward; so start rows of d_o. SPEC N7.
+/// As zeroulp_attention_backward; so start rows of d_o. `largest` and `inverse`
+/// are what the forward pass made of the same q and k. SPEC N7.
 ZEROULP_API zeroulp_status zeroulp_cuda_attention_backward(
     const zeroulp_attention* shape, const zeroulp_cuda_const_matrix* q,
     const zeroulp_cuda_const_matrix* k, const zeroulp_cuda_const_matrix* v,
