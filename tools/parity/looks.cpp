@@ -121,16 +121,36 @@ void add_part(rules_on_rows part, std::vector<rules_on_rows>& all) {
   all.push_back(std::move(part));
 }
 
-/// The answer of the part that the problem's rows are in.
+/// Rows of an output, by rows of the problem: of a vector of groups fewer.
+void copy_rows(const matrix& from, std::uint64_t first, std::uint64_t end,
+               std::uint64_t all, matrix& to) {
+  const auto rows = static_cast<std::uint64_t>(to.rows);
+  if (rows == 0 || rows > all) return;
+  const auto group = static_cast<std::uint64_t>(group_of(all, rows));
+  const auto cols = static_cast<std::uint64_t>(to.cols);
+  const std::uint64_t last = std::min((end + group - 1) / group, rows) * cols;
+  for (std::uint64_t i = first / group * cols; i < last; ++i) {
+    to.words[i] = from.words[i];
+  }
+}
+
+/// The answers of the parts that the problem's rows are in.
 std::function<outputs(const problem&)> answer_by_rows(
     const std::vector<rules_on_rows>& parts, rule rules_on_rows::*side) {
   return [parts, side](const problem& p) {
+    const std::uint64_t first = p.first_row;
+    const auto all = static_cast<std::uint64_t>(length_of(p, 'm'));
+    outputs made;
     for (const rules_on_rows& on : parts) {
-      if (p.first_row >= on.first && p.first_row < on.end) {
-        return (on.*side).answer(p);
+      if (on.first >= first + all || on.end <= first) continue;
+      const outputs here = (on.*side).answer(p);
+      if (made.empty()) made = here;
+      for (std::size_t i = 0; i < made.size(); ++i) {
+        copy_rows(here[i], std::max(on.first, first) - first,
+                  std::min(on.end, first + all) - first, all, made[i]);
       }
     }
-    return (parts.front().*side).answer(p);
+    return made.empty() ? (parts.front().*side).answer(p) : made;
   };
 }
 

@@ -123,11 +123,6 @@ void look_at_all(const std::vector<chain_operator>& chain, const dump& a,
     const rows_of_pass here = rows_of(o, a, rows);
     look_at(o, sides, here, how.checked, one);
     r.rows = std::max(r.rows, one.rows);
-    if (rows.is_whole && one.parts.size() > 1) {
-      r.why_no_shares = fmt::format(
-          "operator '{}' has not the same rules in all rows: use --rows 128",
-          o.name);
-    }
     one.alone = sums_alone(one);
     const bool is_other =
         one.said == state::differs || one.said == state::unknown;
@@ -144,6 +139,7 @@ void look_at_all(const std::vector<chain_operator>& chain, const dump& a,
 /// The rows on which rules were sought first, and those on which others were.
 std::vector<rows_of_pass> windows_of(const parity_report& r,
                                      const rows_of_pass& rows) {
+  if (rows.is_whole) return {rows};
   std::map<std::uint64_t, rows_of_pass> all{{rows.first, rows}};
   for (const operator_report& one : r.operators) {
     for (const rules_on_rows& on : one.parts) {

@@ -72,6 +72,8 @@ struct parity_report {
   /// On which shares were computed: [first, end).
   std::vector<std::pair<std::uint64_t, std::uint64_t>> share_rows;
   std::optional<double> all_rules;  ///< share of all rules of B together
+  /// Operators whose rules of B are not among them: none computes them again.
+  std::vector<std::string> no_share;
   std::string why_no_shares;
   /// What `alone` says of every operator whose rules differ; "": more.
   std::string alone;

@@ -11,13 +11,6 @@
 namespace zeroulp::parity {
 namespace {
 
-/// The rows of the pass that are one of an output.
-std::int32_t group_of(std::uint64_t rows, std::uint64_t mine) {
-  constexpr std::uint64_t usual = whole_groups;
-  const bool is_usual = mine < rows && (rows + usual - 1) / usual == mine;
-  return static_cast<std::int32_t>(is_usual ? usual : rows / mine);
-}
-
 /// The outputs of an operator as a side has them.
 outputs made_by(const chain_operator& o, const dump& side,
                 const outputs& claimed, const rows_of_pass& rows) {
@@ -53,6 +46,12 @@ outputs made_by(const chain_operator& o, const dump& side,
 }
 
 }  // namespace
+
+std::int32_t group_of(std::uint64_t rows, std::uint64_t mine) {
+  constexpr std::uint64_t usual = whole_groups;
+  const bool is_usual = mine < rows && (rows + usual - 1) / usual == mine;
+  return static_cast<std::int32_t>(is_usual ? usual : rows / mine);
+}
 
 rows_of_pass in_grid(std::uint64_t row, std::uint64_t count,
                      std::uint64_t all) {

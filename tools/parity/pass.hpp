@@ -34,6 +34,9 @@ struct rows_of_pass {
   }
 };
 
+/// The rows of an operator that are one of an output's `mine`.
+std::int32_t group_of(std::uint64_t rows, std::uint64_t mine);
+
 /// Up to `count` rows that hold the first that differs; all where count is 0 or
 /// a row depends on all.
 rows_of_pass choose_rows(const std::vector<chain_operator>& chain,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "tools/parity/numbers.hpp"
 #include "zeroulp/io.hpp"
@@ -38,34 +37,50 @@ tensor_source source_of(const tensors& computed, const dump& a,
   };
 }
 
-using rules = std::vector<const rule*>;
+/// By operator, whether it is B's rule that computes it.
+using choice = std::vector<bool>;
 
-/// Computes the pass by a rule for each operator, from A's inputs, into `all`.
-/// Operators whose rule is the one they were computed by and whose inputs are
-/// as they were keep their outputs. Returns the last tensor.
-matrix compute(const std::vector<chain_operator>& chain, const dump& a,
-               const rows_of_pass& rows, const rules& by, const rules& before,
-               tensors& all) {
-  const bool is_first = all.empty();
+/// Whether A's rule gives A's bits in all rows.
+bool is_exact(const operator_report& o) {
+  return o.a.is_exact() &&
+         std::all_of(o.parts.begin(), o.parts.end(),
+                     [](const auto& on) { return on.a.is_exact(); });
+}
+
+/// What computes an operator again. Throws input_error.
+const rule& repeated(const operator_report& o, bool is_b) {
+  const rule& by = is_b ? o.b : o.a;
+  if (by.answer && (is_b || is_exact(o))) return by;
+  throw input_error(fmt::format(
+      "operator '{}' has a rule that cannot be computed again", o.name));
+}
+
+/// The last tensor of A's pass with B's rules in some operators. What they do
+/// not change is A's own.
+matrix last_by(const std::vector<chain_operator>& chain, const dump& a,
+               const rows_of_pass& rows, const parity_report& r,
+               const choice& is_b, const matrix& last_of_a) {
   const tensor_source from_dump = source_of(a, rows);
-  std::set<std::string> moved;
+  tensors moved;
   for (std::size_t i = 0; i < chain.size(); ++i) {
     const chain_operator& o = chain[i];
-    const bool moves =
-        std::any_of(o.reads.begin(), o.reads.end(),
-                    [&](const auto& x) { return moved.contains(x.second); });
-    if (!is_first && !moves && by[i] == before[i]) continue;
-    const outputs made = by[i]->answer(
-        problem_of(o, a, source_of(all, a, from_dump), rows.first));
+    const bool moves = is_b[i] || std::any_of(o.reads.begin(), o.reads.end(),
+                                              [&](const auto& x) {
+                                                return moved.contains(x.second);
+                                              });
+    if (!moves) continue;
+    const outputs made =
+        repeated(r.operators[i], is_b[i])
+            .answer(
+                problem_of(o, a, source_of(moved, a, from_dump), rows.first));
     for (const auto& [output, tensor] : o.makes) {
       for (const matrix& x : made) {
-        if (output != x.name) continue;
-        all[tensor] = x;
-        moved.insert(tensor);
+        if (output == x.name) moved[tensor] = x;
       }
     }
   }
-  return all.at(chain.back().makes.back().second);
+  const auto last = moved.find(chain.back().makes.back().second);
+  return last == moved.end() ? last_of_a : last->second;
 }
 
 /// |a - b|^2, of numbers alone.
@@ -87,40 +102,30 @@ struct distances {
   double all = 0;           ///< with all of them
 };
 
-/// A's and B's rules, where each has an answer.
-struct rules_of_both {
-  rules a, b;
-};
-
 bool is_other(const operator_report& o) {
   return o.a.name != o.b.name || o.parts.size() > 1;
 }
 
-/// Returns why there are no shares; "": distances were added.
-std::string add_window(const std::vector<chain_operator>& chain, const dump& a,
-                       const dump& b, const rows_of_pass& rows,
-                       const rules_of_both& by, const parity_report& r,
-                       distances& sum) {
+/// Whether the operator has a share: B's rule is another, and is computed.
+bool is_shared(const operator_report& o) { return is_other(o) && o.b.answer; }
+
+void add_window(const std::vector<chain_operator>& chain, const dump& a,
+                const dump& b, const rows_of_pass& rows, const parity_report& r,
+                distances& sum) {
   const matrix of_a = question_of(chain.back(), a, rows).made.back();
   const matrix of_b = question_of(chain.back(), b, rows).made.back();
-  tensors before;
-  const matrix last = compute(chain, a, rows, by.a, by.a, before);
-  if (!(last == of_a)) {
-    return "A's rules on A's inputs do not give A's last tensor";
-  }
   sum.whole += squared_distance(of_a, of_b);
-  const auto with = [&](const rules& others) {
-    tensors all = before;
-    return squared_distance(compute(chain, a, rows, others, by.a, all), of_b);
+  const auto with = [&](const choice& is_b) {
+    return squared_distance(last_by(chain, a, rows, r, is_b, of_a), of_b);
   };
+  choice all(chain.size());
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    if (!is_other(r.operators[i])) continue;
-    rules one = by.a;
-    one[i] = by.b[i];
+    if (!is_shared(r.operators[i])) continue;
+    choice one(chain.size());
+    one[i] = all[i] = true;
     sum.one[i] += with(one);
   }
-  sum.all += with(by.b);
-  return "";
+  sum.all += with(all);
 }
 
 double share_of(double squared, double whole) {
@@ -132,22 +137,14 @@ double share_of(double squared, double whole) {
 void add_shares(const std::vector<chain_operator>& chain, const dump& a,
                 const dump& b, const std::vector<rows_of_pass>& windows,
                 parity_report& r) {
-  rules_of_both by;
   for (const auto& o : r.operators) {
-    if (!o.a.answer || !o.b.answer) {
-      r.why_no_shares = fmt::format(
-          "operator '{}' has a rule that cannot be computed again", o.name);
-      return;
-    }
-    by.a.push_back(&o.a);
-    by.b.push_back(&o.b);
+    if (is_other(o) && !o.b.answer) r.no_share.push_back(o.name);
   }
   distances sum;
   sum.one.resize(chain.size());
   try {
     for (const rows_of_pass& rows : windows) {
-      r.why_no_shares = add_window(chain, a, b, rows, by, r, sum);
-      if (!r.why_no_shares.empty()) return;
+      add_window(chain, a, b, rows, r, sum);
       r.share_rows.emplace_back(rows.first, rows.end());
     }
   } catch (const input_error& e) {
@@ -159,7 +156,7 @@ void add_shares(const std::vector<chain_operator>& chain, const dump& a,
     return;
   }
   for (std::size_t i = 0; i < chain.size(); ++i) {
-    if (!is_other(r.operators[i])) continue;
+    if (!is_shared(r.operators[i])) continue;
     r.operators[i].share = share_of(sum.one[i], sum.whole);
   }
   r.all_rules = share_of(sum.all, sum.whole);

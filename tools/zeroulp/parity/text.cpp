@@ -238,6 +238,11 @@ std::string shares_text(const parity_report& r) {
       percent(*r.all_rules),
       count == r.rows ? fmt::format("all {} rows", count)
                       : fmt::format("in {} of {}", where, r.rows));
+  if (!r.no_share.empty()) {
+    text += fmt::format(
+        "that is without {}: B's rule there cannot be computed again\n",
+        fmt::join(r.no_share, ", "));
+  }
   const bool has_negative =
       std::any_of(r.operators.begin(), r.operators.end(),
                   [](const auto& o) { return o.share && *o.share < 0; });
@@ -312,6 +317,7 @@ json to_json(const parity_report& r) {
   if (r.all_rules) {
     all["share_of_all_rules"] = *r.all_rules;
     all["share_rows"] = r.share_rows;
+    all["no_share"] = r.no_share;
   } else if (!r.same()) {
     all["why_no_shares"] = r.why_no_shares;
   }
