@@ -193,8 +193,13 @@ void add_makers(std::vector<chain_operator>& all) {
       const auto at = made.find(tensor);
       if (at != made.end()) o.makers.insert(*at);
     }
+    // The makers of its operands go with it, theirs do not: a chain is long.
     chain_operator alone = o;
-    alone.makers.clear();
+    for (auto& [tensor, maker] : alone.makers) {
+      chain_operator last = *maker;
+      last.makers.clear();
+      maker = std::make_shared<const chain_operator>(std::move(last));
+    }
     const auto kept = std::make_shared<const chain_operator>(std::move(alone));
     for (const auto& [output, tensor] : o.makes) made[tensor] = kept;
   }

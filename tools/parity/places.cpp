@@ -273,26 +273,26 @@ std::vector<rule> rules_of_lost_scales(const question& q) {
 }
 
 std::vector<rule> rules_of_unrounded(const question& q) {
+  const std::pair<const char*, const char*> kernels[] = {
+      {"", "the operator before makes it: one kernel does both"},
+      {", nor what it is made of",
+       "the two operators before make it: one kernel does all three"}};
   std::vector<rule> all;
-  if (!q.p.unrounded) return all;
-  for (const followed_setting& f : q.p.is->follows) {
-    for (std::size_t i = 0; i < q.p.in.size(); ++i) {
-      if (q.p.in[i].name != std::string_view(f.tensor_of) ||
-          q.p.in[i].type == fp32 || !q.p.unrounded(i)) {
-        continue;
-      }
-      all.push_back(variant(
-          fmt::format("{} not rounded", f.tensor_of),
-          fmt::format("{} is read in FP32, as the operator before makes it: "
-                      "one kernel does both",
-                      f.tensor_of),
-          [i, setting = f.setting](problem p) {
-            auto wide = p.unrounded ? p.unrounded(i) : std::nullopt;
-            if (!wide) throw input_error("nothing makes this operand");
-            set_format(p, setting, fp32);
-            p.in[i] = std::move(*wide);
-            return claimed_outputs(p);
-          }));
+  int back = 0;
+  for (const auto& [also, who] : kernels) {
+    ++back;
+    for (const followed_setting& f : q.p.is->follows) {
+      problem p = q.p;
+      if (!read_unrounded(p, f.setting, back)) continue;
+      all.push_back(
+          variant(fmt::format("{} not rounded{}", f.tensor_of, also),
+                  fmt::format("{} is read in FP32, as {}", f.tensor_of, who),
+                  [back, setting = f.setting](problem r) {
+                    if (!read_unrounded(r, setting, back)) {
+                      throw input_error("nothing makes this operand");
+                    }
+                    return claimed_outputs(r);
+                  }));
     }
   }
   return all;

@@ -62,8 +62,10 @@ struct problem : fuzz::problem {
   std::shared_ptr<class rope_table_cache> tables;  ///< all variants share it
   std::int32_t top = 0;                            ///< slots of a router
   std::uint64_t first_row = 0;  ///< of the pass, which is row 0 here
-  /// An operand in FP32, as the operator before makes it; nothing: none does.
-  std::function<std::optional<fuzz::matrix>(std::size_t operand)> unrounded;
+  /// An operand in FP32, as the operator before makes it, or that of the two
+  /// before (`back`); nothing: there are none.
+  std::function<std::optional<fuzz::matrix>(std::size_t operand, int back)>
+      unrounded;
 
   std::string name() const;
 };

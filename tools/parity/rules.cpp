@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "fuzz/explain/suspects.hpp"
+#include "tools/parity/numbers.hpp"
 #include "tools/parity/places.hpp"
 #include "tools/parity/variants.hpp"
 #include "zeroulp/io.hpp"
@@ -70,15 +71,23 @@ problem settings_of(const chain_operator& o, const dump& types) {
 namespace {
 
 /// Operand `i` in FP32, as the operator that makes its tensor has it before it
-/// rounds.
+/// rounds; `back` 2: which reads the one before it so, too.
 std::optional<matrix> unrounded(const chain_operator& o, const dump& types,
                                 const tensor_source& source,
-                                std::uint64_t first_row, std::size_t i) {
+                                std::uint64_t first_row, std::size_t i,
+                                int back) {
   const auto spec = operands_of(settings_of(o, types))[i];
   const std::string* const tensor = o.reads_as(spec.name);
   if (tensor == nullptr || !o.makers.contains(*tensor)) return {};
   const chain_operator& maker = *o.makers.at(*tensor);
   problem p = problem_of(maker, types, source, first_row);
+  if (back > 1) {
+    bool any = false;
+    for (const followed_setting& f : maker.is->follows) {
+      any = read_unrounded(p, f.setting, 1) || any;
+    }
+    if (!any) return {};
+  }
   for (const auto& [output, made] : maker.makes) {
     if (made != *tensor || !keep_fp32(p, output)) continue;
     for (matrix& x : claimed_outputs(p)) {
@@ -111,10 +120,10 @@ problem problem_of(const chain_operator& o, const dump& types,
     orient(m, spec);
     p.in.push_back(std::move(m));
   }
-  p.unrounded = [&o, &types, source,
-                 first_row](std::size_t i) -> std::optional<matrix> {
+  p.unrounded = [&o, &types, source, first_row](
+                    std::size_t i, int back) -> std::optional<matrix> {
     try {
-      return unrounded(o, types, source, first_row, i);
+      return unrounded(o, types, source, first_row, i, back);
     } catch (const input_error&) {
       return {};  // the operator before has not these rows
     }
@@ -129,6 +138,29 @@ problem problem_of(const chain_operator& o, const dump& types,
     p.in[i] = make_operand(specs[i], m, n, k, is_eps ? usual_eps : 0);
   }
   return p;
+}
+
+bool read_unrounded(problem& p, const char* setting, int back) {
+  if (!p.unrounded) return false;
+  problem wide = p;
+  set_format(wide, setting, fp32);
+  const auto specs = operands_of(wide);
+  bool any = false;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    matrix& x = wide.in[i];
+    if (!(specs[i].type == fp32) || x.type == fp32) continue;
+    std::optional<matrix> made;
+    for (int b = back; b > 0 && !made; --b) made = p.unrounded(i, b);
+    any = any || made;
+    if (made) {
+      x = std::move(*made);
+      continue;
+    }
+    for (auto& word : x.words) word = widened(x.type, word, fp32);
+    x.type = fp32;
+  }
+  if (any) p = std::move(wide);
+  return any;
 }
 
 bool gives(const outputs& answer, const outputs& made) {

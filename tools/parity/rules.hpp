@@ -48,6 +48,11 @@ problem settings_of(const chain_operator& o, const dump& types);
 problem problem_of(const chain_operator& o, const dump& types,
                    const tensor_source& source, std::uint64_t first_row = 0);
 
+/// The operator reads FP32 where `setting` says its operands' type: what the
+/// operators before make and do not round (`back`: one, or two), else the same
+/// numbers. False, and nothing changes: no operator makes them.
+bool read_unrounded(problem& p, const char* setting, int back);
+
 /// Whether `answer` has every bit of what was made.
 bool gives(const outputs& answer, const outputs& made);
 
