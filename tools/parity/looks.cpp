@@ -211,7 +211,7 @@ class search {
  public:
   search(const chain_operator& o, const two_sides& sides,
          const rows_of_pass& window, std::uint64_t all)
-      : o_(o), sides_(sides), all_(all) {
+      : o_(o), sides_(sides), window_(window), all_(all) {
     known_.push_back(sought(o, sides, window, {}));
     known_.back().is_sought = true;
   }
@@ -231,8 +231,10 @@ class search {
     if (std::ssize(known_) <= most_searches) {
       known_.push_back(sought(o_, sides_, rows, known_));
       known_.back().is_sought = true;
-      prefer(&rules_on_rows::a);
-      prefer(&rules_on_rows::b);
+      for (const auto side : {&rules_on_rows::a, &rules_on_rows::b}) {
+        prefer(side, side == &rules_on_rows::a ? sides_.a : sides_.b);
+        tell_apart(side);
+      }
       return known_.back();
     }
     return {rows.first, rows.end(), {}, {}};
@@ -249,11 +251,14 @@ class search {
  private:
   /// A rule with the bits of the first where that was sought is the better one:
   /// it has those of these rows, too.
-  void prefer(rule rules_on_rows::*side) {
+  void prefer(rule rules_on_rows::*side, const dump& of) {
     rule& first = known_.front().*side;
     const rule& other = known_.back().*side;
+    if (!other.is_exact() || other.name == first.name) return;
     const auto at = std::find(first.same.begin(), first.same.end(), other.name);
-    if (!other.is_exact() || at == first.same.end()) return;
+    const bool has_bits = at != first.same.end() ||
+                          (other.read_more && gives(other, o_, of, window_));
+    if (!has_bits) return;
     std::vector<std::string> same;
     for (const std::string& name : other.same) {
       const bool is_both = std::find(first.same.begin(), first.same.end(),
@@ -265,8 +270,19 @@ class search {
     changed_ = true;
   }
 
+  /// Numbers that were read here and do not hold on other rows are others.
+  void tell_apart(rule rules_on_rows::*side) {
+    rule& here = known_.back().*side;
+    if (!here.read_more) return;
+    const bool is_known = std::any_of(
+        known_.begin(), known_.end() - 1,
+        [&](const auto& on) { return (on.*side).name == here.name; });
+    if (is_known) here.name += ", not that of other rows";
+  }
+
   const chain_operator& o_;
   const two_sides& sides_;
+  rows_of_pass window_;
   std::uint64_t all_;
   std::vector<rules_on_rows> known_;
   bool changed_ = false;

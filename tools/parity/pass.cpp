@@ -134,7 +134,8 @@ bool gives(const rule& by, const chain_operator& o, const dump& side,
   try {
     const problem p = problem_of(o, side, source_of(side, rows), rows.first);
     const outputs answer = by.answer(p);
-    return gives(answer, made_by(o, side, answer, rows));
+    const outputs made = made_by(o, side, answer, rows);
+    return gives(answer, made) || (by.read_more && by.read_more(p, made));
   } catch (const input_error&) {
     return false;  // a rule of other operands
   }

@@ -22,6 +22,9 @@ std::vector<rule> rules_of_lost_scales(const question& q);
 /// An operand that the operator before made and did not round.
 std::vector<rule> rules_of_unrounded(const question& q);
 
+/// A rope whose cosines and sines are another library's.
+std::vector<rule> rules_of_read_tables(const question& q);
+
 /// The first element that is not the one that is said, with both values, and
 /// what the places of all such have in common. `who` says it: "claimed".
 std::vector<std::string> places_of(const outputs& all_made,

@@ -9,6 +9,7 @@
 #define ZEROULP_TOOLS_PARITY_PROBLEM_HPP_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ enum class rope_angles : std::uint8_t {
   fp32_ratio,  ///< f = fl(1 / fl(base^fl(2i/n))): torch's usual inv_freq
 };
 
+/// FP32 cosines, then sines, of positions.
+using rope_rows = std::map<std::ptrdiff_t, std::vector<std::uint32_t>>;
+
 /// Rotary position embedding as a value; heads of a row are alike. The last
 /// fields are ways to read it wrongly.
 struct rope_settings {
@@ -54,6 +58,8 @@ struct rope_settings {
   std::int32_t still_first = 0;  ///< heads that do not turn, from this one
   std::int32_t still_count = 0;
   bool exchanged = false;  ///< cosines and sines
+  /// Where a position is in it, it has these instead of what is computed.
+  std::shared_ptr<const rope_rows> read;
 };
 
 struct problem : fuzz::problem {
@@ -93,6 +99,9 @@ struct rule {
   std::vector<std::string> same;  ///< others that give the same bits
   /// Where it has not every bit: the first such element, and patterns.
   std::vector<std::string> where = {};
+  /// A rule with numbers of its own, read from what was made: reads more of
+  /// them. False: there are none by which it has every bit of these, too.
+  std::function<bool(const problem&, const outputs& made)> read_more = {};
 
   bool is_known() const { return !name.empty(); }
   bool is_exact() const { return is_known() && near.empty(); }

@@ -2,6 +2,8 @@
 // Source: SPEC clauses N4, E7. Bases other than 10000 take the C library's pow;
 // a pass that has its own cosines and sines reads them.
 
+#include "tools/parity/rope.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,7 +14,6 @@
 
 #include "src/base/whole_number.hpp"
 #include "tools/parity/numbers.hpp"
-#include "tools/parity/problem.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/model.hpp"
 
@@ -20,7 +21,6 @@ namespace zeroulp::parity {
 namespace {
 
 constexpr std::ptrdiff_t most_positions = std::ptrdiff_t{1} << 20;
-enum rope_operand : std::size_t { x_of, positions_of, cosines_of, sines_of };
 
 std::vector<fuzz::operand_spec> rope_operands(const problem& p) {
   return {{"x", p.with.from, {'m', 1}, {'n', 1}},
@@ -29,27 +29,30 @@ std::vector<fuzz::operand_spec> rope_operands(const problem& p) {
           {"sines", fp32, {'p', 1}, {'h', 1}, true}};
 }
 
-/// The columns of a head, and those that turn.
-struct head_shape {
-  std::ptrdiff_t count, width, first, half;
+float bf16_of(float x) { return as_float(bf16, rounded(x, bf16)); }
 
-  explicit head_shape(const problem& p)
-      : count(p.with.heads),
-        width(p.in[x_of].cols / count),
-        first(p.rope.skip),
-        half((p.rope.turned > 0 ? p.rope.turned : width - first) / 2) {
-    const bool alike = p.in[x_of].cols % count == 0;
-    const std::ptrdiff_t turned =
-        p.rope.turned > 0 ? p.rope.turned : width - first;
-    if (alike && turned > 0 && turned % 2 == 0 && first + turned <= width) {
-      return;
-    }
-    throw input_error(
-        fmt::format("{} columns are no {} heads of which {} columns turn after "
-                    "{}: use heads=, skip= and turned=",
-                    p.in[x_of].cols, count, turned, first));
+std::uint32_t fp32_of(double x) {
+  return bit_cast<std::uint32_t>(static_cast<float>(x));
+}
+
+}  // namespace
+
+head_shape::head_shape(const problem& p)
+    : count(p.with.heads),
+      width(p.in[x_of].cols / count),
+      first(p.rope.skip),
+      half((p.rope.turned > 0 ? p.rope.turned : width - first) / 2) {
+  const bool alike = p.in[x_of].cols % count == 0;
+  const std::ptrdiff_t turned =
+      p.rope.turned > 0 ? p.rope.turned : width - first;
+  if (alike && turned > 0 && turned % 2 == 0 && first + turned <= width) {
+    return;
   }
-};
+  throw input_error(
+      fmt::format("{} columns are no {} heads of which {} columns turn after "
+                  "{}: use heads=, skip= and turned=",
+                  p.in[x_of].cols, count, turned, first));
+}
 
 std::vector<std::ptrdiff_t> positions(const problem& p) {
   const matrix& given = p.in[positions_of];
@@ -71,11 +74,6 @@ std::vector<std::ptrdiff_t> positions(const problem& p) {
   return all;
 }
 
-/// Cosines and sines: a row for each row of x, half of n in each.
-struct tables {
-  matrix cosines, sines;
-};
-
 double frequency(const rope_settings& s, std::ptrdiff_t n, std::ptrdiff_t i) {
   const double share = 2.0 * static_cast<double>(i) / static_cast<double>(n);
   if (s.angles == rope_angles::fp32_ratio) {
@@ -93,9 +91,31 @@ double frequency(const rope_settings& s, std::ptrdiff_t n, std::ptrdiff_t i) {
              : static_cast<double>(static_cast<float>(exact));
 }
 
-std::uint32_t fp32_of(double x) {
-  return bit_cast<std::uint32_t>(static_cast<float>(x));
+float turned(rope_products how, float x, float c, float y, float s) {
+  switch (how) {
+    case rope_products::second_fused:
+      return std::fma(y, s, x * c);
+    case rope_products::first_fused:
+      return std::fma(x, c, y * s);
+    case rope_products::apart:
+      return x * c + y * s;
+    case rope_products::apart_bf16:
+      break;
+  }
+  return bf16_of(bf16_of(x * c) + bf16_of(y * s));
 }
+
+cosine_and_sine of_fp32_angle(std::ptrdiff_t position, float f) {
+  const double angle = static_cast<float>(position) * f;
+  return {fp32_of(std::cos(angle)), fp32_of(std::sin(angle))};
+}
+
+namespace {
+
+/// Cosines and sines: a row for each row of x, half of n in each.
+struct tables {
+  matrix cosines, sines;
+};
 
 matrix rows_of(const problem& p, const matrix& table,
                const std::vector<std::ptrdiff_t>& at, std::ptrdiff_t half) {
@@ -160,12 +180,11 @@ class rope_table_cache {
                          {d.data(), count, half});
     } else {
       for (std::size_t i = 0; i < c.size(); ++i) {
-        const auto position =
-            static_cast<float>(first + static_cast<std::ptrdiff_t>(i) / half);
-        const auto f = static_cast<float>(by[i % by.size()]);
-        const double angle = position * f;
-        c[i] = fp32_of(std::cos(angle));
-        d[i] = fp32_of(std::sin(angle));
+        const auto both =
+            of_fp32_angle(first + static_cast<std::ptrdiff_t>(i) / half,
+                          static_cast<float>(by[i % by.size()]));
+        c[i] = both.cosine;
+        d[i] = both.sine;
       }
     }
     for (std::ptrdiff_t i = 0; i < count; ++i) {
@@ -202,7 +221,9 @@ tables computed(const problem& p, const std::vector<std::ptrdiff_t>& at,
       {}};
   t.sines = t.cosines;
   for (std::ptrdiff_t i = 0; i < t.cosines.rows; ++i) {
-    const auto& row = rows.at(at[static_cast<std::size_t>(i)]);
+    const auto position = at[static_cast<std::size_t>(i)];
+    const bool is_read = p.rope.read && p.rope.read->contains(position);
+    const auto& row = (is_read ? *p.rope.read : rows).at(position);
     for (std::ptrdiff_t j = 0; j < half; ++j) {
       t.cosines(i, j) = row[static_cast<std::size_t>(j)];
       t.sines(i, j) = row[static_cast<std::size_t>(half + j)];
@@ -230,22 +251,7 @@ tables tables_of(const problem& p, std::ptrdiff_t half) {
   return t;
 }
 
-float bf16_of(float x) { return as_float(bf16, rounded(x, bf16)); }
-
-/// x c + y s, and which product the fused multiply-add has.
-float turned(rope_products how, float x, float c, float y, float s) {
-  switch (how) {
-    case rope_products::second_fused:
-      return std::fma(y, s, x * c);
-    case rope_products::first_fused:
-      return std::fma(x, c, y * s);
-    case rope_products::apart:
-      return x * c + y * s;
-    case rope_products::apart_bf16:
-      break;
-  }
-  return bf16_of(bf16_of(x * c) + bf16_of(y * s));
-}
+}  // namespace
 
 outputs run_rope(const problem& p) {
   const matrix& x = p.in[x_of];
@@ -258,8 +264,7 @@ outputs run_rope(const problem& p) {
                      : rounded(as_float(x.type, x.words[i]), y.type);
   }
   const tables t = tables_of(p, h.half);
-  const std::ptrdiff_t step = p.rope.halves ? 1 : 2;
-  const std::ptrdiff_t apart = p.rope.halves ? h.half : 1;
+  const std::ptrdiff_t apart = h.apart(p.rope);
   const auto is_still = [&](std::ptrdiff_t head) {
     return head >= p.rope.still_first &&
            head < p.rope.still_first + p.rope.still_count;
@@ -268,7 +273,7 @@ outputs run_rope(const problem& p) {
     for (std::ptrdiff_t head = 0; head < h.count; ++head) {
       if (is_still(head)) continue;
       for (std::ptrdiff_t k = 0; k < h.half; ++k) {
-        const auto at = head * h.width + h.first + step * k;
+        const auto at = h.column(p.rope, head, k);
         const float x0 = as_float(x.type, x(i, at));
         const float x1 = as_float(x.type, x(i, at + apart));
         const float c = as_float(fp32, t.cosines(i, k));
@@ -281,6 +286,8 @@ outputs run_rope(const problem& p) {
   }
   return {y};
 }
+
+namespace {
 
 /// As torch computes angles, and what its models do behind that.
 template <class Add>

@@ -383,7 +383,8 @@ rule find_rule(const question& q, const std::vector<rule>& known) {
   }
   if (auto found = exact_rule(all, q)) return std::move(*found);
   std::vector<rule> more = known;
-  for (auto* const list : {rules_of_unrounded, rules_of_lost_scales}) {
+  for (auto* const list :
+       {rules_of_unrounded, rules_of_lost_scales, rules_of_read_tables}) {
     for (rule& v : list(q)) {
       if (answers(v, q)) return std::move(v);
       more.push_back(std::move(v));
@@ -398,11 +399,17 @@ rule find_rule(const question& q, const std::vector<rule>& known) {
 }
 
 void make_one(rule& a, rule& b, const question& of_a, const question& of_b) {
-  if (a.name == b.name || !a.answer || !b.answer) return;
-  if (answers(a, of_b)) {
+  const bool is_one = a.name == b.name && !a.read_more;
+  if (is_one || !a.answer || !b.answer) return;
+  const auto covers = [](const rule& by, const question& q) {
+    return answers(by, q) || (by.read_more && by.read_more(q.p, q.made));
+  };
+  if (covers(a, of_b)) {
     b = a;
-  } else if (answers(b, of_a)) {
+  } else if (covers(b, of_a)) {
     a = b;
+  } else if (a.name == b.name) {
+    b.name += ", not A's";
   }
 }
 
