@@ -93,9 +93,9 @@ std::string journal_of(const checkpoint& c, const conversion& how) {
          "\n";
 }
 
-/// The output folder: new, empty, or of the same request. What it made it
-/// removes, unless it is kept. The journal stays: the same request again finds
-/// that all is there.
+/// The output folder: new, empty, or begun by the same request. What it made it
+/// removes, unless it is kept. The journal is there until all is: a finished
+/// folder has the checkpoint alone.
 class output_folder {
  public:
   output_folder(const fs::path& folder, const std::string& journal)
@@ -135,6 +135,16 @@ class output_folder {
   }
   /// A shard is there: the next run goes on from it.
   void keep() { fresh_ = false; }
+  /// All is there.
+  void finish() {
+    fresh_ = false;
+    std::error_code error;
+    fs::remove(file_, error);
+    if (error) {
+      zeroulp::refuse(file_, "cannot remove", error.value(),
+                      "remove it: the checkpoint is complete");
+    }
+  }
 
  private:
   /// One run at a time writes here: the lock ends with its process.
@@ -262,7 +272,7 @@ converted convert(const checkpoint& c, const conversion& how,
   }
   end_progress(options, state);
   write_rest(c, how, plans, folder);
-  out.keep();
+  out.finish();
   r.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
           .count();

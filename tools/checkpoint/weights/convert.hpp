@@ -3,7 +3,8 @@
 //
 // A shard is whole or absent. A journal in the output folder says what was
 // asked for and of which input; the same request goes on from there, another
-// one is refused. The index and config.json are written last.
+// one is refused. The index and config.json are written last, and the journal
+// is removed.
 
 #ifndef ZEROULP_TOOLS_CHECKPOINT_WEIGHTS_CONVERT_HPP_
 #define ZEROULP_TOOLS_CHECKPOINT_WEIGHTS_CONVERT_HPP_
