@@ -139,3 +139,20 @@ def test_a_recorder_names_what_is_missing(tmp_path):
     with pytest.raises(zeroulp.Error, match="nothing to save"):
         parity.Recorder(Module()).save(tmp_path / "none.safetensors")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name, given, said", [
+    ("x", None, "x: is a NoneType"), ("x", "text", "x: is a str"),
+    ("__metadata__", X, "'__metadata__': is no name"),
+    (3, X, "3: is no name"), ("\ud800", X, "is no name"),
+    ("x" * 5000, X, "is no name")])
+def test_what_is_no_tensor_is_not_recorded(tmp_path, name, given, said):
+    with pytest.raises(zeroulp.Error, match=said):
+        parity.record(tmp_path / "a.safetensors", {"y": X, name: given})
+    assert not list(tmp_path.iterdir())
+
+
+def test_lists_of_integers_are_integers(tmp_path):
+    parity.record(tmp_path / "a.safetensors", {"slots": [[0, -1], [1, 2]]})
+    kept = zeroulp.checkpoint.tensors(tmp_path / "a.safetensors")
+    assert (kept[0]["type"], kept[0]["shape"]) == ("I64", [2, 2])

@@ -17,6 +17,7 @@ parity --operators` lists what there is. {"repeat": n, "operators": [...]} in it
 stands for n layers. Bad input raises zeroulp.Error: file, tensor, operator."""
 
 import collections.abc
+import dataclasses
 import json
 import os
 import pathlib
@@ -42,6 +43,12 @@ _SIGNED = {"int8": "I8", "int16": "I16", "int32": "I32", "int64": "I64",
 def _stored(given, name):
     """The type, the shape and the bytes of an array in a file. Signed integers
     and truth values (experts, slots, positions, masks) are no codes."""
+    if given is None or isinstance(given, (str, bytes)):
+        raise Error(f"{name}: is a {type(given).__name__}: use an array")
+    if getattr(given, "is_meta", False):
+        raise Error(f"{name}: is on torch's meta device: it has no numbers")
+    if isinstance(given, (int, list, tuple)):
+        given = np.asarray(given)
     kind = _SIGNED.get(str(getattr(given, "dtype", "")).removeprefix("torch."))
     if kind is None:
         bits = bits_of(given, name)
@@ -52,12 +59,22 @@ def _stored(given, name):
     return kind, list(array.shape) or [1], array.tobytes()
 
 
+def _check_name(name):
+    try:
+        is_name = name != "__metadata__" and len(name.encode()) <= 4096
+    except (AttributeError, UnicodeEncodeError):
+        is_name = False
+    if not is_name:
+        raise Error(f"{name!r}: is no name of a tensor: use another text")
+
+
 def record(path, tensors):
     """Writes {name: array} as one .safetensors file, every bit as it is: NumPy,
     ml_dtypes or torch, on any device; numbers, codes, integers or truth values.
     It appears whole or not at all."""
     header, parts, at = {}, [], 0
     for name, given in tensors.items():
+        _check_name(name)
         kind, shape, data = _stored(given, name)
         header[name] = {"dtype": kind, "shape": shape,
                         "data_offsets": [at, at + len(data)]}
@@ -82,9 +99,9 @@ class Recorder:
     """Keeps what modules of a torch model return while it is open.
 
     `names` says under which name: {"layers.0.norm": "normed"}; without it, each
-    module's output under the module's own name. Of a tuple or a dict, each
-    tensor is "normed.0" or "normed.KEY". A module's second call is "normed@2".
-    `tensors` may be added to; `skipped` has the types of what is no tensor."""
+    module's output under the module's own name. Of a tuple, a dict or a
+    dataclass, each tensor is "normed.0" or "normed.KEY". A module's second call
+    is "normed@2". `tensors` may be added to; `skipped` has the types of what is no tensor."""
 
     def __init__(self, model, names=None):
         self.tensors, self.skipped, self._calls = {}, {}, {}
@@ -121,6 +138,9 @@ class Recorder:
         if isinstance(output, (tuple, list)):
             return any([self._keep(f"{name}.{i}", one)
                         for i, one in enumerate(output)])
+        if dataclasses.is_dataclass(output) and \
+                not isinstance(output, collections.abc.Mapping):
+            output = vars(output)
         if isinstance(output, collections.abc.Mapping):
             return any([self._keep(f"{name}.{key}", one)
                         for key, one in output.items()])
