@@ -157,6 +157,10 @@ holds checkpoint_finished_is_the_checkpoint_alone \
 refuses checkpoint_needs_a_free_folder 'expected a new or an empty folder' \
   checkpoint dequantize deepseek_v3 --out again
 rm -r again
+mkdir begun && touch begun/.zeroulp-1-0.tmp  # killed before the journal was
+run 0 checkpoint dequantize deepseek_v3 --out begun
+holds checkpoint_takes_a_folder_that_was_hardly_begun \
+  diff -r begun deepseek_v3.bf16
 checkpoints sparse large 400000000
 cp modelopt/model.safetensors large/first.safetensors
 "$program" checkpoint dequantize large --out killed --threads 1 &

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "src/base/sha256.hpp"
+#include "src/io/temporary_file.hpp"
 #include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::checkpoint {
@@ -111,6 +112,7 @@ class output_folder {
               "began",
               "what another one began"});
     }
+    remove_stale_temporaries(folder);  // of a run that was killed early
     if (fs::exists(folder, error) &&
         (!fs::is_directory(folder, error) || !fs::is_empty(folder, error))) {
       refuse({"output", folder.string(), "", "a new or an empty folder",
