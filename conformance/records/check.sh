@@ -79,8 +79,9 @@ hashes() (
   ls -d $patterns 2>/dev/null | grep -v '/README\.md$' | sort -u | digest
 )
 
+# Not the commit of a repository that these sources merely lie in.
 commit() {
-  git -C "$here" describe --always --abbrev=40 --exclude='*' --dirty \
+  GIT_CEILING_DIRECTORIES=$(cd "$here/../../.." && pwd) git -C "$here" describe --always --abbrev=40 --exclude='*' --dirty \
     2>/dev/null || echo unknown
 }
 
