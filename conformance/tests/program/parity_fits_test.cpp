@@ -10,14 +10,7 @@
 namespace zeroulp::parity {
 namespace {
 
-constexpr std::ptrdiff_t tokens = 384, columns = 256;
-
-answer by_settings(void (*change)(fuzz::settings&)) {
-  return [change](problem p) {
-    change(p.with);
-    return claimed_outputs(p);
-  };
-}
+constexpr std::ptrdiff_t fit_tokens = 384, fit_columns = 256;
 
 constexpr const char* gated = R"({"operators": [
   {"name": "up", "is": "gemm", "with": "recipe=deepgemm.1d2d,output=bf16",
@@ -34,12 +27,13 @@ constexpr const char* gated = R"({"operators": [
 class ParityOfAGate : public pass_of_dumps {
  protected:
   ParityOfAGate() : pass_of_dumps(gated) {
-    add_weight("q", tokens, columns, 1);
-    inputs_["q.scale"] = drawn("q.scale", fp32, tokens, columns / 128, 2, -6);
+    add_weight("q", fit_tokens, fit_columns, 1);
+    inputs_["q.scale"] =
+        drawn("q.scale", fp32, fit_tokens, fit_columns / 128, 2, -6);
     for (auto& word : inputs_["q.scale"].words) word &= 0x7fffffff;
-    add_weight("w", columns, columns, 3);
-    add_weight("v", columns, columns, 4);
-    inputs_["u"] = drawn("u", bf16, tokens, columns, 5, 0);
+    add_weight("w", fit_columns, fit_columns, 3);
+    add_weight("v", fit_columns, fit_columns, 4);
+    inputs_["u"] = drawn("u", bf16, fit_tokens, fit_columns, 5, 0);
     make_a();
   }
 
@@ -150,8 +144,8 @@ constexpr const char* turned_heads = R"({"operators": [
 class ParityOfALibrary : public pass_of_dumps {
  protected:
   ParityOfALibrary() : pass_of_dumps(turned_heads) {
-    inputs_["x"] = drawn("x", bf16, tokens, columns, 1, 0);
-    inputs_["r"] = drawn("r", bf16, tokens, columns, 2, 0);
+    inputs_["x"] = drawn("x", bf16, fit_tokens, fit_columns, 1, 0);
+    inputs_["r"] = drawn("r", bf16, fit_tokens, fit_columns, 2, 0);
     make_a();
   }
 
@@ -159,8 +153,8 @@ class ParityOfALibrary : public pass_of_dumps {
   /// number, by a hash of position and column.
   static answer by_library(int worst, std::uint64_t seed) {
     return [=](const problem& p) {
-      matrix y("y", p.with.value, p.in[0].rows, columns);
-      constexpr std::ptrdiff_t width = columns / 2, half = width / 2;
+      matrix y("y", p.with.value, p.in[0].rows, fit_columns);
+      constexpr std::ptrdiff_t width = fit_columns / 2, half = width / 2;
       const auto off = [=](double exact, std::uint64_t which) {
         const auto steps =
             static_cast<int>(counter_rng(seed, which).between(-worst, worst));
@@ -171,7 +165,7 @@ class ParityOfALibrary : public pass_of_dumps {
         return static_cast<float>(to_double(decode(bf16, word)));
       };
       for (std::ptrdiff_t i = 0; i < y.rows; ++i) {
-        for (std::ptrdiff_t j = 0; j < columns; ++j) {
+        for (std::ptrdiff_t j = 0; j < fit_columns; ++j) {
           const auto k = j % width % half;
           const auto power = static_cast<float>(
               std::pow(10000.0, static_cast<double>(2 * k) / width));
@@ -244,15 +238,15 @@ TEST_F(ParityOfALibrary, CosinesThatChangeAreNone) {
   const parity_report r = compared_with("rope", [](const problem& p) {
     outputs all = by_library(2, 1)(p);
     const outputs other = by_library(2, 2)(p);
-    std::copy(other[0].words.begin() + 300 * columns, other[0].words.end(),
-              all[0].words.begin() + 300 * columns);
+    std::copy(other[0].words.begin() + 300 * fit_columns, other[0].words.end(),
+              all[0].words.begin() + 300 * fit_columns);
     return all;
   });
   EXPECT_EQ(report_of(r, "rope").parts.size(), 2u);
   EXPECT_EQ(r.all_rules, 1) << r.why_no_shares;
 }
 
-constexpr const char* sums = R"({"operators": [
+constexpr const char* two_sums = R"({"operators": [
   {"name": "one", "is": "residual", "with": "residual=bf16,value=bf16",
    "reads": {"x": "x", "r": "r"}, "makes": {"y": "y"}},
   {"name": "two", "is": "residual", "with": "residual=bf16,value=bf16",
@@ -260,9 +254,9 @@ constexpr const char* sums = R"({"operators": [
 
 class ParityOfTwoSums : public pass_of_dumps {
  protected:
-  ParityOfTwoSums() : pass_of_dumps(sums) {
-    inputs_["x"] = drawn("x", bf16, tokens, columns, 1, 0);
-    inputs_["r"] = drawn("r", bf16, tokens, columns, 2, 0);
+  ParityOfTwoSums() : pass_of_dumps(two_sums) {
+    inputs_["x"] = drawn("x", bf16, fit_tokens, fit_columns, 1, 0);
+    inputs_["r"] = drawn("r", bf16, fit_tokens, fit_columns, 2, 0);
     make_a();
   }
 
@@ -305,8 +299,8 @@ TEST_F(ParityOfTwoSums, RulesThatUndoEachOtherHaveNegativeShares) {
 TEST_F(ParityOfTwoSums, SharesOfAllRowsAreThoseOfEachRowsRule) {
   const auto late = [](const problem& p) {
     outputs all = claimed_outputs(p);
-    std::copy(p.in[0].words.begin() + 256 * columns, p.in[0].words.end(),
-              all[0].words.begin() + 256 * columns);
+    std::copy(p.in[0].words.begin() + 256 * fit_columns, p.in[0].words.end(),
+              all[0].words.begin() + 256 * fit_columns);
     return all;
   };
   write("b", pass({{"two", late}}));
@@ -314,7 +308,8 @@ TEST_F(ParityOfTwoSums, SharesOfAllRowsAreThoseOfEachRowsRule) {
   EXPECT_EQ(report_of(r, "two").parts.size(), 2u);
   EXPECT_EQ(r.all_rules, 1) << r.why_no_shares;
   EXPECT_EQ(report_of(r, "two").share, 1);
-  const std::vector<std::pair<std::uint64_t, std::uint64_t>> all{{0, tokens}};
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> all{
+      {0, fit_tokens}};
   EXPECT_EQ(r.share_rows, all);
 }
 

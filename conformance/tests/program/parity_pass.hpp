@@ -24,6 +24,14 @@ namespace fs = std::filesystem;
 using tensors = std::map<std::string, matrix>;
 using answer = std::function<outputs(const problem&)>;
 
+/// What is claimed, under other settings.
+inline answer by_settings(void (*change)(fuzz::settings&)) {
+  return [change](problem p) {
+    change(p.with);
+    return claimed_outputs(p);
+  };
+}
+
 /// Whether a rule is called so, or has the same bits as one that is.
 inline bool is_named(const rule& by, const std::string& name) {
   return by.name == name ||

@@ -55,14 +55,6 @@ answer by_convention(const char* name, scale_kind scale) {
   };
 }
 
-answer by_settings(void (*change)(fuzz::settings&)) {
-  return [change](const problem& p) {
-    problem q = p;
-    change(q.with);
-    return claimed_outputs(q);
-  };
-}
-
 /// Transformer Engine's blockwise quantizer against vLLM's: the chain claims
 /// neither, and both are named.
 TEST_F(ParityOfLayers, TransformerEngineAgainstVllmIsNamed) {
