@@ -120,6 +120,15 @@ package_readme_runs() {
     (cd "$folder" && with_package "$1" package.py)
 }
 
+# Trainer and sampler have the same bits, unless one quantizes as another does.
+batch_invariance() {
+  local example=$root/tools/examples/batch_invariance.py status=0 text
+  with_package "$1" "$example" || return 1
+  text=$(with_package "$1" "$example" deepep) || status=$?
+  echo "$text"
+  [[ $status -eq 1 ]] && grep -Eq 'elements differ, .*first at' <<<"$text"
+}
+
 # plugin_conforms NAME [OPTION...]: holds what stands in build/plugins or, of
 # Python, in tools/examples.
 plugin_conforms() {
@@ -190,6 +199,7 @@ python_examples() {
     --save "$folder" || true
   check "a shared suite" shared_suite || true
   check "README's Python" readme_python_runs "$python" || true
+  check "example: a trainer and a sampler" batch_invariance "$python" || true
   python_package "$python"
   export ZEROULP_PYTHON=$python
   check "example: a plug-in in NumPy" plugin_conforms \
