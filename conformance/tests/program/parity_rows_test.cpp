@@ -22,10 +22,10 @@ constexpr const char* block = R"({"operators": [
    "heads=2,length=128,pairs=halves,from=bf16,value=bf16",
    "reads": {"x": "d"}, "makes": {"y": "out"}}]})";
 
-constexpr std::ptrdiff_t tokens = 384, columns = 256;
-
 class ParityOfRows : public pass_of_dumps {
  protected:
+  static constexpr std::ptrdiff_t tokens = 384, columns = 256;
+
   ParityOfRows() : pass_of_dumps(block) {
     inputs_["x"] = drawn("x", bf16, tokens, columns, 1, -4);
     inputs_["gain"] = drawn("gain", bf16, 1, columns, 2, 0);
