@@ -382,7 +382,7 @@ loss_options dose_size() {
 }
 
 /// The campaign's model, on a GPU: gradients of K to 65,536, forks of K to
-/// 16,384, at a rate whose order of sums is quiet (records/train).
+/// 16,384, at one of the campaign's rates (records/train/campaign).
 loss_options lite4_size() {
   loss_options o = usual_size();
   o.model = "lite4+sequences:16";
@@ -418,8 +418,7 @@ const std::vector<loss_size>& loss_sizes() {
       {"tokens", "gradients alone, of 16384 tokens", tokens_size()},
       {"more_tokens", "gradients alone, of 65536 tokens", more_tokens_size()},
       {"dose", "accumulators of 8 to 13 fraction bits", dose_size()},
-      {"lite4", "ten minutes of an H200: the model lite4, K of 512 to 65536",
-       lite4_size()}};
+      {"lite4", "for a GPU: the model lite4, K of 512 to 65536", lite4_size()}};
   return sizes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "src/base/sha256.hpp"
 #include "tools/study/parity/runs.hpp"
+#include "tools/train/run_folder.hpp"
 #include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
@@ -59,6 +60,11 @@ struct planned_run {
   fs::path folder;
 };
 
+fs::path folder_of(const fs::path& folder, const std::string& arm,
+                   std::uint64_t seed) {
+  return folder / fmt::format("{}.{}", arm, seed);
+}
+
 /// Those without their last file.
 std::vector<planned_run> runs_left(const plan& p, int look,
                                    const fs::path& folder) {
@@ -69,7 +75,7 @@ std::vector<planned_run> runs_left(const plan& p, int look,
   for (int i = 0; i < count; ++i) {
     const std::uint64_t seed = p.seeds[static_cast<std::size_t>(i)];
     for (const std::string& arm : arms) {
-      planned_run r{arm, seed, folder / fmt::format("{}.{}", arm, seed)};
+      planned_run r{arm, seed, folder_of(folder, arm, seed)};
       std::error_code ignored;
       if (!fs::exists(r.folder / "held_out.csv", ignored)) {
         left.push_back(std::move(r));
@@ -94,11 +100,8 @@ train_options options_of(const plan& p, const planned_run& r,
   if (p.shared == 0) return o;
   o.first_arm = p.base;
   o.first_steps = p.shared;
-  const fs::path base = folder / fmt::format("{}.{}", p.base, r.seed);
-  std::error_code ignored;
-  if (fs::exists(base / fmt::format("step.{}.zeroulp", p.shared), ignored)) {
-    o.from = base.string();
-  }
+  const fs::path base = folder_of(folder, p.base, r.seed);
+  if (train::run_folder(base, "").has(p.shared)) o.from = base.string();
   return o;
 }
 

@@ -84,20 +84,22 @@ train::model_shape find_size(const std::string& text) {
 
 described_run read_described_run(const std::string& file) {
   const json all = read_json(file, "name the folder of a run");
+  const auto read_arm = [&file](const json& described) {
+    return arm_called(described.at("name").get<std::string>(),
+                      arm_json().read(described, file).value);
+  };
   try {
     // A field that is absent, or is something else, is an error of json's.
-    described_run run{{size_json().read(all.at("size"), file).value,
-                       arm_json().read(all.at("arm"), file).value},
-                      all.at("data").get<std::string>(),
-                      all.at("plan").get<std::string>()};
+    described_run run{
+        {size_json().read(all.at("size"), file).value, read_arm(all.at("arm"))},
+        all.at("data").get<std::string>(),
+        all.at("plan").get<std::string>()};
     train::run_settings& s = run.settings;
     s.shape = train::shape_called(all.at("size").at("name").get<std::string>(),
                                   s.shape);
-    s.how = arm_called(all.at("arm").at("name").get<std::string>(), s.how);
     if (all.contains("first")) {
       const json& first = all.at("first");
-      s.first = {arm_called(first.at("arm").at("name").get<std::string>(),
-                            arm_json().read(first.at("arm"), file).value),
+      s.first = {read_arm(first.at("arm")),
                  first.at("steps").get<std::int64_t>()};
     }
     all.at("seed").get_to(s.seed);

@@ -129,6 +129,12 @@ word_matrix numbers_for(const quantizer& q, const placed_shape& s,
   return x;
 }
 
+std::string name_of_case(const quantizer& q, const placed_shape& s) {
+  return name_of(q.from) + " to " + name_of(q.to) + ", " +
+         std::string(name_of(q.scale)) + ", " + name_of(q.group) + ", " +
+         s.name();
+}
+
 /// Quantizes x, its transpose, or both in one pass. Checks two runs.
 void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
                  bool turned, counter_rng& rng, verdict& v) {
@@ -157,9 +163,7 @@ void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
   const margins aligned = {0, static_cast<int>(-s.rows & 15)};
   output yt(q, x.view().transposed(), s.out.between % 8 == 0 ? aligned : s.out,
             draw_layout(q.scale, rng));
-  const std::string name = name_of(q.from) + " to " + name_of(q.to) + ", " +
-                           std::string(name_of(q.scale)) + ", " +
-                           name_of(q.group) + ", " + s.name();
+  const std::string name = name_of_case(q, s);
   std::vector<held_output> held;
   if (straight) held.push_back(y.held(""));
   if (turned) held.push_back(yt.held(", transposed"));
@@ -172,32 +176,44 @@ void hold_matrix(const quantizer& q, const placed_shape& s, bool straight,
       v);
 }
 
-verdict check_matrices(const effort& e) {
-  verdict v;
-  counter_rng rng(e.seed, 9);
-  std::size_t turn = 0;
+/// Calls use(s, from, group, straight, turned) for the shapes of `e`, in
+/// rounds: all sources and `groups`, with x, its transpose, or both to write.
+template <class Use>
+void for_each_case(const effort& e, std::initializer_list<group_shape> groups,
+                   Use use) {
   for (int round = 0; round < (e.level == 0 ? 1 : 4); ++round) {
     for (const auto& s : placed_shapes(e)) {
       for (const format from : {bf16, fp32, fp16}) {
-        for (const group_shape group :
-             {group_shape{1, tile}, {tile, 1}, {tile, tile}}) {
-          for (const int outputs : {1, 2, 3}) {
-            constexpr format codes[] = {e4m3, e5m2, e5m6};
-            // For BF16, more than half use zeroulp_convention, for which the
-            // kernels have specialized code.
-            const auto& how =
-                named_conventions[turn++ % std::size(named_conventions)];
-            const bool is_own = from == bf16 && rng.one_in(2);
-            const quantizer q{
-                from, codes[rng.below(3)],
-                is_own ? zeroulp_convention : how.value,
-                rng.one_in(3) ? scale_kind::pow2 : scale_kind::float32, group};
-            hold_matrix(q, s, outputs != 2, outputs != 1, rng, v);
-          }
+        for (const group_shape group : groups) {
+          use(s, from, group, true, false);
+          use(s, from, group, false, true);
+          use(s, from, group, true, true);
         }
       }
     }
   }
+}
+constexpr format case_codes[] = {e4m3, e5m2, e5m6};
+
+verdict check_matrices(const effort& e) {
+  verdict v;
+  counter_rng rng(e.seed, 9);
+  std::size_t turn = 0;
+  for_each_case(e, {group_shape{1, tile}, {tile, 1}, {tile, tile}},
+                [&](const auto& s, format from, group_shape group,
+                    bool straight, bool turned) {
+                  // For BF16, more than half use zeroulp_convention, for which
+                  // the kernels have specialized code.
+                  const auto& how =
+                      named_conventions[turn++ % std::size(named_conventions)];
+                  const bool is_own = from == bf16 && rng.one_in(2);
+                  const quantizer q{
+                      from, case_codes[rng.below(3)],
+                      is_own ? zeroulp_convention : how.value,
+                      rng.one_in(3) ? scale_kind::pow2 : scale_kind::float32,
+                      group};
+                  hold_matrix(q, s, straight, turned, rng, v);
+                });
   return v;
 }
 
@@ -221,9 +237,7 @@ void hold_by_amax(const quantizer& q, const placed_shape& s, bool straight,
   word_matrix x = numbers_for(q, s, rng.one_in(3), rng);
   guarded_matrix in(s.rows, s.cols, storage_bytes(q.from), s.in);
   in.upload(x.view());
-  const std::string name = name_of(q.from) + " to " + name_of(q.to) + ", " +
-                           std::string(name_of(q.scale)) + ", " +
-                           name_of(q.group) + ", " + s.name();
+  const std::string name = name_of_case(q, s);
   word_matrix amax(ceil_div(s.rows, q.group.height(s.rows)),
                    ceil_div(s.cols, q.group.width(s.cols)));
   guarded_matrix on_gpu(amax.rows, amax.cols, 4, {1, 2});
@@ -265,24 +279,18 @@ verdict check_by_amax(const effort& e) {
   verdict v;
   counter_rng rng(e.seed, 11);
   std::size_t turn = 0;
-  for (int round = 0; round < (e.level == 0 ? 1 : 4); ++round) {
-    for (const auto& s : placed_shapes(e)) {
-      for (const format from : {bf16, fp32, fp16}) {
-        for (const group_shape group : {group_shape{0, 0}, {tile, tile}}) {
-          for (const int outputs : {1, 2, 3}) {
-            constexpr format codes[] = {e4m3, e5m2, e5m6};
-            const auto& how =
-                named_conventions[turn++ % std::size(named_conventions)];
-            const quantizer q{
-                from, codes[rng.below(3)],
-                rng.one_in(2) ? zeroulp_convention : how.value,
-                rng.one_in(4) ? scale_kind::pow2 : scale_kind::float32, group};
-            hold_by_amax(q, s, outputs != 2, outputs != 1, rng, v);
-          }
-        }
-      }
-    }
-  }
+  for_each_case(e, {group_shape{0, 0}, {tile, tile}},
+                [&](const auto& s, format from, group_shape group,
+                    bool straight, bool turned) {
+                  const auto& how =
+                      named_conventions[turn++ % std::size(named_conventions)];
+                  const quantizer q{
+                      from, case_codes[rng.below(3)],
+                      rng.one_in(2) ? zeroulp_convention : how.value,
+                      rng.one_in(4) ? scale_kind::pow2 : scale_kind::float32,
+                      group};
+                  hold_by_amax(q, s, straight, turned, rng, v);
+                });
   return v;
 }
 
