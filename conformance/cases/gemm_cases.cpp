@@ -55,7 +55,7 @@ recipe_choice make_accumulator(counter_rng& rng) {
       how.r.acc = accumulator_of("ada.mma", operands::fp8);
       break;
     case 5:
-      how.r.acc = accumulator_of("blackwell.tcgen05", operands::fp8);
+      how.r.acc = accumulator_of("blackwell.tcgen05", operands::f8f6f4);
       break;
     case 6:
       how.r.acc = specified_fraction(rng.between(8, 34));

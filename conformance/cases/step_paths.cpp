@@ -1,5 +1,9 @@
 #include "conformance/cases/step_paths.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <span>
+
 namespace zeroulp::conformance {
 namespace {
 
@@ -10,6 +14,9 @@ constexpr format spec_fp16{5, 10, 15, specials::ieee};
 constexpr format spec_tf32{8, 10, 127, specials::ieee};
 constexpr format spec_fp32{8, 23, 127, specials::ieee};
 constexpr format spec_e8m13{8, 13, 127, specials::ieee};
+constexpr format spec_e3m2{3, 2, 3, specials::finite};
+constexpr format spec_e2m3{2, 3, 1, specials::finite};
+constexpr format spec_e2m1{2, 1, 1, specials::finite};
 
 constexpr int none = -32768;
 
@@ -41,8 +48,12 @@ struct named_operand {
   format value;
 };
 
-constexpr named_operand fp8_operands[] = {{"e4m3", spec_e4m3},
-                                          {"e5m2", spec_e5m2}};
+/// FP8 first.
+constexpr named_operand narrow_operands[] = {{"e4m3", spec_e4m3},
+                                             {"e5m2", spec_e5m2},
+                                             {"e3m2", spec_e3m2},
+                                             {"e2m3", spec_e2m3},
+                                             {"e2m1", spec_e2m1}};
 
 void add_paths(const specified_row& row, std::vector<named_path>& paths) {
   const bool f16 = row.acc.stored == spec_fp16;
@@ -53,13 +64,15 @@ void add_paths(const specified_row& row, std::vector<named_path>& paths) {
   };
   const auto both = [&](const named_operand& a) { add(a, a); };
   const bool any = row.takes == operands::any;
-  if (any || row.takes == operands::fp8) {
-    for (const auto& a : fp8_operands) {
-      for (const auto& b : fp8_operands) add(a, b);
+  const bool f8f6f4 = row.takes == operands::f8f6f4;
+  if (any || f8f6f4 || row.takes == operands::fp8) {
+    const std::size_t count = f8f6f4 ? std::size(narrow_operands) : 2;
+    for (const auto& a : std::span(narrow_operands).first(count)) {
+      for (const auto& b : std::span(narrow_operands).first(count)) add(a, b);
     }
   }
   const bool half = any || row.takes == operands::half;
-  if (half || row.takes == operands::bf16_only) both({"bf16", spec_bf16});
+  if (half) both({"bf16", spec_bf16});
   if (half || row.takes == operands::fp16_only) both({"fp16", spec_fp16});
   if (any || row.takes == operands::tf32_only) both({"tf32", spec_tf32});
   if (any) both({"fp32", spec_fp32});
@@ -75,6 +88,10 @@ std::vector<specified_row> specified_rows() {
   const auto half_f32 = truncating(16, 25, -133, spec_fp32);
   const auto half_f16 = to_fp16(16, 25, -21);
   const auto tf32_f32 = truncating(8, 25, -133, spec_fp32);
+  const auto ampere_f32 = truncating(8, 24, -132, spec_fp32);
+  const auto ampere_f16 = to_fp16(8, 24, -20);
+  const auto narrow_f32 = truncating(32, 25, -133, spec_fp32);
+  const auto narrow_f16 = to_fp16(32, 25, -21);
   auto sign_fill = fp8_f32;
   sign_fill.cut = rounding::down;
   auto top14 = fp8_f32;
@@ -93,16 +110,36 @@ std::vector<specified_row> specified_rows() {
       {"hopper.mma", op::fp8, half_f32, low::hmma_chained},
       {"hopper.mma", op::fp8, half_f16, low::hmma_chained},
       {"hopper.mma_zero", op::fp8, half_f32, low::hmma_zero},
+      {"ampere.mma", op::half, ampere_f32, low::direct},
+      {"ampere.mma", op::fp16_only, ampere_f16, low::direct},
+      {"ampere.mma", op::tf32_only, truncating(4, 24, -132, spec_fp32),
+       low::direct},
+      {"ada.mma", op::half, ampere_f32, low::direct},
+      {"ada.mma", op::fp16_only, ampere_f16, low::direct},
+      {"ada.mma", op::tf32_only, truncating(4, 24, -132, spec_fp32),
+       low::direct},
       {"ada.mma", op::fp8, truncating(16, 13, none, spec_e8m13), low::direct},
+      {"ada.mma", op::fp8, to_fp16(16, 13, none), low::direct},
+      {"blackwell.mma", op::half, half_f32, low::direct},
+      {"blackwell.mma", op::fp16_only, half_f16, low::direct},
+      {"blackwell.mma", op::tf32_only, tf32_f32, low::direct},
       {"blackwell.mma", op::fp8, half_f32, low::hmma_chained},
       {"blackwell.mma", op::fp8, half_f16, low::hmma_chained},
-      {"blackwell.tcgen05", op::fp8, truncating(32, 25, -133, spec_fp32),
-       low::direct},
-      {"rtx_blackwell.mma", op::fp8, truncating(32, 25, -133, spec_fp32),
-       low::direct},
+      {"blackwell.tcgen05", op::half, half_f32, low::direct},
+      {"blackwell.tcgen05", op::fp16_only, half_f16, low::direct},
+      {"blackwell.tcgen05", op::tf32_only, tf32_f32, low::direct},
+      {"blackwell.tcgen05", op::f8f6f4, narrow_f32, low::direct},
+      {"blackwell.tcgen05", op::f8f6f4, narrow_f16, low::direct},
+      {"rtx_blackwell.mma", op::half, half_f32, low::direct},
+      {"rtx_blackwell.mma", op::fp16_only, half_f16, low::direct},
+      {"rtx_blackwell.mma", op::tf32_only, tf32_f32, low::direct},
+      {"rtx_blackwell.mma", op::f8f6f4, narrow_f32, low::direct},
+      {"rtx_blackwell.mma", op::f8f6f4, narrow_f16, low::direct},
+      {"turing.mma", op::fp16_only, ampere_f32, low::direct},
+      {"turing.mma", op::fp16_only, ampere_f16, low::direct},
       {"volta.mma", op::fp16_only, truncating(4, 23, none, spec_fp32),
        low::direct},
-      {"ampere.mma", op::half, truncating(8, 24, -132, spec_fp32), low::direct},
+      {"volta.mma", op::fp16_only, to_fp16(4, 23, -19), low::direct},
       {"whatif.sign_fill", op::fp8, sign_fill, low::direct},
       {"whatif.top14", op::fp8, top14, low::direct},
       {"whatif.c_last", op::fp8, c_last, low::direct},
@@ -121,7 +158,16 @@ accumulator specified_fraction(int fraction_bits) {
 std::vector<named_path> specified_paths() {
   std::vector<named_path> paths;
   for (const auto& row : specified_rows()) add_paths(row, paths);
-  return paths;
+  const auto seen_before = [&paths](const named_path& p) {
+    return std::find_if(paths.begin(), paths.end(), [&p](const auto& q) {
+             return q.value == p.value;
+           })->name != p.name;
+  };
+  std::vector<named_path> distinct;
+  for (const auto& p : paths) {
+    if (!seen_before(p)) distinct.push_back(p);
+  }
+  return distinct;
 }
 
 std::vector<named_path> what_if_paths() {

@@ -1,5 +1,5 @@
 // Defines the paths that the step is checked on, written out from SPEC clauses
-// T10 to T14 a second time, so that a wrong row of the core's table shows.
+// T10 to T16 a second time, so that a wrong row of the core's table shows.
 
 #ifndef ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
 #define ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
@@ -16,7 +16,7 @@ struct named_path {
   path value;
 };
 
-/// A row of T12 to T14: a family of paths.
+/// A row of T12 to T16: a family of paths.
 struct specified_row {
   const char* name;
   operands takes;
@@ -30,7 +30,8 @@ std::vector<specified_row> specified_rows();
 /// The accumulator of whatif.f`fraction_bits`, as T13 has it.
 accumulator specified_fraction(int fraction_bits);
 
-/// Every row with every operand pair that it takes.
+/// Every row with every operand pair that it takes. Instructions that do the
+/// same are one path, under the first name.
 std::vector<named_path> specified_paths();
 
 /// Accumulators that are no row: F from 8 to 34, other lengths, outputs and

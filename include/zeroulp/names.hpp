@@ -13,6 +13,7 @@
 #include "zeroulp/core/convention.hpp"
 #include "zeroulp/core/quantize.hpp"
 #include "zeroulp/core/retile.hpp"
+#include "zeroulp/evidence.hpp"
 
 #pragma GCC visibility push(default)
 namespace zeroulp {
@@ -21,7 +22,7 @@ namespace zeroulp {
 struct named_path {
   std::string name;
   path value;
-  std::string source;
+  std::vector<evidence> known_by;  ///< the strongest first
 };
 
 /// Returns every path: each family with each pair of operand formats.

@@ -156,33 +156,6 @@ std::optional<format> parse_custom_format(std::string_view text) {
   throw input_error(fmt::format("format '{}': it is called {}", text, name));
 }
 
-struct operand_pair {
-  format a;
-  format b;
-};
-
-std::vector<operand_pair> operand_pairs(operands takes) {
-  const std::vector<operand_pair> fp8 = {
-      {e4m3, e4m3}, {e4m3, e5m2}, {e5m2, e4m3}, {e5m2, e5m2}};
-  switch (takes) {
-    case operands::fp8:
-      return fp8;
-    case operands::half:
-      return {{bf16, bf16}, {fp16, fp16}};
-    case operands::fp16_only:
-      return {{fp16, fp16}};
-    case operands::bf16_only:
-      return {{bf16, bf16}};
-    case operands::tf32_only:
-      return {{tf32, tf32}};
-    case operands::any:
-      break;
-  }
-  auto all = fp8;
-  for (const format f : {bf16, fp16, tf32, fp32}) all.push_back({f, f});
-  return all;
-}
-
 std::string path_name(std::string_view family, const path& p) {
   return fmt::format("{}.{}.{}.{}", family, name_of(p.a), name_of(p.b),
                      p.acc.stored == fp16 ? "f16" : "f32");
@@ -191,9 +164,11 @@ std::string path_name(std::string_view family, const path& p) {
 std::vector<named_path> make_paths() {
   std::vector<named_path> paths;
   for (const path_family& family : path_families) {
-    for (const auto [a, b] : operand_pairs(family.takes)) {
+    for (const auto& [a, b] : operand_pairs(family.takes)) {
       const path p{a, b, family.acc, family.lowering};
-      paths.push_back({path_name(family.name, p), p, family.source});
+      auto name = path_name(family.name, p);
+      auto known_by = evidence_of(name);
+      paths.push_back({std::move(name), p, std::move(known_by)});
     }
   }
   return paths;
@@ -209,13 +184,28 @@ std::optional<named_path> parse_what_if(std::string_view text) {
       whole_number<int>(text.substr(prefix.size(), dot - prefix.size()));
   if (!bits || *bits < 8 || *bits > 34) return {};
   const auto family = std::string(text.substr(0, dot));
-  for (const auto [a, b] : operand_pairs(operands::fp8)) {
+  for (const auto& [a, b] : operand_pairs(operands::fp8)) {
     const path p{a, b, what_if_fraction(*bits)};
     if (path_name(family, p) == text) {
-      return named_path{std::string(text), p, "what-if"};
+      return named_path{std::string(text), p, evidence_of(text)};
     }
   }
   return {};
+}
+
+[[noreturn]] void refuse_path(std::string_view text) {
+  constexpr std::string_view zero = "hopper.mma_zero.";
+  constexpr std::string_view to_fp16 = ".f16";
+  if (text.starts_with(zero) && text.ends_with(to_fp16)) {
+    throw input_error(fmt::format(
+        "unknown path '{}': recorded outputs of an H100 and an H200 refute it; "
+        "theirs is hopper.mma.{}",
+        text, text.substr(zero.size())));
+  }
+  throw input_error(
+      fmt::format("unknown path '{}': {}`zeroulp paths` lists them; "
+                  "whatif.fN.A.B.f32 takes N from 8 to 34",
+                  text, did_you_mean(text, names_in(all_paths()))));
 }
 
 }  // namespace
@@ -278,11 +268,7 @@ named_path parse_path(std::string_view text) {
     if (row.name == text) return row;
   }
   if (const auto what_if = parse_what_if(text)) return *what_if;
-  throw input_error(
-      fmt::format("unknown path '{}': {}`zeroulp paths` lists them; "
-                  "whatif.fN.A.B.f32 takes N "
-                  "from 8 to 34",
-                  text, did_you_mean(text, names_in(all_paths()))));
+  refuse_path(text);
 }
 
 accumulator parse_accumulator(std::string_view name) {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
 #include "tools/zeroulp/tensor/recipe_json.hpp"
@@ -149,8 +151,120 @@ entry show(const named_path& row) {
   constexpr const char* lowerings[] = {"direct", "hmma_chained", "hmma_zero"};
   json fields = accumulator_fields(row.value.acc);
   fields["lowering"] = lowerings[static_cast<int>(row.value.lowering)];
-  fields["source"] = row.source;
+  json known_by = json::array();
+  for (const auto& e : row.known_by) {
+    known_by.push_back({{"kind", name_of(e.kind)},
+                        {"cases", e.cases},
+                        {"of", e.of},
+                        {"text", text_of(e)}});
+  }
+  fields["evidence"] = known_by;
   return {row.name, fields};
+}
+
+/// What the columns of `zeroulp paths` mean.
+constexpr std::string_view path_legend =
+    R"(
+name        GPU.instruction.A.B.D; D is f32 or f16
+L           products that a step takes; 0: all of K
+place       of a product ea + eb, of c its exponent: what terms are aligned by
+F           fraction bits that each term keeps below the largest place
+floor       the largest place is at least this
+output      the sum is converted to it by `conversion`, then stored in `stored`
+cut         how a term loses what lies below F
+c           aligned: one more term; last: added to the converted sum
+lowering    direct: the instruction is one step; else two, of L products each
+evidence    measured: outputs of this GPU, in conformance/records
+            public_vectors: steps that others recorded and published
+            two_models: directed steps on which a model of others agrees
+            published: what others report; refuted: GPUs do something else
+            definition: no GPU has it; a clause of the SPEC
+)";
+
+/// Which paths are listed; an empty text or list takes all.
+struct path_filter {
+  std::string gpu;
+  std::string instruction;
+  std::vector<std::string> types;
+};
+
+/// The words of a name between its dots.
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  std::size_t from = 0;
+  for (std::size_t dot; (dot = name.find('.', from)) != std::string::npos;
+       from = dot + 1) {
+    words.push_back(name.substr(from, dot - from));
+  }
+  words.push_back(name.substr(from));
+  return words;
+}
+
+/// A name by its parts. A path that no GPU has may lack the instruction.
+struct path_words {
+  std::string gpu;
+  std::string instruction;
+  std::vector<std::string> types;  ///< A, B, D
+
+  explicit path_words(const std::string& name) {
+    const auto words = words_of(name);
+    gpu = words.front();
+    if (words.size() > 4) instruction = words[1];
+    types.assign(words.end() - 3, words.end());
+  }
+};
+
+/// Throws input_error if no path has `value` for what `parts` gives of it.
+template <class Parts>
+void check_filter(std::string_view option, const std::string& value,
+                  Parts parts) {
+  std::vector<std::string> known;
+  for (const auto& row : all_paths()) {
+    for (const std::string& part : parts(path_words(row.name))) {
+      const bool is_new =
+          std::find(known.begin(), known.end(), part) == known.end();
+      if (is_new && !part.empty()) known.push_back(part);
+    }
+  }
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  throw input_error(fmt::format("{}: no path has '{}': {}", option, value,
+                                use_one_of(value, names)));
+}
+
+void check_filter(const path_filter& f) {
+  using list = std::vector<std::string>;
+  if (!f.gpu.empty()) {
+    check_filter("--gpu", f.gpu,
+                 [](const path_words& p) { return list{p.gpu}; });
+  }
+  if (!f.instruction.empty()) {
+    check_filter("--instruction", f.instruction,
+                 [](const path_words& p) { return list{p.instruction}; });
+  }
+  for (const auto& type : f.types) {
+    check_filter("--type", type, [](const path_words& p) { return p.types; });
+  }
+}
+
+bool is_taken(const path_filter& f, const std::string& name) {
+  const path_words p(name);
+  const auto has = [&p](const std::string& type) {
+    return std::find(p.types.begin(), p.types.end(), type) != p.types.end();
+  };
+  return (f.gpu.empty() || f.gpu == p.gpu) &&
+         (f.instruction.empty() || f.instruction == p.instruction) &&
+         std::all_of(f.types.begin(), f.types.end(), has);
+}
+
+std::vector<entry> chosen_paths(const path_filter& f) {
+  check_filter(f);
+  std::vector<entry> all;
+  for (const auto& row : all_paths()) {
+    if (is_taken(f, row.name)) all.push_back(show(row));
+  }
+  if (all.empty()) throw input_error("no path has all of these");
+  return all;
 }
 
 std::string text_of(const storage& s) {
@@ -191,6 +305,7 @@ entry show(const train::model_shape& s) {
 struct catalog {
   std::function<std::vector<entry>()> all;
   std::function<entry(const std::string&)> find;
+  std::string_view legend{};  ///< below the table
 };
 
 template <class Rows, class Parse>
@@ -203,8 +318,16 @@ catalog catalog_of(const Rows& rows, Parse parse) {
           [parse](const std::string& name) { return show(parse(name)); }};
 }
 
+/// A list is the texts of its objects.
 std::string cell(const json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  if (!value.is_array()) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  std::string all;
+  for (const auto& item : value) {
+    all += (all.empty() ? "" : "; ") + item.at("text").get<std::string>();
+  }
+  return all;
 }
 
 struct catalog_request {
@@ -239,7 +362,8 @@ void print_rows(const entry& a, const entry* b, bool as_json) {
       continue;
     }
     const auto& other = b->fields.at(field.key());
-    if (field.value() == other || field.key() == "source") continue;
+    const bool is_about = field.key() == "source" || field.key() == "evidence";
+    if (field.value() == other || is_about) continue;
     shown[field.key()] = {field.value(), other};
     t.rows.push_back({field.key(), cell(field.value()), cell(other)});
   }
@@ -267,7 +391,10 @@ void run_catalog(const catalog& c, const catalog_request& q) {
     return print_rows(a, &b, q.as_json);
   }
   const auto rows = c.all();
-  if (!q.as_json) return print_table(rows);
+  if (!q.as_json) {
+    print_table(rows);
+    return print(std::string(c.legend));
+  }
   json all = json::array();
   for (const auto& row : rows) {
     json item{{"name", row.name}};
@@ -277,14 +404,43 @@ void run_catalog(const catalog& c, const catalog_request& q) {
   print_json(all);
 }
 
-void add_one(CLI::App& app, const std::string& command, const std::string& help,
-             const std::string& example, const catalog& c) {
+CLI::App* add_one(CLI::App& app, const std::string& command,
+                  const std::string& help, const std::string& example,
+                  const catalog& c) {
   auto* sub = add_command(app, command, help, example);
   auto q = std::make_shared<catalog_request>();
   sub->add_option("NAME", q->name, "show this one");
   sub->add_option("--diff", q->other, "show where NAME and this one differ");
   sub->add_flag("--json", q->as_json);
   sub->callback([=] { run_catalog(c, *q); });
+  return sub;
+}
+
+void add_paths(CLI::App& app) {
+  const auto f = std::make_shared<path_filter>();
+  auto* sub = add_one(app, "paths", "List the tensor-core paths and what-ifs",
+                      "zeroulp paths --gpu ada --type e4m3",
+                      {[f] { return chosen_paths(*f); },
+                       [f](const std::string& name) {
+                         const bool lists_all = f->gpu.empty() &&
+                                                f->instruction.empty() &&
+                                                f->types.empty();
+                         if (!lists_all) {
+                           throw input_error(
+                               "--gpu, --instruction and --type choose among "
+                               "all paths: leave out NAME");
+                         }
+                         return show(parse_path(name));
+                       },
+                       path_legend});
+  sub->add_option("--gpu", f->gpu, "only those of this family, such as hopper");
+  sub->add_option("--instruction", f->instruction,
+                  "only those of wgmma, mma, tcgen05");
+  sub->add_option("--type", f->types,
+                  "only those with this A, B or D, such as bf16 or f16; may be "
+                  "given again")
+      ->expected(1)
+      ->take_all();
 }
 
 }  // namespace
@@ -300,10 +456,7 @@ void add_catalog(CLI::App& app, outcome&) {
   add_one(app, "recipes", "List the GEMM recipes",
           "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
           catalog_of(named_recipes, parse_recipe));
-  add_one(app, "paths", "List the tensor-core paths and what-ifs",
-          "zeroulp paths hopper.wgmma.e4m3.e4m3.f32 --diff "
-          "hopper.wgmma.bf16.bf16.f32",
-          catalog_of(all_paths(), parse_path));
+  add_paths(app);
   add_one(app, "arms", "List how training steps store tensors and sum",
           "zeroulp arms full --diff hybrid", catalog_of(named_arms, find_arm));
   add_one(app, "sizes", "List the sizes of the models of training steps",

@@ -67,32 +67,9 @@ struct step_case {
   }
 };
 
-struct format_pair {
-  format a;
-  format b;
-};
-
-std::vector<format_pair> operands_of(operands takes) {
-  switch (takes) {
-    case operands::fp8:
-      return {{e4m3, e4m3}, {e4m3, e5m2}, {e5m2, e4m3}, {e5m2, e5m2}};
-    case operands::half:
-      return {{bf16, bf16}, {fp16, fp16}};
-    case operands::fp16_only:
-      return {{fp16, fp16}};
-    case operands::bf16_only:
-      return {{bf16, bf16}};
-    case operands::tf32_only:
-      return {{tf32, tf32}};
-    case operands::any:
-      break;
-  }
-  return {{e4m3, e5m2}, {bf16, bf16}, {fp16, fp16}, {tf32, tf32}, {fp32, fp32}};
-}
-
 verdict check_family(const path_family& row, const effort& e) {
   verdict total;
-  for (const auto& f : operands_of(row.takes)) {
+  for (const auto& f : operand_pairs(row.takes)) {
     const path p{f.a, f.b, row.acc, row.lowering};
     const int count = p.length() > 0 ? p.length() : longest;
     total += same_bits(step_case{p, count, e.seed}, cases(e, 1 << 9, 1 << 18));
@@ -107,6 +84,7 @@ check_list core_step_checks() {
   for (const auto& row : path_families) {
     const bool half_result = row.acc.stored == fp16;
     const char* const takes = row.takes == operands::fp8         ? ".fp8"
+                              : row.takes == operands::f8f6f4    ? ".f8f6f4"
                               : row.takes == operands::half      ? ".half"
                               : row.takes == operands::tf32_only ? ".tf32"
                               : row.takes == operands::any       ? ".any"

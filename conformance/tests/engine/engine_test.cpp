@@ -243,26 +243,11 @@ void expect_core_chain(const path& p, int kind, shape s, const char* name) {
 }
 
 std::vector<path> paths_of(const path_family& row) {
-  const auto make = [&](format a, format b) {
-    return path{a, b, row.acc, row.lowering};
-  };
-  switch (row.takes) {
-    case operands::fp8:
-      return {make(e4m3, e4m3), make(e4m3, e5m2), make(e5m2, e4m3),
-              make(e5m2, e5m2)};
-    case operands::half:
-      return {make(bf16, bf16), make(fp16, fp16)};
-    case operands::bf16_only:
-      return {make(bf16, bf16)};
-    case operands::fp16_only:
-      return {make(fp16, fp16)};
-    case operands::tf32_only:
-      return {make(tf32, tf32)};
-    case operands::any:
-      break;
+  std::vector<path> all;
+  for (const auto& [a, b] : operand_pairs(row.takes)) {
+    all.push_back({a, b, row.acc, row.lowering});
   }
-  return {make(e4m3, e5m2), make(bf16, bf16), make(fp16, fp16),
-          make(tf32, tf32), make(fp32, fp32)};
+  return all;
 }
 
 TEST(Engine, TheChainOfEveryPathIsTheCores) {

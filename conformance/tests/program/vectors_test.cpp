@@ -32,7 +32,9 @@ std::vector<named_path> hopper_paths() {
     const bool known =
         std::any_of(found.begin(), found.end(),
                     [&p](const auto& q) { return q.value == p.value; });
-    if (!known && p.source.starts_with("H200")) found.push_back(p);
+    const bool measured = !p.known_by.empty() &&
+                          p.known_by.front().kind == evidence_kind::measured;
+    if (!known && measured) found.push_back(p);
   }
   return found;
 }

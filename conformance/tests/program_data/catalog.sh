@@ -5,7 +5,9 @@ shows conventions_example_of_its_help_works 'field +vllm +deepep' \
   conventions vllm --diff deepep
 shows recipes_example_of_its_help_works fma \
   recipes deepgemm.1d2d --diff cublaslt.1x128_1x128
-shows paths_example_of_its_help_works 'F +13 +25' \
+shows paths_example_of_its_help_works '^ada.mma.e4m3.e5m2.f16 ' \
+  paths --gpu ada --type e4m3
+shows paths_show_where_two_differ 'F +13 +25' \
   paths hopper.wgmma.e4m3.e4m3.f32 --diff hopper.wgmma.bf16.bf16.f32
 shows arms_example_of_its_help_works '^dy .*e4m3.*e5m2' arms full --diff hybrid
 shows sizes_example_of_its_help_works '^width +256 +2048' sizes T --diff bridge
@@ -37,3 +39,50 @@ shows formats_show_any_ieee_format '^bits +13' formats e5m7
 shows paths_show_a_what_if 'F +9' paths whatif.f9.e4m3.e5m2.f32
 refuses paths_say_which_what_ifs_there_are 'N from 8 to 34' \
   paths whatif.f7.e4m3.e5m2.f32
+
+# Paths by GPU, instruction and type.
+names() {  # names ARGUMENT...: how many paths, and the first
+  run 0 paths "$@" --json
+  python3 -c 'import json; x = json.load(open(".out"))
+print(len(x), x[0]["name"])'
+}
+is paths_filter_by_gpu '2 turing.mma.fp16.fp16.f32' "$(names --gpu turing)"
+is paths_filter_by_instruction '54 blackwell.tcgen05.bf16.bf16.f32' \
+  "$(names --instruction tcgen05)"
+is paths_filter_by_type '8 blackwell.tcgen05.e4m3.e2m1.f32' \
+  "$(names --type e2m1 --type e4m3)"
+is paths_filter_by_all_three '1 hopper.mma.fp16.fp16.f16' \
+  "$(names --gpu hopper --instruction mma --type fp16 --type f16)"
+refuses paths_say_which_gpu_was_meant "did you mean 'volta'" paths --gpu vlota
+refuses paths_say_which_type_was_meant "did you mean 'fp16'" paths --type fp61
+refuses paths_refuse_what_no_path_has 'no path has all' \
+  paths --gpu volta --type bf16
+refuses paths_choose_or_show 'leave out NAME' \
+  paths exact.fp32.fp32.f32 --gpu exact
+shows paths_have_a_legend '^F +fraction bits' paths --gpu volta
+refuses paths_say_which_path_was_meant \
+  "did you mean 'turing.mma.fp16.fp16.f32'" paths turing.mma.bf16.fp16.f32
+refuses paths_say_what_refuted_one 'H200 refute it' \
+  paths hopper.mma_zero.e4m3.e4m3.f16
+
+# How each is known.
+shows paths_show_their_evidence 'public_vectors 2500 records .B200.' \
+  paths blackwell.mma.e4m3.e4m3.f32
+run 0 paths --json
+holds every_path_of_a_gpu_has_evidence python3 - <<'END'
+import json
+for path in json.load(open(".out")):
+    kinds = [e["kind"] for e in path["evidence"]]
+    assert kinds and len(set(kinds)) == len(kinds), path["name"]
+END
+holds measured_is_no_more_than_the_record_has python3 - "$here" <<'END'
+import json, sys
+record = json.load(open(sys.argv[1] + "/../records/gpu_random.json"))
+ran = {c["check"][len("silicon."):-len(".random")]: c["cases"]
+       for c in record["checks"]
+       if c["check"].startswith("silicon.") and c["failures"] == 0}
+said = {p["name"]: e["cases"] for p in json.load(open(".out"))
+        for e in p["evidence"] if e["kind"] == "measured"}
+assert said.keys() == ran.keys(), (said, ran)
+assert all(said[name] <= ran[name] for name in said), (said, ran)
+END

@@ -57,7 +57,32 @@ is step_of_ampere_cuts_below_its_floor 00008000 \
   "$(d ampere.mma.bf16.bf16.f32 --a 1e001880 --b 1e009800 --c 0)"
 is step_of_ampere_keeps_what_its_floor_keeps 00007fff \
   "$(d ampere.mma.bf16.bf16.f32 --a 1e001880 --b 1e009880 --c 0)"
-refuses step_has_no_mma_zero_of_f16 'unknown path' \
+# Floors of FP16 results: 2^-25 is a tie between 0 and 2^-24, and what the unit of
+# the floor keeps decides it: 2^-42 of Volta, 2^-44 of Ampere.
+is step_of_volta_cuts_below_its_floor 0000 \
+  "$(d volta.mma.fp16.fp16.f16 --a 0c000001 --b 08000020 --c 0)"
+is step_of_volta_keeps_what_its_floor_keeps 0001 \
+  "$(d volta.mma.fp16.fp16.f16 --a 0c000001 --b 08000040 --c 0)"
+for gpu in turing ampere ada; do
+  is "step_of_${gpu}_cuts_below_its_floor_of_fp16" 0000 \
+    "$(d $gpu.mma.fp16.fp16.f16 --a 0c000001 --b 08000008 --c 0)"
+  is "step_of_${gpu}_keeps_what_its_floor_of_fp16_keeps" 0001 \
+    "$(d $gpu.mma.fp16.fp16.f16 --a 0c000001 --b 08000010 --c 0)"
+done
+# 1 + 2^-11 is a tie of FP16, and of 13 bits 2^-13 is the last.
+is step_of_ada_to_fp16_keeps_13_bits 3c01 \
+  "$(d ada.mma.e4m3.e4m3.f16 --a 0804 --b 1008 --c 3c00)"
+is step_of_ada_to_fp16_keeps_no_more 3c00 \
+  "$(d ada.mma.e4m3.e4m3.f16 --a 0804 --b 1004 --c 3c00)"
+refuses step_of_ampere_takes_4_of_tf32 'at most 4' step \
+  ampere.mma.tf32.tf32.f32 --a "$(printf '00000000%.0s' {1..5})" \
+  --b "$(printf '00000000%.0s' {1..5})"
+# 6 * 6 + 6 * 0.5 of FP4, a digit each; 28 * 6 of both kinds of FP6.
+is step_takes_fp4 421c0000 \
+  "$(d blackwell.tcgen05.e2m1.e2m1.f32 --a 77 --b 71 --c 0)"
+is step_takes_fp6 5940 \
+  "$(d rtx_blackwell.mma.e3m2.e2m3.f16 --a 1f --b 1c --c 0)"
+refuses step_has_no_mma_zero_of_f16 'H200 refute it; theirs is hopper.mma.e4m3' \
   step hopper.mma_zero.e4m3.e4m3.f16 --a 38 --b 38
 shows step_says_when_nothing_is_aligned 'NaN or infinite' \
   step $wgmma --a 7f --b 38

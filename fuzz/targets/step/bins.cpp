@@ -81,7 +81,7 @@ bin_table make_table() {
          kind_axis("gives"),
          sign_axis()},
         has_conversion);
-  t.add({{"floor", {"-133", "-132", "-21"}},
+  t.add({{"floor", {"-133", "-132", "-21_to_-19"}},
          {"largest", {"below", "-1", "0", "1", "above", "below_and_cut"}}});
   t.add({{"special",
           {"nan_a", "nan_b", "nan_c", "0*inf", "inf*0", "inf-inf", "inf-c"}}});

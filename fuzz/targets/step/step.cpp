@@ -13,7 +13,7 @@ namespace {
 /// Paths with the same accumulator and lowering, all with FP8 operands or none.
 using path_group = std::vector<path>;
 
-/// Every named path: those measured on the H200, the others, whatif.fN.
+/// Every named path once: those measured on silicon, the others, whatif.fN.
 struct path_table {
   std::vector<path_group> measured;
   std::vector<path_group> others;
@@ -21,7 +21,11 @@ struct path_table {
 
   path_table() {
     for (const named_path& p : all_paths()) {
-      add(p.source.starts_with("H200") ? measured : others, p.value);
+      if (has(measured, p.value) || has(others, p.value)) continue;
+      const bool is_measured =
+          !p.known_by.empty() &&
+          p.known_by.front().kind == evidence_kind::measured;
+      add(is_measured ? measured : others, p.value);
     }
     for (int f = 8; f <= 34; ++f) {
       for (const format a : {e4m3, e5m2}) {
@@ -30,6 +34,12 @@ struct path_table {
         }
       }
     }
+  }
+
+  static bool has(const std::vector<path_group>& groups, const path& p) {
+    return std::any_of(groups.begin(), groups.end(), [&](const auto& g) {
+      return std::find(g.begin(), g.end(), p) != g.end();
+    });
   }
 
   static void add(std::vector<path_group>& groups, const path& p) {
