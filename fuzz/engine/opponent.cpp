@@ -180,8 +180,15 @@ std::vector<opponent> fingerprints(target t) {
     for (const auto& r : named_recipes) all.push_back(by_recipe(r));
   }
   if (t == target::step) {
+    std::vector<accumulator> seen;
     for (const auto& p : all_paths()) {
-      if (p.value.lowering == lowering::direct) all.push_back(by_path(p));
+      const accumulator& acc = p.value.acc;
+      if (p.value.lowering != lowering::direct ||
+          std::find(seen.begin(), seen.end(), acc) != seen.end()) {
+        continue;
+      }
+      seen.push_back(acc);
+      all.push_back(by_path(p));
     }
   }
   return all;

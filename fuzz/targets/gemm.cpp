@@ -6,6 +6,8 @@
 // all of K (group 0) is there nevertheless. With groups along K there are no
 // scales, and no implementation may read one.
 
+#include <algorithm>
+
 #include "fuzz/targets/gemm_parts.hpp"
 #include "zeroulp/names.hpp"
 
@@ -18,7 +20,11 @@ const std::vector<path>& units() {
     std::vector<path> chosen;
     for (const named_path& p : all_paths()) {
       const bool direct = p.value.lowering == lowering::direct;
-      if (direct && p.value.acc.stored == fp32) chosen.push_back(p.value);
+      const bool is_new =
+          std::find(chosen.begin(), chosen.end(), p.value) == chosen.end();
+      if (direct && is_new && p.value.acc.stored == fp32) {
+        chosen.push_back(p.value);
+      }
     }
     return chosen;
   }();
