@@ -31,6 +31,8 @@ bad no_path 'no path=' '# zeroulp-vectors 1 device=x' "$good"
 bad no_header 'line 1: .*header' "$good"
 bad three_fields '3 fields' "$h" "$a $a 00000000"
 bad short_operands '1 operands' "$h" "38 38 00000000 3f800000"
+bad a_step_and_a_half '48 operands in A.* takes 32, or several times' "$h" \
+  "$a${a:32} $a${a:32} 00000000 42400000"
 bad half_an_operand 'digits' "$h" "3 $a 00000000 42000000"
 bad a_wide_d "D '" "$h" "$a $a 00000000 042000000x"
 bad letters 'not hexadecimal' "$h" "${a/38/zz} $a 00000000 42000000"
@@ -56,8 +58,45 @@ refuses vectors_check_refuses_a_missing_file 'nope.txt: cannot open: No such fil
 refuses vectors_check_refuses_a_directory 'this is a directory' vectors check .
 refuses vectors_needs_a_subcommand . vectors
 
+# Two steps in a record: D of the first is c of the second (T9). Ada takes 16
+# products. Beside 1 - 1 the first step cuts c = 2^-14 away, and the second adds
+# 2^-14. One step of 32 would lose both; the other order would lose neither.
+ada=ada.mma.e5m2.e5m2.f32
+rest=$(printf '00%.0s' {1..14})
+echo "# zeroulp-vectors 1 path=$ada device=x" >two.txt
+echo "3cbc${rest}0400$rest 3c3c${rest}3c00$rest 38800000 38800000" >>two.txt
+shows vectors_check_chains_the_steps_of_a_record "$ada +1 +0" \
+  vectors check two.txt
+sed 's/38800000$/39000000/' two.txt >swapped.txt
+run 1 vectors check swapped.txt
+is vectors_check_finds_a_wrong_chain '' "$reason"
+
+# Steps that others recorded, one GPU and path a file, and what `paths` says of
+# them. They are no part of the project.
+if [ -n "${ZEROULP_PUBLIC_VECTORS:-}" ]; then
+  for file in "$ZEROULP_PUBLIC_VECTORS"/*.txt.gz; do
+    shows "public_vectors_${file##*/}" '^[a-z_]+[.].* +2500 +0 *$' \
+      vectors check "$file"
+  done
+  run 0 vectors check "$ZEROULP_PUBLIC_VECTORS"/*.txt.gz --json
+  cp .out public.json
+  run 0 paths --json
+  holds evidence_counts_the_public_vectors python3 - <<'END'
+import json
+held = {p["path"]: p["records"] for p in json.load(open("public.json"))}
+said = {p["name"]: e["cases"] for p in json.load(open(".out"))
+        for e in p["evidence"] if e["kind"] == "public_vectors"}
+assert said == held, (said, held)
+END
+else
+  echo 'ok public_vectors # SKIP ZEROULP_PUBLIC_VECTORS is not set'
+fi
+
 # What is generated is held by the oracle, whatever the path.
 for path in hopper.wgmma.e4m3.e5m2.f32 hopper.mma.tf32.tf32.f32 \
+  volta.mma.fp16.fp16.f16 turing.mma.fp16.fp16.f32 ampere.mma.tf32.tf32.f32 \
+  ada.mma.e4m3.e5m2.f16 blackwell.mma.bf16.bf16.f32 \
+  blackwell.tcgen05.e3m2.e2m1.f32 rtx_blackwell.mma.e2m3.e5m2.f16 \
   hopper.mma.e5m2.e5m2.f16 hopper.mma_zero.e4m3.e4m3.f32 \
   whatif.f20.e4m3.e4m3.f32 whatif.top14.e5m2.e5m2.f32 \
   sequential.fp32.fp32.f32 exact.bf16.bf16.f32; do

@@ -16,6 +16,9 @@
 namespace zeroulp::program {
 namespace {
 
+/// The most operands of a record that holds several steps.
+constexpr std::size_t longest_record = 1 << 16;
+
 /// Lines of a file, gzip-compressed or not.
 class line_reader {
  public:
@@ -92,6 +95,36 @@ std::optional<named_path> parse_header(const std::string& line) {
   throw input_error("the header names no path=");
 }
 
+/// A record holds one step or several. A path of any length has one.
+void check_lengths(std::size_t a, std::size_t b, const named_path& named) {
+  const auto most = most_operands(named.value);
+  const bool any_length = named.value.length() == 0;
+  const bool fits =
+      any_length ? a <= most : a > 0 && a % most == 0 && a <= longest_record;
+  if (a == b && fits) return;
+  throw input_error(
+      fmt::format("{} operands in A, {} in B: {} takes {}{}{}", a, b,
+                  named.name, any_length ? "as many on both sides, up to " : "",
+                  most, any_length ? "" : ", or several times as many"));
+}
+
+/// D of the steps that follow one another: D of each is c of the next (T9).
+std::uint64_t chained_steps(const path& p, const std::vector<std::uint64_t>& a,
+                            const std::vector<std::uint64_t>& b,
+                            std::uint64_t c) {
+  std::vector<unpacked> x;
+  std::vector<unpacked> y;
+  for (const auto code : a) x.push_back(decode(p.a, code));
+  for (const auto code : b) y.push_back(decode(p.b, code));
+  const auto length = static_cast<std::size_t>(p.length());
+  const std::size_t each = length == 0 ? x.size() : length;
+  if (x.empty()) return step(p, x.data(), y.data(), 0, c);
+  for (std::size_t k = 0; k < x.size(); k += each) {
+    c = step(p, &x[k], &y[k], static_cast<int>(each), c);
+  }
+  return c;
+}
+
 void check_record(const std::string& line, const named_path& named,
                   tally& count) {
   const auto words = split(line);
@@ -102,22 +135,11 @@ void check_record(const std::string& line, const named_path& named,
   const path& p = named.value;
   const auto a = parse_operands(words[0], p.a, "A");
   const auto b = parse_operands(words[1], p.b, "B");
-  const auto most = most_operands(p);
-  const bool any_length = p.length() == 0;
-  if (a.size() != b.size() || a.size() > most ||
-      (!any_length && a.size() != most)) {
-    throw input_error(fmt::format(
-        "{} operands in A, {} in B: {} takes {}{}", a.size(), b.size(),
-        named.name, any_length ? "as many on both sides, up to " : "", most));
-  }
+  check_lengths(a.size(), b.size(), named);
   const int bits = p.acc.stored.bits();
   const auto c = parse_code(words[2], bits, "C");
   const auto d = parse_code(words[3], bits, "D");
-  std::vector<unpacked> x;
-  std::vector<unpacked> y;
-  for (const auto code : a) x.push_back(decode(p.a, code));
-  for (const auto code : b) y.push_back(decode(p.b, code));
-  const auto ours = step(p, x.data(), y.data(), static_cast<int>(x.size()), c);
+  const auto ours = chained_steps(p, a, b, c);
   ++count.records;
   if (ours == d) return;
   if (count.mismatches++ == 0) {

@@ -4,8 +4,9 @@
 //   # zeroulp-vectors 1 path=hopper.wgmma.e4m3.e4m3.f32 device=...
 //   A B C D
 //
-// Raw bits in hexadecimal, k ascending, no separators. A file may hold several
-// such sections.
+// Raw bits in hexadecimal, k ascending, no separators. A record with a multiple
+// of the path's products is a chain of steps, D of each being c of the next. A
+// file may hold several such sections.
 
 #ifndef ZEROULP_TOOLS_ZEROULP_VECTORS_FILE_HPP_
 #define ZEROULP_TOOLS_ZEROULP_VECTORS_FILE_HPP_
