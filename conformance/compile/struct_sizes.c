@@ -21,6 +21,7 @@ HAS_SIZE(zeroulp_quantizer, 160);
 HAS_SIZE(zeroulp_retiling, 64);
 HAS_SIZE(zeroulp_accumulator, 60);
 HAS_SIZE(zeroulp_path, 128);
+HAS_SIZE(zeroulp_block_scaled_path, 160);
 HAS_SIZE(zeroulp_recipe, 128);
 HAS_SIZE(zeroulp_matrix, 48);
 HAS_SIZE(zeroulp_const_matrix, 48);

@@ -5,6 +5,7 @@
 
 #include "conformance/contract/implementation.hpp"
 #include "zeroulp/arrays.hpp"
+#include "zeroulp/block_scaled.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/training.hpp"
 
@@ -96,6 +97,41 @@ void set_training(implementation& i) {
   };
 }
 
+/// Codes as a matrix of one row; without codes, of one zero.
+template <class Code>
+struct row_of_codes {
+  std::vector<Code> codes;
+
+  row_of_codes(const std::uint64_t* first, std::ptrdiff_t count)
+      : codes(static_cast<std::size_t>(std::max<std::ptrdiff_t>(count, 1))) {
+    std::transform(first, first + count, codes.begin(),
+                   [](std::uint64_t code) { return static_cast<Code>(code); });
+  }
+  matrix_view<const Code> view() const {
+    return {codes.data(), 1, std::ssize(codes)};
+  }
+};
+
+std::uint64_t block_scaled_step_one(const block_scaled_path& p,
+                                    const std::uint64_t* a,
+                                    const std::uint64_t* b,
+                                    const std::uint64_t* scales_a,
+                                    const std::uint64_t* scales_b, int count,
+                                    std::uint64_t c) {
+  const std::ptrdiff_t blocks = ceil_div(count, p.block);
+  const row_of_codes<std::uint32_t> x(a, count);
+  const row_of_codes<std::uint32_t> y(b, count);
+  const row_of_codes<std::uint8_t> sx(scales_a, blocks);
+  const row_of_codes<std::uint8_t> sy(scales_b, blocks);
+  const auto addend = static_cast<std::uint32_t>(c);
+  std::uint32_t d = 0;
+  engine::multiply(p, prepared_operand(p.unscaled.a, x.view()), sx.view(),
+                   prepared_operand(p.unscaled.b, y.view()), sy.view(),
+                   matrix_view<const std::uint32_t>{&addend, 1, 1},
+                   matrix_view<std::uint32_t>{&d, 1, 1});
+  return d;
+}
+
 }  // namespace
 
 implementation engine_implementation() {
@@ -103,6 +139,7 @@ implementation engine_implementation() {
   i.name = "engine";
   i.recode = recode_one;
   i.step = step_one;
+  i.block_scaled_step = block_scaled_step_one;
   i.quantize = [](const quantizer& q, codes_in x, codes_out codes,
                   codes_out scales) { engine::quantize(q, x, codes, scales); };
   i.quantize_by_scale = [](const quantizer& q, codes_in x, codes_in scales,

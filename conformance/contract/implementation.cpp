@@ -29,6 +29,23 @@ std::uint64_t core_arithmetic(operation op, format f, std::uint64_t a,
   return square_root(f, a, r);
 }
 
+struct decoded_scales {
+  const std::uint64_t* codes;
+  block_scale s;
+  unpacked operator[](std::ptrdiff_t n) const { return decode(s, codes[n]); }
+};
+
+std::uint64_t core_block_scaled_step(const block_scaled_path& p,
+                                     const std::uint64_t* a,
+                                     const std::uint64_t* b,
+                                     const std::uint64_t* scales_a,
+                                     const std::uint64_t* scales_b, int count,
+                                     std::uint64_t c) {
+  return step(p, decoded_codes{a, p.unscaled.a}, decoded_codes{b, p.unscaled.b},
+              decoded_scales{scales_a, p.scale},
+              decoded_scales{scales_b, p.scale}, count, c);
+}
+
 }  // namespace
 
 implementation core_implementation() {
@@ -97,6 +114,7 @@ implementation core_implementation() {
          codes_out out) { combine(rule, x, slots, weights, out); },
       [](const quantizer& q, codes_in x, slots_in rows, codes_out codes,
          codes_out scales) { dispatch(q, x, rows, codes, scales); },
+      core_block_scaled_step,
   };
 }
 

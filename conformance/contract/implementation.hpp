@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "zeroulp/core/block_scaled.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/core/pack.hpp"
 #include "zeroulp/core/path.hpp"
@@ -86,6 +87,13 @@ struct implementation {
                   codes_out out);
   void (*dispatch)(const quantizer&, codes_in x, slots_in rows, codes_out codes,
                    codes_out scales);
+  /// Operands are codes of the path's formats, scales those of their blocks.
+  std::uint64_t (*block_scaled_step)(const block_scaled_path&,
+                                     const std::uint64_t* a,
+                                     const std::uint64_t* b,
+                                     const std::uint64_t* scales_a,
+                                     const std::uint64_t* scales_b, int count,
+                                     std::uint64_t c);
 };
 
 /// The core, as the headers define it.

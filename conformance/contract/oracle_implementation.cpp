@@ -112,6 +112,12 @@ implementation oracle_implementation() {
               int count, std::uint64_t c) {
     return oracle::rational_step(p, a, b, count, c);
   };
+  i.block_scaled_step =
+      [](const block_scaled_path& p, const std::uint64_t* a,
+         const std::uint64_t* b, const std::uint64_t* scales_a,
+         const std::uint64_t* scales_b, int count, std::uint64_t c) {
+        return oracle::rational_step(p, a, b, scales_a, scales_b, count, c);
+      };
   i.make_scale = oracle::make_scale;
   i.delayed_amax = oracle::delayed_amax;
   i.quantize = quantize_by_oracle;

@@ -216,11 +216,35 @@ std::uint64_t rounded_sum(format output, format stored, rounding mode,
                    sum_of(terms, unit, rounding::toward_zero), unit);
 }
 
+/// T2 to T8 over the products among the terms and c.
+std::uint64_t summed(const accumulator& acc, std::vector<term> terms,
+                     special_terms special, int floor, std::uint64_t c_code) {
+  const operand c = operand_of(acc.stored, c_code);
+  special.take(c.is, c.negative);
+  if (const auto code = special.code(acc.stored)) return *code;
+  const bool last = acc.c == addend::last;
+  if (!c.is_zero() && !last) {
+    terms.push_back({c.negative, c.significand, c.exponent, c.place});
+  }
+  std::uint64_t d = 0;
+  if (!terms.empty()) {
+    int unit = terms.front().exponent;
+    int place = floor;
+    for (const term& t : terms) {
+      unit = std::min(unit, t.exponent);
+      place = std::max(place, t.place);
+    }
+    if (acc.fraction_bits != uncut) unit = place - acc.fraction_bits;  // T3
+    d = converted(acc.output, acc.stored, acc.conversion,
+                  sum_of(terms, unit, acc.cut), unit);
+  }
+  if (!last) return d;
+  return rounded_sum(acc.output, acc.stored, acc.conversion, d, c_code);
+}
+
 std::uint64_t fused_step(const accumulator& acc, const std::vector<operand>& a,
                          const std::vector<operand>& b, std::uint64_t c_code) {
-  const operand c = operand_of(acc.stored, c_code);
   special_terms special;
-  special.take(c.is, c.negative);
   std::vector<term> terms;
   for (std::size_t k = 0; k < a.size(); ++k) {
     const operand& x = a[k];
@@ -234,25 +258,101 @@ std::uint64_t fused_step(const accumulator& acc, const std::vector<operand>& a,
         acc.renormalized ? exponent + bit_length(m) - 1 : x.place + y.place;
     terms.push_back({negative, m, exponent, place});
   }
-  if (const auto code = special.code(acc.stored)) return *code;
-  const bool last = acc.c == addend::last;
-  if (!c.is_zero() && !last) {
-    terms.push_back({c.negative, c.significand, c.exponent, c.place});
+  return summed(acc, terms, special, acc.exponent_floor, c_code);
+}
+
+// T17: the scales of a block.
+operand scale_of(block_scale s, std::uint64_t code) {
+  operand x;
+  if (s == block_scale::ue8m0) {
+    if (code % 256 == 255) x.is = sort::nan;
+    x.significand = 1;
+    x.place = static_cast<int>(code % 256) - 127;
+    x.exponent = x.place;
+    return x;
   }
-  std::uint64_t d = 0;
-  if (!terms.empty()) {
-    int unit = terms.front().exponent;
-    int place = acc.exponent_floor;
-    for (const term& t : terms) {
-      unit = std::min(unit, t.exponent);
-      place = std::max(place, t.place);
+  const std::uint64_t magnitude = code % 128;
+  const std::uint64_t e = magnitude / 8;
+  if (magnitude == 127) x.is = sort::nan;
+  x.significand = e > 0 ? 8 + magnitude % 8 : magnitude % 8;
+  x.place = static_cast<int>(e > 0 ? e : 1) - 7;
+  x.exponent = x.place - 3;
+  return x;
+}
+
+/// Operands and scales of a step with block scales.
+struct scaled_operands {
+  const block_scaled_path& p;
+  const std::uint64_t* a;
+  const std::uint64_t* b;
+  const std::uint64_t* scales_a;
+  const std::uint64_t* scales_b;
+  std::ptrdiff_t count;
+
+  operand left(std::ptrdiff_t k) const {
+    return operand_of(p.unscaled.a, a[k]);
+  }
+  operand right(std::ptrdiff_t k) const {
+    return operand_of(p.unscaled.b, b[k]);
+  }
+  operand left_scale(std::ptrdiff_t k) const {
+    return scale_of(p.scale, scales_a[k / p.block]);
+  }
+  operand right_scale(std::ptrdiff_t k) const {
+    return scale_of(p.scale, scales_b[k / p.block]);
+  }
+};
+
+// T18: products, their places raised by the scales.
+std::uint64_t step_of_products(const scaled_operands& in, std::uint64_t c) {
+  special_terms special;
+  std::vector<term> terms;
+  for (std::ptrdiff_t k = 0; k < in.count; ++k) {
+    const operand x = in.left(k);
+    const operand y = in.right(k);
+    const operand sx = in.left_scale(k);
+    const operand sy = in.right_scale(k);
+    const bool negative = x.negative != y.negative;
+    special.take(product_sort(x, y), negative);
+    special.take(product_sort(sx, sy), false);
+    const integer m = integer(x.significand) * y.significand;
+    if (m == 0) continue;
+    const int raised = sx.place + sy.place;
+    terms.push_back({negative, m, x.exponent + y.exponent + raised,
+                     x.place + y.place + raised});
+  }
+  const accumulator& acc = in.p.unscaled.acc;
+  return summed(acc, terms, special, acc.exponent_floor, c);
+}
+
+// T19: exact sums of 16 products, in quarters, times both scales.
+std::uint64_t step_of_sums(const scaled_operands& in, std::uint64_t c) {
+  const accumulator& acc = in.p.unscaled.acc;
+  int floor = acc.exponent_floor;
+  special_terms special;
+  std::vector<term> terms;
+  for (std::ptrdiff_t first = 0; first < in.count; first += 16) {
+    const operand sx = in.left_scale(first);
+    const operand sy = in.right_scale(first);
+    special.take(product_sort(sx, sy), false);
+    integer quarters = 0;
+    bool any = false;
+    for (auto k = first; k < std::min(first + 16, in.count); ++k) {
+      const operand x = in.left(k);
+      const operand y = in.right(k);
+      const integer m = integer(x.significand) * y.significand;
+      any = any || m != 0;
+      const integer product = m << (x.exponent + y.exponent + 2);
+      quarters += x.negative != y.negative ? integer(-product) : product;
     }
-    if (acc.fraction_bits != uncut) unit = place - acc.fraction_bits;  // T3
-    d = converted(acc.output, acc.stored, acc.conversion,
-                  sum_of(terms, unit, acc.cut), unit);
+    if (!any || sx.significand == 0 || sy.significand == 0) continue;
+    // A sum that cancels is a term, too: of magnitude 0.
+    floor = std::max(floor, sx.place + sy.place);
+    const integer magnitude = quarters < 0 ? integer(-quarters) : quarters;
+    terms.push_back({quarters < 0, magnitude * sx.significand * sy.significand,
+                     sx.exponent + sy.exponent - 2, sx.place + sy.place});
   }
-  if (!last) return d;
-  return rounded_sum(acc.output, acc.stored, acc.conversion, d, c_code);
+  return summed(acc, terms, special, floor, c);
 }
 
 }  // namespace
@@ -291,6 +391,16 @@ std::uint64_t rational_chain(const path& p, const std::uint64_t* a,
     c = rational_step(p, a + k, b + k, std::min(length, count - k), c);
   }
   return c;
+}
+
+std::uint64_t rational_step(const block_scaled_path& p, const std::uint64_t* a,
+                            const std::uint64_t* b,
+                            const std::uint64_t* scales_a,
+                            const std::uint64_t* scales_b, std::ptrdiff_t count,
+                            std::uint64_t c) {
+  const scaled_operands in{p, a, b, scales_a, scales_b, count};
+  return p.terms == block_terms::products ? step_of_products(in, c)
+                                          : step_of_sums(in, c);
 }
 
 }  // namespace zeroulp::oracle

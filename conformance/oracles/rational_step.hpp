@@ -1,4 +1,4 @@
-// Defines the exact oracle of the tensor-core step: SPEC clauses T1 to T14,
+// Defines the exact oracle of the tensor-core step: SPEC clauses T1 to T19,
 // word for word, in integers of any size. It reads the fields of formats and
 // paths and calls nothing of the core.
 
@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "zeroulp/core/accumulate.hpp"
+#include "zeroulp/core/block_scaled.hpp"
 
 namespace zeroulp::oracle {
 
@@ -22,6 +22,14 @@ std::uint64_t rational_step(const path& p, const std::uint64_t* a,
 std::uint64_t rational_chain(const path& p, const std::uint64_t* a,
                              const std::uint64_t* b, std::ptrdiff_t count,
                              std::uint64_t c);
+
+/// Returns D of one step with block scales (T17 to T19): a code of the path's
+/// `stored`. The scales are codes, one for each p.block elements.
+std::uint64_t rational_step(const block_scaled_path& p, const std::uint64_t* a,
+                            const std::uint64_t* b,
+                            const std::uint64_t* scales_a,
+                            const std::uint64_t* scales_b, std::ptrdiff_t count,
+                            std::uint64_t c);
 
 }  // namespace zeroulp::oracle
 

@@ -223,6 +223,13 @@ ZEROULP_API zeroulp_status zeroulp_multiply(const zeroulp_path* path,
                                             const zeroulp_operand* b,
                                             const zeroulp_const_matrix* c,
                                             const zeroulp_matrix* d);
+/// The same with block scales: SPEC, T17 to T19. Scales are bytes, one for each
+/// row and path.block elements of K: `a.scales` m x ceil(k / block), `b.scales`
+/// n x ceil(k / block). With k of at most the path's length it is one step.
+ZEROULP_API zeroulp_status zeroulp_multiply_block_scaled(
+    const zeroulp_block_scaled_path* path, const zeroulp_operand* a,
+    const zeroulp_operand* b, const zeroulp_const_matrix* c,
+    const zeroulp_matrix* d);
 /// The exact products of the codes, without scales, each rounded once to FP64.
 ZEROULP_API zeroulp_status zeroulp_exact_products(const zeroulp_operand* a,
                                                   const zeroulp_operand* b,

@@ -219,6 +219,28 @@ typedef struct zeroulp_path {
   int32_t reserved[8];  ///< 0
 } zeroulp_path;
 
+/// What a block's scale is stored as, in a byte: SPEC, T17.
+enum zeroulp_block_scale {
+  ZEROULP_BLOCK_SCALE_UE8M0 = 0,
+  ZEROULP_BLOCK_SCALE_UE4M3 = 1
+};
+/// Which terms a step with block scales aligns: SPEC, T18 and T19.
+enum zeroulp_block_terms {
+  ZEROULP_BLOCK_TERMS_PRODUCTS = 0,  ///< each product; scales of ue8m0
+  ZEROULP_BLOCK_TERMS_SUMS = 1       ///< sums of 16 products of E2M1
+};
+
+/// A path whose operands have a scale for each `block` elements of K. The path
+/// is direct and cut, c is one of its terms, and its length is a multiple of
+/// the block, or the block one of the length.
+typedef struct zeroulp_block_scaled_path {
+  zeroulp_path path;
+  int32_t scale;        ///< zeroulp_block_scale
+  int32_t block;        ///< elements, to 32767
+  int32_t terms;        ///< zeroulp_block_terms
+  int32_t reserved[5];  ///< 0
+} zeroulp_block_scaled_path;
+
 enum zeroulp_promotion {
   ZEROULP_PROMOTION_ADD = 0,
   ZEROULP_PROMOTION_PRODUCT_OF_SCALES = 1,
@@ -257,7 +279,8 @@ enum zeroulp_table {
   ZEROULP_CONVENTIONS = 7,
   ZEROULP_RECIPES = 8,
   ZEROULP_PATHS = 9,
-  ZEROULP_ARMS = 10  ///< of training steps: zeroulp_model.h
+  ZEROULP_ARMS = 10,  ///< of training steps: zeroulp_model.h
+  ZEROULP_BLOCK_SCALED_PATHS = 11
 };
 
 /// Name number `index` of a table, or NULL if there is none: to list a table,
@@ -293,6 +316,10 @@ ZEROULP_API zeroulp_status zeroulp_quantizer_from_names(
 /// Any name of the table, or whatif.fN.A.B.f32 with N from 8 to 34.
 ZEROULP_API zeroulp_status zeroulp_path_from_name(const char* name,
                                                   zeroulp_path* path);
+/// Any name of the table, or whatif.block_scaled_fN.A.B.f32 with N from 8
+/// to 34.
+ZEROULP_API zeroulp_status zeroulp_block_scaled_path_from_name(
+    const char* name, zeroulp_block_scaled_path* path);
 ZEROULP_API zeroulp_status zeroulp_recipe_from_name(const char* name,
                                                     zeroulp_recipe* recipe);
 /// Writes to `out` `recipe` with the accumulator that Hopper has for these

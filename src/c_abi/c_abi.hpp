@@ -24,6 +24,7 @@
 
 #include "src/base/threads.hpp"
 #include "zeroulp/arrays.hpp"
+#include "zeroulp/core/block_scaled.hpp"
 #include "zeroulp/core/convention.hpp"
 #include "zeroulp/core/training_matrices.hpp"
 #include "zeroulp/io.hpp"
@@ -84,6 +85,7 @@ scale_kind scale_kind_of(std::int32_t kind);
 quantizer quantizer_of(const zeroulp_quantizer* q);
 retiling retiling_of(const zeroulp_retiling* r);
 path path_of(const zeroulp_path* p);
+block_scaled_path path_of(const zeroulp_block_scaled_path* p);
 recipe recipe_of(const zeroulp_recipe* r);
 swiglu_layer layer_of(const zeroulp_swiglu* layer);
 adamw_factors factors_of(const zeroulp_adamw_factors& f);
@@ -93,6 +95,7 @@ zeroulp_policy to_c(const policy& p);
 zeroulp_group to_c(group_shape g);
 ::zeroulp_convention to_c(const convention& c);
 zeroulp_path to_c(const path& p);
+zeroulp_block_scaled_path to_c(const block_scaled_path& p);
 zeroulp_recipe to_c(const recipe& r);
 
 /// A matrix of elements of 1, 2, 4 or 8 bytes. The engine takes no 8.

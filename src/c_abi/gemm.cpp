@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "src/c_abi/c_abi.hpp"
-#include "zeroulp/engine.hpp"
+#include "zeroulp/block_scaled.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
@@ -58,15 +58,20 @@ struct operand {
   matrix_view<const std::uint32_t> scales;
 };
 
-operand operand_from(const zeroulp_operand* given, const char* what,
-                     const char* codes, const char* scales) {
+prepared_operand codes_from(const zeroulp_operand* given, const char* what,
+                            const char* codes) {
   needed(given, what);
   const format f = operand_of(&given->format, what);
   const auto v = view_of(&given->codes, codes);
   need_bytes(v, 1, 4, codes);
   need_room(f, v, codes);
   if (v.cols > INT32_MAX) refuse("{}: K is {}, beyond 2^31", codes, v.cols);
-  return {{f, v},
+  return {f, v};
+}
+
+operand operand_from(const zeroulp_operand* given, const char* what,
+                     const char* codes, const char* scales) {
+  return {codes_from(given, what, codes),
           given->scales.data == nullptr
               ? matrix_view<const std::uint32_t>{}
               : words_of(view_of(&given->scales, scales), scales)};
@@ -108,6 +113,19 @@ void run_gemm(const zeroulp_recipe* given, const zeroulp_operand* left,
       line_work);
 }
 
+/// C of a product that starts from it: m x n words, or nothing.
+matrix_view<const std::uint32_t> start_of(const zeroulp_const_matrix* addend,
+                                          const code_view& d) {
+  if (addend == nullptr) return {};
+  const auto v = view_of(addend, "c");
+  need_shape(v, "c", d.rows, d.cols, "in d");
+  return words_of(v, "c");
+}
+
+void need_format(const prepared_operand& x, format f, const char* what) {
+  if (!(x.element() == f)) refuse("{}: not the path's format", what);
+}
+
 void run_multiply(const zeroulp_path* given, const zeroulp_operand* left,
                   const zeroulp_operand* right,
                   const zeroulp_const_matrix* addend,
@@ -117,19 +135,41 @@ void run_multiply(const zeroulp_path* given, const zeroulp_operand* left,
   const operand b = right_of(right);
   const auto same = [](const operand& x, format f, const char* what) {
     if (x.scales.data != nullptr) refuse("{}: a path has no scales", what);
-    if (!(x.codes.element() == f)) refuse("{}: not the path's format", what);
+    need_format(x.codes, f, what);
   };
   same(a, p.a, "a");
   same(b, p.b, "b");
   const auto d = view_of(result, "d");
   need_shape(d, "d", a.codes.rows(), b.codes.rows(), "products");
-  matrix_view<const std::uint32_t> c;
-  if (addend != nullptr) {
-    const auto v = view_of(addend, "c");
-    c = words_of(v, "c");
-    need_shape(v, "c", d.rows, d.cols, "in d");
-  }
-  engine::multiply(p, a.codes, b.codes, c, words_of(d, "d"));
+  engine::multiply(p, a.codes, b.codes, start_of(addend, d), words_of(d, "d"));
+}
+
+/// One scale, a byte, for each row and `block` elements of K.
+matrix_view<const std::uint8_t> block_scales_of(
+    const zeroulp_const_matrix& given, const prepared_operand& x, int block,
+    const char* what) {
+  const auto v = view_of(&given, what);
+  need_bytes(v, 1, 1, what);
+  need_shape(v, what, x.rows(), ceil_div(x.cols(), block), "blocks of scales");
+  return {static_cast<const std::uint8_t*>(v.data), v.rows, v.cols,
+          v.row_stride, v.col_stride};
+}
+
+void run_multiply_block_scaled(const zeroulp_block_scaled_path* given,
+                               const zeroulp_operand* left,
+                               const zeroulp_operand* right,
+                               const zeroulp_const_matrix* addend,
+                               const zeroulp_matrix* result) {
+  const block_scaled_path p = path_of(given);
+  const auto a = codes_from(left, "a", "a.codes");
+  const auto b = codes_from(right, "b", "b.codes");
+  need_format(a, p.unscaled.a, "a");
+  need_format(b, p.unscaled.b, "b");
+  const auto d = view_of(result, "d");
+  need_shape(d, "d", a.rows(), b.rows(), "products");
+  engine::multiply(p, a, block_scales_of(left->scales, a, p.block, "a.scales"),
+                   b, block_scales_of(right->scales, b, p.block, "b.scales"),
+                   start_of(addend, d), words_of(d, "d"));
 }
 
 void run_exact_products(const zeroulp_operand* left,
@@ -172,6 +212,14 @@ zeroulp_status zeroulp_multiply(const zeroulp_path* path,
                                 const zeroulp_const_matrix* c,
                                 const zeroulp_matrix* d) {
   return guarded(__func__, [&] { run_multiply(path, a, b, c, d); });
+}
+
+zeroulp_status zeroulp_multiply_block_scaled(
+    const zeroulp_block_scaled_path* path, const zeroulp_operand* a,
+    const zeroulp_operand* b, const zeroulp_const_matrix* c,
+    const zeroulp_matrix* d) {
+  return guarded(__func__,
+                 [&] { run_multiply_block_scaled(path, a, b, c, d); });
 }
 
 zeroulp_status zeroulp_exact_products(const zeroulp_operand* a,

@@ -7,6 +7,7 @@
 
 #include "src/base/near_names.hpp"
 #include "src/c_abi/c_abi.hpp"
+#include "zeroulp/block_scaled.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/model_arm.hpp"
 #include "zeroulp/simd.hpp"
@@ -42,9 +43,11 @@ auto with_table(std::int32_t table, Use use) {
       return use(all_paths());
     case ZEROULP_ARMS:
       return use(named_arms);
+    case ZEROULP_BLOCK_SCALED_PATHS:
+      return use(all_block_scaled_paths());
     default:
       refuse("table is {}: use {} to {}", table, ZEROULP_ROUNDINGS,
-             ZEROULP_ARMS);
+             ZEROULP_BLOCK_SCALED_PATHS);
   }
 }
 
@@ -162,6 +165,13 @@ zeroulp_status zeroulp_convention_from_name(const char* name,
 zeroulp_status zeroulp_path_from_name(const char* name, zeroulp_path* path) {
   return from_name(__func__, name, path, "path",
                    [](const char* n) { return zeroulp::parse_path(n).value; });
+}
+
+zeroulp_status zeroulp_block_scaled_path_from_name(
+    const char* name, zeroulp_block_scaled_path* path) {
+  return from_name(__func__, name, path, "path", [](const char* n) {
+    return zeroulp::parse_block_scaled_path(n).value;
+  });
 }
 
 zeroulp_status zeroulp_recipe_from_name(const char* name,

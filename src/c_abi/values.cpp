@@ -264,6 +264,22 @@ path path_of(const zeroulp_path* given) {
   return result;
 }
 
+block_scaled_path path_of(const zeroulp_block_scaled_path* given) {
+  const auto& p = needed(given, "path");
+  check_reserved(p.reserved, "path");
+  const block_scaled_path result{
+      path_of(&p.path), enum_of(p.scale, block_scale::ue4m3, "path.scale"),
+      static_cast<std::int16_t>(checked(p.block, 1, INT16_MAX, "path.block")),
+      enum_of(p.terms, block_terms::sums, "path.terms")};
+  if (!is_valid(result)) {
+    refuse(
+        "path: block scales need a direct path that is cut, a length and a "
+        "block of which one is a multiple of the other, and scales of ue8m0 or "
+        "sums of E2M1");
+  }
+  return result;
+}
+
 recipe recipe_of(const zeroulp_recipe* given) {
   const auto& r = needed(given, "recipe");
   check_reserved(r.reserved, "recipe");
@@ -317,6 +333,14 @@ zeroulp_path to_c(const path& p) {
           to_c(p.b),
           accumulator_to_c(p.acc),
           static_cast<std::int32_t>(p.lowering),
+          {}};
+}
+
+zeroulp_block_scaled_path to_c(const block_scaled_path& p) {
+  return {to_c(p.unscaled),
+          static_cast<std::int32_t>(p.scale),
+          p.block,
+          static_cast<std::int32_t>(p.terms),
           {}};
 }
 

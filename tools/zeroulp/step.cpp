@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "tools/zeroulp/operands.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "zeroulp/block_scaled.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -15,6 +17,8 @@ struct step_request {
   std::string a;
   std::string b;
   std::string c;
+  std::string scales_a;
+  std::string scales_b;
   bool as_json = false;
 };
 
@@ -33,13 +37,14 @@ struct term_row {
 
 /// How a direct, cut step treats its terms.
 std::vector<term_row> explain(const path& p, const std::vector<unpacked>& a,
-                              const std::vector<unpacked>& b, const unpacked& c,
+                              const std::vector<unpacked>& b,
+                              const char* product, const unpacked& c,
                               int& largest) {
   std::vector<std::pair<std::string, detail::term>> terms;
   const int point = p.a.man_bits + p.b.man_bits;
   for (std::size_t k = 0; k < a.size(); ++k) {
     if (!a[k].is_zero() && !b[k].is_zero()) {
-      terms.emplace_back(fmt::format("a[{0}]*b[{0}]", k),
+      terms.emplace_back(fmt::format(fmt::runtime(product), k),
                          detail::product_term(p.acc, a[k], b[k], point));
     }
   }
@@ -67,37 +72,135 @@ std::vector<term_row> explain(const path& p, const std::vector<unpacked>& a,
   return rows;
 }
 
-void run_step(const step_request& q) {
-  const auto named = parse_path(q.path);
-  const path& p = named.value;
-  const auto a = parse_operands(q.a, p.a, "--a");
-  const auto b = parse_operands(q.b, p.b, "--b");
-  if (a.size() != b.size()) {
+/// A step as it is shown: operands of `p`, and what each product is called.
+struct shown_step {
+  std::string name;
+  path p;
+  std::vector<unpacked> a;
+  std::vector<unpacked> b;
+  const char* product;  ///< a format of its index
+  std::uint64_t c;
+  std::uint64_t d;
+};
+
+std::vector<unpacked> decoded(format f,
+                              const std::vector<std::uint64_t>& codes) {
+  std::vector<unpacked> values;
+  for (const auto code : codes) values.push_back(decode(f, code));
+  return values;
+}
+
+/// The codes of both operands, as many of each, and c.
+struct step_codes {
+  std::vector<std::uint64_t> a;
+  std::vector<std::uint64_t> b;
+  std::uint64_t c;
+};
+
+step_codes parse_codes(const step_request& q, std::string_view name,
+                       const path& p) {
+  step_codes s{parse_operands(q.a, p.a, "--a"), parse_operands(q.b, p.b, "--b"),
+               q.c.empty() ? 0 : parse_code(q.c, p.acc.stored.bits(), "--c")};
+  if (s.a.size() != s.b.size()) {
     throw input_error(fmt::format("--a has {} operands, --b {}: give as many",
-                                  a.size(), b.size()));
+                                  s.a.size(), s.b.size()));
   }
-  if (a.size() > most_operands(p)) {
+  if (s.a.size() > most_operands(p)) {
     throw input_error(
         fmt::format("--a has {} operands: a step of {} takes at most {}",
-                    a.size(), named.name, most_operands(p)));
+                    s.a.size(), name, most_operands(p)));
   }
-  const auto c_code =
-      q.c.empty() ? 0 : parse_code(q.c, p.acc.stored.bits(), "--c");
-  std::vector<unpacked> x;
-  std::vector<unpacked> y;
-  for (const auto code : a) x.push_back(decode(p.a, code));
-  for (const auto code : b) y.push_back(decode(p.b, code));
-  const auto d =
-      step(p, x.data(), y.data(), static_cast<int>(x.size()), c_code);
-  const unpacked c = decode(p.acc.stored, c_code);
+  return s;
+}
 
-  const auto specials =
-      detail::find_specials(x.data(), y.data(), static_cast<int>(x.size()), c);
+shown_step plain_step(const step_request& q) {
+  const auto named = parse_path(q.path);
+  const path& p = named.value;
+  const step_codes s = parse_codes(q, named.name, p);
+  const auto a = decoded(p.a, s.a);
+  const auto b = decoded(p.b, s.b);
+  const auto d = step(p, a.data(), b.data(), static_cast<int>(a.size()), s.c);
+  return {named.name, p, a, b, "a[{0}]*b[{0}]", s.c, d};
+}
+
+/// The scales of `count` operands: a byte a block.
+std::vector<unpacked> parse_scales(const std::string& text,
+                                   const block_scaled_path& p,
+                                   std::size_t count, const char* what) {
+  const auto blocks = static_cast<std::size_t>(
+      ceil_div(static_cast<std::ptrdiff_t>(count), p.block));
+  if (text.size() != 2 * blocks) {
+    throw input_error(fmt::format(
+        "{} has {} hexadecimal digits: {} operands in blocks of {} have {} "
+        "scales of 2 digits",
+        what, text.size(), count, p.block, blocks));
+  }
+  std::vector<unpacked> scales;
+  for (const auto code : parse_operands(text, e4m3, what)) {
+    scales.push_back(decode(p.scale, code));
+  }
+  return scales;
+}
+
+shown_step block_scaled_step(const step_request& q) {
+  const auto named = parse_block_scaled_path(q.path);
+  const block_scaled_path& p = named.value;
+  const path& unscaled = p.unscaled;
+  const step_codes s = parse_codes(q, named.name, unscaled);
+  const auto sa = parse_scales(q.scales_a, p, s.a.size(), "--scale-a");
+  const auto sb = parse_scales(q.scales_b, p, s.b.size(), "--scale-b");
+  const auto a = decoded(unscaled.a, s.a);
+  const auto b = decoded(unscaled.b, s.b);
+  const int count = static_cast<int>(a.size());
+  const auto d = step(p, a.data(), b.data(), sa.data(), sb.data(), count, s.c);
+  shown_step shown{named.name, unscaled, {}, {}, "a[{0}]*b[{0}]*scales",
+                   s.c,        d};
+  if (p.terms == block_terms::sums) {
+    const auto sums =
+        detail::sum_blocks(p, a.data(), b.data(), sa.data(), sb.data(), count);
+    shown.p = sums.as;
+    shown.a.assign(sums.a, sums.a + sums.count);
+    shown.b.assign(sums.b, sums.b + sums.count);
+    shown.product = "sum {0} of 16 products*scales";
+    return shown;
+  }
+  const auto scaled = [&p](const std::vector<unpacked>& x,
+                           const std::vector<unpacked>& scales) {
+    const unpacked* const elements = x.data();
+    const unpacked* const of_blocks = scales.data();
+    const detail::scaled_elements<const unpacked*, const unpacked*> products{
+        elements, of_blocks, p.block};
+    std::vector<unpacked> values;
+    for (int k = 0; k < static_cast<int>(x.size()); ++k) {
+      values.push_back(products[k]);
+    }
+    return values;
+  };
+  shown.a = scaled(a, sa);
+  shown.b = scaled(b, sb);
+  return shown;
+}
+
+/// With scales, or by a path that needs them.
+bool is_block_scaled(const step_request& q) {
+  const auto& paths = all_block_scaled_paths();
+  return !q.scales_a.empty() || q.path.starts_with("whatif.block_scaled_") ||
+         std::any_of(paths.begin(), paths.end(),
+                     [&q](const auto& row) { return row.name == q.path; });
+}
+
+void run_step(const step_request& q) {
+  const shown_step s =
+      is_block_scaled(q) ? block_scaled_step(q) : plain_step(q);
+  const path& p = s.p;
+  const unpacked c = decode(p.acc.stored, s.c);
+  const auto specials = detail::find_specials(s.a.data(), s.b.data(),
+                                              static_cast<int>(s.a.size()), c);
   int largest = no_floor;
   std::vector<term_row> rows;
   const bool explained = p.lowering == lowering::direct &&
                          p.acc.fraction_bits != uncut && !specials.any();
-  if (explained) rows = explain(p, x, y, c, largest);
+  if (explained) rows = explain(p, s.a, s.b, s.product, c, largest);
   const bool placed = largest != no_floor;
 
   const int bits = p.acc.stored.bits();
@@ -110,9 +213,9 @@ void run_step(const step_request& q) {
                        {"kept", row.kept},
                        {"lost", row.lost}});
     }
-    json result{{"path", named.name},
-                {"d", to_hex(d, bits)},
-                {"value", to_decimal(decode(p.acc.stored, d))}};
+    json result{{"path", s.name},
+                {"d", to_hex(s.d, bits)},
+                {"value", to_decimal(decode(p.acc.stored, s.d))}};
     if (explained) {
       result["largest_place"] = placed ? json(largest) : json(nullptr);
       result["terms"] = terms;
@@ -134,7 +237,7 @@ void run_step(const step_request& q) {
   } else if (!explained) {
     print("this path does not align in one step: only the result is shown\n");
   }
-  print(fmt::format("D = {}\n", describe(p.acc.stored, d)));
+  print(fmt::format("D = {}\n", describe(p.acc.stored, s.d)));
 }
 
 }  // namespace
@@ -179,6 +282,12 @@ void add_step(CLI::App& app, outcome&) {
   sub->add_option("--b", q->b, "operands, hexadecimal, k ascending")
       ->required();
   sub->add_option("--c", q->c, "the accumulator, hexadecimal; +0 if absent");
+  sub->add_option(
+      "--scale-a", q->scales_a,
+      "of a path with block scales: bytes, hexadecimal, one a block");
+  sub->add_option("--scale-b", q->scales_b, "the same of b")
+      ->needs(sub->get_option("--scale-a"));
+  sub->get_option("--scale-a")->needs(sub->get_option("--scale-b"));
   sub->add_flag("--json", q->as_json);
   sub->callback([q] { run_step(*q); });
 }

@@ -6,6 +6,7 @@
 
 #include "conformance/cases/step_cases.hpp"
 #include "conformance/cases/step_paths.hpp"
+#include "conformance/checks/step/block_scaled_checks.hpp"
 #include "conformance/checks/step/step_classes.hpp"
 #include "conformance/contract/registry.hpp"
 #include "conformance/oracles/rational_step.hpp"
@@ -204,8 +205,9 @@ check_list step_checks() {
       {"ChainedStepsEqualTheRational", "T9", "rational", 0, check_chains},
       {"TheWidestSumDoesNotOverflow", "T4 T13", "rational", 0, check_widest},
   };
-  const auto classes = step_class_checks();
-  list.insert(list.end(), classes.begin(), classes.end());
+  for (const auto& more : {step_class_checks(), block_scaled_checks()}) {
+    list.insert(list.end(), more.begin(), more.end());
+  }
   return list;
 }
 

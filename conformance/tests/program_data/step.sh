@@ -37,6 +37,23 @@ is step_gives_one_nan_in_fp16 7fff \
 is step_gives_infinity_beyond_fp16 7c00 \
   "$(d hopper.wgmma.e4m3.e4m3.f16 --a 7e --b 7e)"
 is step_truncates_c_alone 7f7ffc00 "$(d $wgmma --a 00 --b 00 --c 7f7fffff)"
+# 16 times 1 * 1.5 by the scales 2 and 1.125 of a block, and c.
+nvfp4=blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32
+sixteen() { printf "$1%.0s" {1..16}; }
+is step_takes_block_scales 425a0000 "$(d $nvfp4 --a "$(sixteen 2)" \
+  --b "$(sixteen 3)" --scale-a 40 --scale-b 39 --c 3f000000)"
+shows step_prints_sums_of_products '^sum 0 of 16 products.scales +1 +54 +54 +0$' \
+  step $nvfp4 --a "$(sixteen 2)" --b "$(sixteen 3)" --scale-a 40 --scale-b 39
+# 2^-10 by 2^10: the place is that of 1, and c stays.
+is step_moves_places_by_scales 40000000 \
+  "$(d blackwell.tcgen05.mxf8f6f4.e4m3.e4m3.f32 --a 38 --b 38 --scale-a 75 \
+    --scale-b 89 --c 3f800000)"
+refuses step_refuses_missing_scales '0 hexadecimal digits' \
+  step $nvfp4 --a 2 --b 3
+refuses step_refuses_more_scales 'have 1 scales of 2 digits' \
+  step $nvfp4 --a 2 --b 3 --scale-a 3838 --scale-b 38
+refuses step_refuses_scales_of_other_paths 'unknown path with block scales' \
+  step $wgmma --a 38 --b 38 --scale-a 7f --scale-b 7f
 is step_ignores_13_bits_of_tf32 3f800000 \
   "$(d hopper.wgmma.tf32.tf32.f32 --a 3f801fff --b 3f801fff)"
 is step_of_mixed_formats_works 3f800000 \

@@ -134,6 +134,35 @@ def test_a_step_of_the_tensor_core():
     assert chain.tolist() == [[200704.0]]
 
 
+def test_a_step_with_block_scales():
+    """One block: 16 times 1 * 1.5, scaled by 2 and 1.125."""
+    nvfp4 = "blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32"
+    a, b = np.full((1, 16), 2, np.uint8), np.full((1, 16), 3, np.uint8)
+    two, more = np.array([[0x40]], np.uint8), np.array([[0x39]], np.uint8)
+    d = zeroulp.multiply_block_scaled(nvfp4, a, two, b, more)
+    assert d.tolist() == [[16 * 1.5 * 2 * 1.125]]
+    with pytest.raises(zeroulp.Error, match="blocks of scales"):
+        zeroulp.multiply_block_scaled(nvfp4, a, two[:, :0], b, more)
+    with pytest.raises(zeroulp.Error, match="did you mean"):
+        zeroulp.block_scaled_path("blackwell.tcgen05.mxf4nvf.e2m1.e2m1.f32")
+
+
+@pytest.mark.parametrize("path", zeroulp.block_scaled_paths(), ids=str)
+def test_block_scales_are_exact(path):
+    """Scales that are powers of two only move a result."""
+    rng = np.random.default_rng(5)
+    wide = 4 if path.block == 16 or path.terms else 1
+    k = 2 * wide * path.block
+    one = 127 if path.scale == 0 else 0x38
+    step = 1 if path.scale == 0 else 8
+    a, b = (rng.integers(0, 8, (3, k)).astype(np.uint8) for _ in "ab")
+    ones = np.full((3, k // path.block), one, np.uint8)
+    plain = zeroulp.multiply_block_scaled(path, a, ones, b, ones)
+    moved = zeroulp.multiply_block_scaled(path, a, ones + 2 * step, b,
+                                          ones - 3 * step)
+    assert (moved == plain / 2).all() and (plain != 0).any()
+
+
 def test_retiling_is_quantizing_the_transpose_of_the_numbers():
     q = zeroulp.quantize(X, "e5m6", scale="pow2")
     t = q.retile("e4m3")

@@ -22,29 +22,32 @@ from ._model_more import (IndexerKeys, MtpGradients, MtpInput,
                           indexer_logits, merge_replicas, mtp_input,
                           mtp_input_backward, mtp_tokens)
 from ._operations import (Quantized, decode, dequantize, encode, gemm, multiply,
-                          quantize, recode, retile, step)
+                          multiply_block_scaled, quantize, recode, retile, step)
 from ._suite import Cause, Explanation, explain
 from ._threads import threads, use_threads
 from ._training import adamw, combine, dispatch, rms_norm, swiglu
-from ._values import (Convention, Format, Path, Recipe, Tensor, arms,
-                      convention, conventions, format, formats, path, paths,
-                      recipe, recipes, tensors)
+from ._values import (BlockScaledPath, Convention, Format, Path, Recipe, Tensor,
+                      arms, block_scaled_path, block_scaled_paths, convention,
+                      conventions, format, formats, path, paths, recipe, recipes,
+                      tensors)
 
 __all__ = [
-    "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
-    "CudaError", "Error", "Errors", "Explanation", "Format", "IndexerKeys",
-    "InternalError", "MtpGradients", "MtpInput", "Path", "Plan", "Quantized",
-    "Recipe", "Routing", "Tensor", "__version__", "accumulate_micro_batches",
-    "adamw", "add_shards", "arms", "attention", "attention_backward",
-    "balance_loss", "checkpoint", "choose_replicas", "clip_factor", "combine",
-    "compare", "convention", "conventions", "cross_entropy", "decode",
-    "dequantize", "dispatch", "dual_pipe_order", "dual_pipe_steps", "encode",
-    "explain", "format", "formats", "gemm", "gradient_norm", "identify",
-    "indexer_keys", "indexer_logits", "latent_attention", "log",
+    "Attention", "AttentionGradients", "BlockScaledPath", "Cause", "Comparison",
+    "Convention", "CudaError", "Error", "Errors", "Explanation", "Format",
+    "IndexerKeys", "InternalError", "MtpGradients", "MtpInput", "Path", "Plan",
+    "Quantized", "Recipe", "Routing", "Tensor", "__version__",
+    "accumulate_micro_batches", "adamw", "add_shards", "arms", "attention",
+    "attention_backward", "balance_loss", "block_scaled_path",
+    "block_scaled_paths", "checkpoint", "choose_replicas", "clip_factor",
+    "combine", "compare", "convention", "conventions", "cross_entropy",
+    "decode", "dequantize", "dispatch", "dual_pipe_order", "dual_pipe_steps",
+    "encode", "explain", "format", "formats", "gemm", "gradient_norm",
+    "identify", "indexer_keys", "indexer_logits", "latent_attention", "log",
     "measure_errors", "merge_replicas", "mtp_input", "mtp_input_backward",
-    "mtp_tokens", "multiply", "parity", "path", "paths", "plan", "quantize",
-    "rate_of", "recipe", "recipes", "recode", "retile", "rms_norm",
-    "rms_norm_backward", "rope", "rope_table", "route", "route_backward",
-    "slot_backward", "step", "sum_of_losses", "swiglu", "tensors", "testing",
-    "threads", "update_average", "update_bias", "use_threads",
+    "mtp_tokens", "multiply", "multiply_block_scaled", "parity", "path",
+    "paths", "plan", "quantize", "rate_of", "recipe", "recipes", "recode",
+    "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table", "route",
+    "route_backward", "slot_backward", "step", "sum_of_losses", "swiglu",
+    "tensors", "testing", "threads", "update_average", "update_bias",
+    "use_threads",
 ]

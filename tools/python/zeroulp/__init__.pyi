@@ -40,6 +40,12 @@ class Format(_Value):
 class Convention(_Value): ...
 class Path(_Value): ...
 
+class BlockScaledPath(_Value):
+    path: Any
+    scale: int
+    block: int
+    terms: int
+
 class Recipe(_Value):
     interval: int
     splits: int
@@ -198,6 +204,10 @@ def gemm(
 def multiply(
     path: str | Path, a: _Array, b: _Array, c: _Array | None = None
 ) -> _Array: ...
+def multiply_block_scaled(
+    path: str | BlockScaledPath, a: _Array, scale_a: _Array, b: _Array,
+    scale_b: _Array, c: _Array | None = None
+) -> _Array: ...
 def step(
     path: str | Path, a: _Array, b: _Array, c: _Array | None = None
 ) -> _Array: ...
@@ -209,6 +219,8 @@ def formats() -> list[Format]: ...
 def conventions() -> list[Convention]: ...
 def recipes() -> list[Recipe]: ...
 def paths() -> list[Path]: ...
+def block_scaled_path(name: str | BlockScaledPath) -> BlockScaledPath: ...
+def block_scaled_paths() -> list[BlockScaledPath]: ...
 def arms() -> list[str]: ...
 def tensors(arm: str = 'full') -> list[Tensor]: ...
 def compare(
@@ -335,20 +347,22 @@ def threads() -> int: ...
 def use_threads(count: int) -> None: ...
 
 __all__ = [
-    "Attention", "AttentionGradients", "Cause", "Comparison", "Convention",
-    "CudaError", "Error", "Errors", "Explanation", "Format", "IndexerKeys",
-    "InternalError", "MtpGradients", "MtpInput", "Path", "Plan", "Quantized",
-    "Recipe", "Routing", "Tensor", "__version__", "accumulate_micro_batches",
-    "adamw", "add_shards", "arms", "attention", "attention_backward",
-    "balance_loss", "checkpoint", "choose_replicas", "clip_factor", "combine",
-    "compare", "convention", "conventions", "cross_entropy", "decode",
-    "dequantize", "dispatch", "dual_pipe_order", "dual_pipe_steps", "encode",
-    "explain", "format", "formats", "gemm", "gradient_norm", "identify",
-    "indexer_keys", "indexer_logits", "latent_attention", "log",
+    "Attention", "AttentionGradients", "BlockScaledPath", "Cause", "Comparison",
+    "Convention", "CudaError", "Error", "Errors", "Explanation", "Format",
+    "IndexerKeys", "InternalError", "MtpGradients", "MtpInput", "Path", "Plan",
+    "Quantized", "Recipe", "Routing", "Tensor", "__version__",
+    "accumulate_micro_batches", "adamw", "add_shards", "arms", "attention",
+    "attention_backward", "balance_loss", "block_scaled_path",
+    "block_scaled_paths", "checkpoint", "choose_replicas", "clip_factor",
+    "combine", "compare", "convention", "conventions", "cross_entropy",
+    "decode", "dequantize", "dispatch", "dual_pipe_order", "dual_pipe_steps",
+    "encode", "explain", "format", "formats", "gemm", "gradient_norm",
+    "identify", "indexer_keys", "indexer_logits", "latent_attention", "log",
     "measure_errors", "merge_replicas", "mtp_input", "mtp_input_backward",
-    "mtp_tokens", "multiply", "parity", "path", "paths", "plan", "quantize",
-    "rate_of", "recipe", "recipes", "recode", "retile", "rms_norm",
-    "rms_norm_backward", "rope", "rope_table", "route", "route_backward",
-    "slot_backward", "step", "sum_of_losses", "swiglu", "tensors", "testing",
-    "threads", "update_average", "update_bias", "use_threads",
+    "mtp_tokens", "multiply", "multiply_block_scaled", "parity", "path",
+    "paths", "plan", "quantize", "rate_of", "recipe", "recipes", "recode",
+    "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table", "route",
+    "route_backward", "slot_backward", "step", "sum_of_losses", "swiglu",
+    "tensors", "testing", "threads", "update_average", "update_bias",
+    "use_threads",
 ]

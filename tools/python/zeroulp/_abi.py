@@ -64,6 +64,10 @@ ZEROULP_ADDEND_LAST = 1
 ZEROULP_LOWERING_DIRECT = 0
 ZEROULP_LOWERING_HMMA_CHAINED = 1
 ZEROULP_LOWERING_HMMA_ZERO = 2
+ZEROULP_BLOCK_SCALE_UE8M0 = 0
+ZEROULP_BLOCK_SCALE_UE4M3 = 1
+ZEROULP_BLOCK_TERMS_PRODUCTS = 0
+ZEROULP_BLOCK_TERMS_SUMS = 1
 ZEROULP_PROMOTION_ADD = 0
 ZEROULP_PROMOTION_PRODUCT_OF_SCALES = 1
 ZEROULP_PROMOTION_ONE_THEN_OTHER = 2
@@ -81,6 +85,7 @@ ZEROULP_CONVENTIONS = 7
 ZEROULP_RECIPES = 8
 ZEROULP_PATHS = 9
 ZEROULP_ARMS = 10
+ZEROULP_BLOCK_SCALED_PATHS = 11
 ZEROULP_ADD = 0
 ZEROULP_SUBTRACT = 1
 ZEROULP_MULTIPLY = 2
@@ -212,6 +217,16 @@ class zeroulp_path(Structure):
         ("accumulator", zeroulp_accumulator),
         ("lowering", c_int32),
         ("reserved", c_int32 * 8),
+    ]
+
+
+class zeroulp_block_scaled_path(Structure):
+    _fields_ = [
+        ("path", zeroulp_path),
+        ("scale", c_int32),
+        ("block", c_int32),
+        ("terms", c_int32),
+        ("reserved", c_int32 * 5),
     ]
 
 
@@ -519,6 +534,7 @@ FUNCTIONS = {
     "zeroulp_convention_from_name": (c_int32, [c_char_p, POINTER(zeroulp_convention)]),
     "zeroulp_quantizer_from_names": (c_int32, [c_char_p, c_char_p, c_char_p, c_char_p, c_char_p, POINTER(zeroulp_quantizer)]),
     "zeroulp_path_from_name": (c_int32, [c_char_p, POINTER(zeroulp_path)]),
+    "zeroulp_block_scaled_path_from_name": (c_int32, [c_char_p, POINTER(zeroulp_block_scaled_path)]),
     "zeroulp_recipe_from_name": (c_int32, [c_char_p, POINTER(zeroulp_recipe)]),
     "zeroulp_recipe_for_operands": (c_int32, [POINTER(zeroulp_recipe), POINTER(zeroulp_format), POINTER(zeroulp_format), POINTER(zeroulp_recipe)]),
     "zeroulp_recode": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_const_matrix), POINTER(zeroulp_format), POINTER(zeroulp_matrix), c_int32, POINTER(zeroulp_policy), POINTER(zeroulp_const_matrix)]),
@@ -541,6 +557,7 @@ FUNCTIONS = {
     "zeroulp_step": (c_int32, [POINTER(zeroulp_path), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_gemm": (c_int32, [POINTER(zeroulp_recipe), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_multiply": (c_int32, [POINTER(zeroulp_path), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_multiply_block_scaled": (c_int32, [POINTER(zeroulp_block_scaled_path), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_exact_products": (c_int32, [POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_matrix)]),
     "zeroulp_compare": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_comparison)]),
     "zeroulp_measure_errors": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_errors)]),

@@ -412,17 +412,41 @@ def multiply(path, a, b, c=None):
     instruction's accumulator holds. `a` m x k and `b` n x k are codes of the
     path's formats; `c` and D are m x n codes of its accumulator. SPEC T9."""
     p = _values.path(path)
-    x, y = _path_operand(a, "a", p.a), _path_operand(b, "b", p.b)
-    stored = format_called(p.accumulator.stored)
+    return _chain("zeroulp_multiply", p.struct, p.struct, (a, b), (None, None),
+                  c)
+
+
+def multiply_block_scaled(path, a, scale_a, b, scale_b, c=None):
+    """D = the chain of steps of a path with block scales over K, from C.
+
+    `a` m x k and `b` n x k are codes of the path's formats, a byte each, also of
+    FP4. `scale_a` m x ceil(k / block) and `scale_b` n x ceil(k / block) are
+    scales, or their bytes: of ue8m0, or of E4M3 without its sign. `c` and D are
+    m x n numbers. NVFP4's scale of a whole tensor is not applied. SPEC T17 to
+    T20. Raises Error if shapes or formats do not fit the path."""
+    p = _values.block_scaled_path(path)
+    of = ("ue8m0", "e4m3")[p.scale]
+    scales = [bits_of(s, what, of)
+              for s, what in ((scale_a, "scale_a"), (scale_b, "scale_b"))]
+    return _chain("zeroulp_multiply_block_scaled", p.struct, p.path, (a, b),
+                  scales, c)
+
+
+def _chain(function, struct, path, operands, scales, c):
+    """The chain of a function that takes `struct`, of which `path` is the path."""
+    x, y = (_path_operand(given, what, f) for given, what, f in
+            zip(operands, "ab", (path.a, path.b)))
+    stored = format_called(path.accumulator.stored)
     out = _empty(x.words.shape[0], y.words.shape[0],
                  format_of("fp32"))  # elements of 4 bytes, whatever the format
     start = None if c is None else bits_of(c, "c", stored.name)
     if start is not None:
         start.words = start.words.astype(np.uint32)
     first = _inputs(start)[0]
-    ops = [_abi.zeroulp_operand(s, m.const(), _abi.zeroulp_const_matrix())
-           for s, m in ((p.a, x), (p.b, y))]
-    call("zeroulp_multiply", ref(p.struct), ref(ops[0]), ref(ops[1]), ref(first),
+    ops = [_abi.zeroulp_operand(f, m.const(), _abi.zeroulp_const_matrix()
+                                if s is None else s.const())
+           for f, m, s in ((path.a, x, scales[0]), (path.b, y, scales[1]))]
+    call(function, ref(struct), ref(ops[0]), ref(ops[1]), ref(first),
          ref(matrix(out)))
     return given_back(out.astype(UNSIGNED[stored.bytes]), stored.name, out.shape,
                       x.like)

@@ -77,6 +77,11 @@ class Path(_Value):
     """A tensor-core path: operand formats and an accumulator. SPEC T10 to T14."""
 
 
+class BlockScaledPath(_Value):
+    """A tensor-core path whose operands have a scale for each `block` elements
+    of K. SPEC T17 to T20."""
+
+
 class Recipe(_Value):
     """How a GEMM sums: accumulator, interval, promotion, groups, splits,
     epilogue, output. SPEC G2 to G8."""
@@ -141,6 +146,16 @@ def path(name):
                                  name, _abi.ZEROULP_PATHS, "path"))
 
 
+def block_scaled_path(name):
+    """The path with block scales of a name, such as
+    blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32."""
+    if isinstance(name, BlockScaledPath):
+        return name
+    return BlockScaledPath(str(name), _find(
+        "zeroulp_block_scaled_path_from_name", _abi.zeroulp_block_scaled_path,
+        name, _abi.ZEROULP_BLOCK_SCALED_PATHS, "path with block scales"))
+
+
 def group(name):
     """The struct of a group: RxC, 0 for a whole dimension, or "tensor"."""
     value = _abi.zeroulp_group()
@@ -172,6 +187,12 @@ def recipes():
 def paths():
     """All named paths."""
     return [path(name) for name in names(_abi.ZEROULP_PATHS)]
+
+
+def block_scaled_paths():
+    """All named paths with block scales."""
+    return [block_scaled_path(name)
+            for name in names(_abi.ZEROULP_BLOCK_SCALED_PATHS)]
 
 
 class Tensor(NamedTuple):

@@ -1,0 +1,92 @@
+// The names of paths with block scales.
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <span>
+
+#include "src/base/near_names.hpp"
+#include "zeroulp/block_scaled.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp {
+namespace {
+
+constexpr format narrow_formats[] = {e4m3, e5m2, e3m2, e2m3, e2m1};
+constexpr format fp8_formats[] = {e4m3, e5m2};
+constexpr const char* instructions[] = {"blackwell.tcgen05",
+                                        "rtx_blackwell.mma"};
+constexpr const char* published = "published; two models agree";
+
+/// A kind of instruction for E2M1.
+struct fp4_kind {
+  const char* name;
+  block_scale scale;
+  int block;
+};
+constexpr fp4_kind fp4_kinds[] = {
+    {"mxf4", block_scale::ue8m0, 32},
+    {"mxf4nvf4", block_scale::ue4m3, 16},
+    {"mxf4nvf4_ue8m0", block_scale::ue8m0, 16},
+};
+
+named_block_scaled_path named(std::string_view family,
+                              const block_scaled_path& p, const char* source) {
+  return {fmt::format("{}.{}.{}.f32", family, name_of(p.unscaled.a),
+                      name_of(p.unscaled.b)),
+          p, source};
+}
+
+std::vector<named_block_scaled_path> make_paths() {
+  std::vector<named_block_scaled_path> paths;
+  for (const char* instruction : instructions) {
+    const auto family = fmt::format("{}.mxf8f6f4", instruction);
+    for (const format a : narrow_formats) {
+      for (const format b : narrow_formats) {
+        paths.push_back(named(family, mxf8f6f4(a, b), published));
+      }
+    }
+    for (const auto& kind : fp4_kinds) {
+      paths.push_back(named(fmt::format("{}.{}", instruction, kind.name),
+                            fp4_by_blocks(kind.scale, kind.block), published));
+    }
+  }
+  return paths;
+}
+
+/// The what-if of this name.
+bool find_what_if(std::string_view text, named_block_scaled_path& found) {
+  for (int f = 8; f <= 34; ++f) {
+    const auto family = fmt::format("whatif.block_scaled_f{}", f);
+    if (!text.starts_with(family)) continue;
+    for (const format a : fp8_formats) {
+      for (const format b : fp8_formats) {
+        found = named(family, what_if_block_scaled(a, b, f), "what-if");
+        if (found.name == text) return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+const std::vector<named_block_scaled_path>& all_block_scaled_paths() {
+  static const auto paths = make_paths();
+  return paths;
+}
+
+named_block_scaled_path parse_block_scaled_path(std::string_view text) {
+  for (const auto& row : all_block_scaled_paths()) {
+    if (row.name == text) return row;
+  }
+  named_block_scaled_path found;
+  if (find_what_if(text, found)) return found;
+  throw input_error(fmt::format(
+      "unknown path with block scales '{}': {}`zeroulp paths --block-scaled` "
+      "lists them; whatif.block_scaled_fN.A.B.f32 takes N from 8 to 34",
+      text, did_you_mean(text, names_in(all_block_scaled_paths()))));
+}
+
+}  // namespace zeroulp

@@ -1,0 +1,112 @@
+// The chain of an instruction with block scales over K.
+
+#include "zeroulp/block_scaled.hpp"
+
+#include <fmt/format.h>
+
+#include "src/gemm/multiplication.hpp"
+#include "zeroulp/io.hpp"
+#include "zeroulp/names.hpp"
+
+namespace zeroulp {
+namespace {
+
+/// The elements and the scales of some rows, decoded.
+class decoded_rows {
+ public:
+  decoded_rows(const prepared_operand& x, const matrix_view<unpacked>& scales,
+               std::ptrdiff_t first, int rows)
+      : cols_(x.cols()), first_(first), scales_(scales) {
+    elements_.reserve(static_cast<std::size_t>(rows * cols_));
+    for (std::ptrdiff_t i = first; i < first + rows; ++i) {
+      for (std::ptrdiff_t k = 0; k < cols_; ++k) {
+        elements_.push_back(x.value(i, k));
+      }
+    }
+  }
+  const unpacked* elements(int i) const { return elements_.data() + i * cols_; }
+  const unpacked* scales(int i) const { return &scales_(first_ + i, 0); }
+
+ private:
+  std::ptrdiff_t cols_;
+  std::ptrdiff_t first_;
+  matrix_view<unpacked> scales_;
+  std::vector<unpacked> elements_;
+};
+
+/// All scales of an operand, decoded.
+class decoded_scales {
+ public:
+  decoded_scales(block_scale s, const matrix_view<const std::uint8_t>& codes)
+      : values_(static_cast<std::size_t>(codes.rows * codes.cols)),
+        rows_(codes.rows),
+        cols_(codes.cols) {
+    for (std::ptrdiff_t i = 0; i < rows_; ++i) {
+      for (std::ptrdiff_t k = 0; k < cols_; ++k) {
+        view()(i, k) = decode(s, codes(i, k));
+      }
+    }
+  }
+  matrix_view<unpacked> view() { return {values_.data(), rows_, cols_}; }
+
+ private:
+  std::vector<unpacked> values_;
+  std::ptrdiff_t rows_;
+  std::ptrdiff_t cols_;
+};
+
+void check_operand(const char* what, format expected, const prepared_operand& x,
+                   const matrix_view<const std::uint8_t>& scales, int block) {
+  if (!(x.element() == expected)) {
+    throw input_error(fmt::format("{}: elements are {}, the path's are {}",
+                                  what, name_of(x.element()),
+                                  name_of(expected)));
+  }
+  const std::ptrdiff_t blocks = ceil_div(x.cols(), block);
+  if (scales.rows != x.rows() || scales.cols != blocks) {
+    throw input_error(fmt::format(
+        "{}: scales are {} x {}, expected {} x {}: one a row and {} elements "
+        "of K",
+        what, scales.rows, scales.cols, x.rows(), blocks, block));
+  }
+}
+
+}  // namespace
+
+namespace engine {
+
+void multiply(const block_scaled_path& p, const prepared_operand& a,
+              matrix_view<const std::uint8_t> scales_a,
+              const prepared_operand& b,
+              matrix_view<const std::uint8_t> scales_b,
+              matrix_view<const std::uint32_t> c,
+              matrix_view<std::uint32_t> d) {
+  if (!is_valid(p)) {
+    throw input_error(
+        "block scales: the block, the scale and the terms do not fit");
+  }
+  check_operand("a", p.unscaled.a, a, scales_a, p.block);
+  check_operand("b", p.unscaled.b, b, scales_b, p.block);
+  check_shapes(a, b, d.rows, d.cols);
+  if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
+    throw input_error("block scales: C must have the shape of D");
+  }
+  decoded_scales left(p.scale, scales_a);
+  decoded_scales right(p.scale, scales_b);
+  const std::ptrdiff_t k = a.cols();
+  for_each_tile(
+      d.rows, d.cols, core_work * static_cast<double>(k), [&](const tile& t) {
+        const decoded_rows x(a, left.view(), t.row, t.rows);
+        const decoded_rows y(b, right.view(), t.col, t.cols);
+        for_each_output(t, [&](int i, int j, int) {
+          const std::ptrdiff_t row = t.row + i;
+          const std::ptrdiff_t col = t.col + j;
+          d(row, col) = static_cast<std::uint32_t>(
+              chain(p, x.elements(i), y.elements(j), x.scales(i), y.scales(j),
+                    k, c.data == nullptr ? 0 : c(row, col)));
+        });
+      });
+}
+
+}  // namespace engine
+}  // namespace zeroulp
