@@ -264,7 +264,7 @@ std::uint64_t fused_step(const accumulator& acc, const std::vector<operand>& a,
 // T17: the scales of a block.
 operand scale_of(block_scale s, std::uint64_t code) {
   operand x;
-  if (s == block_scale::ue8m0) {
+  if (s == block_scale::power_of_two) {
     if (code % 256 == 255) x.is = sort::nan;
     x.significand = 1;
     x.place = static_cast<int>(code % 256) - 127;

@@ -26,9 +26,9 @@ struct fp4_kind {
   int block;
 };
 constexpr fp4_kind fp4_kinds[] = {
-    {"mxf4", block_scale::ue8m0, 32},
-    {"mxf4nvf4", block_scale::ue4m3, 16},
-    {"mxf4nvf4_ue8m0", block_scale::ue8m0, 16},
+    {"mxf4", block_scale::power_of_two, 32},
+    {"mxf4nvf4", block_scale::unsigned_e4m3, 16},
+    {"mxf4nvf4_ue8m0", block_scale::power_of_two, 16},
 };
 
 named_block_scaled_path named(std::string_view family,

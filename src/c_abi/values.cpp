@@ -268,7 +268,8 @@ block_scaled_path path_of(const zeroulp_block_scaled_path* given) {
   const auto& p = needed(given, "path");
   check_reserved(p.reserved, "path");
   const block_scaled_path result{
-      path_of(&p.path), enum_of(p.scale, block_scale::ue4m3, "path.scale"),
+      path_of(&p.path),
+      enum_of(p.scale, block_scale::unsigned_e4m3, "path.scale"),
       static_cast<std::int16_t>(checked(p.block, 1, INT16_MAX, "path.block")),
       enum_of(p.terms, block_terms::sums, "path.terms")};
   if (!is_valid(result)) {

@@ -51,7 +51,7 @@ std::vector<named> specified_block_scaled_paths() {
         paths.push_back(
             {fmt::format("{}.mxf8f6f4.{}.{}.f32", gpu, a.name, b.name),
              {{a.value, b.value, narrow},
-              block_scale::ue8m0,
+              block_scale::power_of_two,
               32,
               block_terms::products}});
       }
@@ -60,9 +60,9 @@ std::vector<named> specified_block_scaled_paths() {
       paths.push_back({fmt::format("{}.{}.e2m1.e2m1.f32", gpu, kind),
                        {{fp4, fp4, quarter}, s, block, block_terms::sums}});
     };
-    add("mxf4", block_scale::ue8m0, 32);
-    add("mxf4nvf4", block_scale::ue4m3, 16);
-    add("mxf4nvf4_ue8m0", block_scale::ue8m0, 16);
+    add("mxf4", block_scale::power_of_two, 32);
+    add("mxf4nvf4", block_scale::unsigned_e4m3, 16);
+    add("mxf4nvf4_ue8m0", block_scale::power_of_two, 16);
   }
   return paths;
 }
@@ -77,7 +77,7 @@ std::vector<named> distinct_block_scaled_paths() {
     const format output = f < 23 ? e8m13_output : fp32_output;
     paths.push_back({fmt::format("whatif.block_scaled_f{}.e4m3.e5m2.f32", f),
                      {{a, b, truncating(32, f, -32768, output)},
-                      block_scale::ue8m0,
+                      block_scale::power_of_two,
                       128,
                       block_terms::products}});
   }
@@ -89,15 +89,15 @@ enum class scale_family : std::uint8_t { near_one, any, low, high, with_nan };
 constexpr int scale_families = 5;
 
 std::uint64_t scale_code(block_scale s, scale_family family, counter_rng& rng) {
-  const int one = s == block_scale::ue8m0 ? 127 : 0x38;
-  const int last = s == block_scale::ue8m0 ? 254 : 0x7e;
-  const int spread = s == block_scale::ue8m0 ? 6 : 40;
+  const int one = s == block_scale::power_of_two ? 127 : 0x38;
+  const int last = s == block_scale::power_of_two ? 254 : 0x7e;
+  const int spread = s == block_scale::power_of_two ? 6 : 40;
   const auto drawn = [&](int low, int high) {
     return static_cast<std::uint64_t>(rng.between(low, high));
   };
   // Bit 7 of ue4m3 means nothing.
   const std::uint64_t sign =
-      s == block_scale::ue4m3 && rng.one_in(4) ? 0x80 : 0;
+      s == block_scale::unsigned_e4m3 && rng.one_in(4) ? 0x80 : 0;
   switch (family) {
     case scale_family::near_one:
       return sign | drawn(one - spread, one + spread);
@@ -121,7 +121,7 @@ struct scaled_case {
 };
 
 int scale_place(block_scale s, std::uint64_t code) {
-  if (s == block_scale::ue8m0) return static_cast<int>(code) - 127;
+  if (s == block_scale::power_of_two) return static_cast<int>(code) - 127;
   return std::max(static_cast<int>(code % 128) / 8, 1) - 7;
 }
 

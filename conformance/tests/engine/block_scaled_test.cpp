@@ -41,7 +41,7 @@ struct scaled_product {
   std::vector<std::uint8_t> scales_of(std::ptrdiff_t rows,
                                       std::uint64_t seed) const {
     auto scales = random_codes<std::uint8_t>(rows * blocks, 40, seed);
-    const int first = p.scale == block_scale::ue8m0 ? 107 : 36;
+    const int first = p.scale == block_scale::power_of_two ? 107 : 36;
     for (auto& s : scales) s = static_cast<std::uint8_t>(s + first);
     return scales;
   }

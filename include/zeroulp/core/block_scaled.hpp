@@ -16,8 +16,8 @@ namespace zeroulp {
 
 /// What a block's scale is stored as, in a byte.
 enum class block_scale : std::uint8_t {
-  ue8m0,  ///< 2^(byte - 127); 0xff is NaN
-  ue4m3,  ///< E4M3 without a sign: bit 7 is ignored; 0x7f is NaN
+  power_of_two,   ///< UE8M0: 2^(byte - 127); 0xff is NaN
+  unsigned_e4m3,  ///< UE4M3: E4M3, of which bit 7 is ignored
 };
 
 /// Which terms a step with block scales aligns.
@@ -46,12 +46,12 @@ inline constexpr int max_summed = 64;
 
 /// Returns the value of a scale's code.
 ZEROULP_HD constexpr unpacked decode(block_scale s, std::uint64_t code) {
-  return s == block_scale::ue8m0 ? decode(ue8m0, code & 0xff)
-                                 : decode(e4m3, code & 0x7f);
+  return s == block_scale::power_of_two ? decode(ue8m0, code & 0xff)
+                                        : decode(e4m3, code & 0x7f);
 }
 /// Returns the fraction bits of a scale.
 ZEROULP_HD constexpr int fraction_bits(block_scale s) {
-  return s == block_scale::ue8m0 ? ue8m0.man_bits : e4m3.man_bits;
+  return s == block_scale::power_of_two ? ue8m0.man_bits : e4m3.man_bits;
 }
 
 /// Returns true iff a step can follow `p`: products that are terms take scales
@@ -64,7 +64,7 @@ ZEROULP_HD constexpr bool is_valid(const block_scaled_path& p) {
                      acc.fraction_bits != uncut &&
                      p.unscaled.lowering == lowering::direct;
   const bool terms = p.terms == block_terms::products
-                         ? p.scale == block_scale::ue8m0
+                         ? p.scale == block_scale::power_of_two
                          : p.unscaled.a == e2m1 && p.unscaled.b == e2m1 &&
                                p.block % summed_products == 0 &&
                                acc.length <= max_summed * summed_products;
@@ -206,8 +206,10 @@ ZEROULP_HD constexpr std::uint64_t chain(const block_scaled_path& p, const A& a,
 /// MXFP8, MXFP6 and MXFP4 in one instruction: tcgen05 and mma.sync of sm_120,
 /// kind::mxf8f6f4.
 ZEROULP_HD constexpr block_scaled_path mxf8f6f4(format a, format b) {
-  return {
-      {a, b, blackwell_fp8_f32}, block_scale::ue8m0, 32, block_terms::products};
+  return {{a, b, blackwell_fp8_f32},
+          block_scale::power_of_two,
+          32,
+          block_terms::products};
 }
 /// The accumulator of kind::mxf4 and kind::mxf4nvf4.
 inline constexpr accumulator blackwell_fp4_f32{
@@ -228,7 +230,7 @@ ZEROULP_HD constexpr block_scaled_path fp4_by_blocks(block_scale s, int block) {
 ZEROULP_HD constexpr block_scaled_path what_if_block_scaled(format a, format b,
                                                             int fraction_bits) {
   return {{a, b, what_if_fraction(fraction_bits)},
-          block_scale::ue8m0,
+          block_scale::power_of_two,
           128,
           block_terms::products};
 }
