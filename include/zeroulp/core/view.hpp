@@ -35,12 +35,14 @@ struct matrix_view {
   ZEROULP_HD constexpr T& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return data[i * row_stride + j * col_stride];
   }
-  /// The m x n block whose first element is (i, j).
+  /// The m x n block whose first element is (i, j). An empty one begins where
+  /// the matrix does: an empty matrix has no address to count from.
   ZEROULP_HD constexpr matrix_view block(std::ptrdiff_t i, std::ptrdiff_t j,
                                          std::ptrdiff_t m,
                                          std::ptrdiff_t n) const {
-    return {data + i * row_stride + j * col_stride, m, n, row_stride,
-            col_stride};
+    T* const first =
+        m > 0 && n > 0 ? data + i * row_stride + j * col_stride : data;
+    return {first, m, n, row_stride, col_stride};
   }
   ZEROULP_HD constexpr matrix_view transposed() const {
     return {data, cols, rows, col_stride, row_stride};
@@ -53,6 +55,7 @@ ZEROULP_HD constexpr std::ptrdiff_t ceil_div(std::ptrdiff_t a,
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
+static_assert(matrix_view<int>(nullptr, 0, 4).block(0, 2, 0, 2).cols == 2);
 static_assert(ceil_div(0, 128) == 0 && ceil_div(129, 128) == 2);
 
 }  // namespace zeroulp
