@@ -145,7 +145,7 @@ level() { [ "${ZEROULP_LEVEL:-1}" -ge "$1" ]; }
 # own, one beside the other. What a part wrote, those behind it in its chain use.
 chains=('convert step tensor gemm measure identify refuse signals'
   'campaign catalog vectors conform fuzz bench' 'plugin plugin_conforms' hollow
-  'plugin_seal plugin_faults' train operator
+  'plugin_seal plugin_faults' loss train operator
   'checkpoint checkpoint_two parity')
 # At level 0, which is for sanitizers, without the parts that compute for long,
 # or start hundreds of processes: other parts run the same code.
