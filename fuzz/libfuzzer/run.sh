@@ -1,27 +1,34 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer targets and runs them on all cores, one after the other.
 #
-#   fuzz/libfuzzer/run.sh [-b FOLDER] [SECONDS] [TARGET...]
+#   fuzz/libfuzzer/run.sh [-b FOLDER] [-s] [SECONDS] [TARGET...]
 #
 # SECONDS (60) are shared by the targets (all). -b: use the binaries in FOLDER,
 # build nothing. Prints a line of TAP a target; the exit status is 1 if one found
 # something, 2 if they could not be built. What a run has learned stays in
 # build/libfuzzer/corpus, and the next one starts from there.
+#
+# -s: the same inputs in each run, as a test has them: from the committed corpus,
+# a number of executions for each target, or fewer if SECONDS are over.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=$root/build/libfuzzer
 binaries=
-if [[ ${1-} == -b ]]; then
-  binaries=$(cd "$2" && pwd)
-  shift 2
-fi
+same=
+while [[ ${1-} == -[bs] ]]; do
+  case $1 in
+    -b) binaries=$(cd "${2-}" && pwd) && shift ;;
+    -s) same=yes ;;
+  esac
+  shift
+done
 seconds=${1:-60}
 shift || true
 targets=("$@")
 [[ $# -gt 0 ]] || targets=(npy vectors token arguments values c_abi safetensors)
 for target in "${targets[@]}"; do
   if [[ ! $seconds =~ ^[0-9]+$ || ! -d $root/fuzz/corpus/$target ]]; then
-    echo "usage: run.sh [-b FOLDER] [SECONDS] [TARGET...]" >&2
+    echo "usage: run.sh [-b FOLDER] [-s] [SECONDS] [TARGET...]" >&2
     exit 2
   fi
 done
@@ -57,21 +64,28 @@ fi
 export OMP_NUM_THREADS=1
 declare -A longest=([npy]=1024 [vectors]=2048 [token]=2048 [arguments]=512
                     [values]=512 [c_abi]=256 [safetensors]=1024)
+# Executions of a process with -s: some eight seconds.
+declare -A executed=([npy]=500000 [vectors]=8000 [token]=20000 [arguments]=8000
+                     [values]=8000 [c_abi]=10000 [safetensors]=20000)
 # Short histories of allocations: faster, and the replay has the long ones.
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8
 status=0
 
-# fuzz TARGET: one process a core; they share a corpus.
+# fuzz TARGET: one process a core; they share a corpus, but for -s.
 fuzz() {
   local target=$1 job jobs=() executions=0 log count finding
-  local work=$build/$target corpus=$build/corpus/$target
+  local work=$build/$target corpus=$build/corpus/$target reload=1 runs=-1
   rm -rf "$work"
   # Targets must not write: they run where nothing else is.
-  mkdir -p "$corpus" "$work/findings" "$work/logs" "$work/empty"
-  cp "$root/fuzz/corpus/$target"/* "$corpus"
+  mkdir -p "$work/findings" "$work/logs" "$work/empty"
   cd "$work/empty"
   for ((job = 1; job <= $(nproc); ++job)); do
-    "$binaries/zeroulp_fuzz_$target" -seed="$job" -reload=1 \
+    [[ -z $same ]] ||
+      corpus=$work/corpus.$job reload=0 runs=${executed[$target]}
+    mkdir -p "$corpus"
+    cp "$root/fuzz/corpus/$target"/* "$corpus"
+    "$binaries/zeroulp_fuzz_$target" -seed="$job" -reload=$reload \
+      -runs="$runs" \
       -max_total_time=$((seconds / ${#targets[@]})) -timeout=10 \
       -rss_limit_mb=2048 -malloc_limit_mb=64 -max_len="${longest[$target]}" \
       -dict="$root/fuzz/libfuzzer/$target.dict" \

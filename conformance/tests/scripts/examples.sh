@@ -228,7 +228,7 @@ for library in static shared; do
 done
 # It claims everything: of level 2 all of it, else one claim of a kind.
 claims=("")
-[[ ${ZEROULP_LEVEL:-1} -ge 2 ]] || claims=(quantize.vllm retile gemm.unpromoted)
+[[ ${ZEROULP_LEVEL:-1} -ge 2 ]] || claims=(quantize.trt_llm retile gemm.unpromoted)
 for only in "${claims[@]}"; do
   check "example: the engine as a plug-in $only" plugin_conforms \
     "$build/plugins/plugin_engine.so" ${only:+--only "$only"} || true
