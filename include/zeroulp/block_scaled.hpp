@@ -13,6 +13,7 @@
 
 #include "zeroulp/core/block_scaled.hpp"
 #include "zeroulp/engine.hpp"
+#include "zeroulp/evidence.hpp"
 
 #pragma GCC visibility push(default)
 namespace zeroulp {
@@ -21,7 +22,7 @@ namespace zeroulp {
 struct named_block_scaled_path {
   std::string name;
   block_scaled_path value;
-  std::string source;
+  std::vector<evidence> known_by;  ///< the strongest first
 };
 
 /// Every such path of a GPU: each family with each pair of formats.

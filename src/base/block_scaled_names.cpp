@@ -17,7 +17,6 @@ constexpr format narrow_formats[] = {e4m3, e5m2, e3m2, e2m3, e2m1};
 constexpr format fp8_formats[] = {e4m3, e5m2};
 constexpr const char* instructions[] = {"blackwell.tcgen05",
                                         "rtx_blackwell.mma"};
-constexpr const char* published = "published; two models agree";
 
 /// A kind of instruction for E2M1.
 struct fp4_kind {
@@ -32,10 +31,11 @@ constexpr fp4_kind fp4_kinds[] = {
 };
 
 named_block_scaled_path named(std::string_view family,
-                              const block_scaled_path& p, const char* source) {
-  return {fmt::format("{}.{}.{}.f32", family, name_of(p.unscaled.a),
-                      name_of(p.unscaled.b)),
-          p, source};
+                              const block_scaled_path& p) {
+  auto name = fmt::format("{}.{}.{}.f32", family, name_of(p.unscaled.a),
+                          name_of(p.unscaled.b));
+  auto known_by = evidence_of(name);
+  return {std::move(name), p, std::move(known_by)};
 }
 
 std::vector<named_block_scaled_path> make_paths() {
@@ -44,12 +44,12 @@ std::vector<named_block_scaled_path> make_paths() {
     const auto family = fmt::format("{}.mxf8f6f4", instruction);
     for (const format a : narrow_formats) {
       for (const format b : narrow_formats) {
-        paths.push_back(named(family, mxf8f6f4(a, b), published));
+        paths.push_back(named(family, mxf8f6f4(a, b)));
       }
     }
     for (const auto& kind : fp4_kinds) {
       paths.push_back(named(fmt::format("{}.{}", instruction, kind.name),
-                            fp4_by_blocks(kind.scale, kind.block), published));
+                            fp4_by_blocks(kind.scale, kind.block)));
     }
   }
   return paths;
@@ -62,7 +62,7 @@ bool find_what_if(std::string_view text, named_block_scaled_path& found) {
     if (!text.starts_with(family)) continue;
     for (const format a : fp8_formats) {
       for (const format b : fp8_formats) {
-        found = named(family, what_if_block_scaled(a, b, f), "what-if");
+        found = named(family, what_if_block_scaled(a, b, f));
         if (found.name == text) return true;
       }
     }
@@ -84,7 +84,7 @@ named_block_scaled_path parse_block_scaled_path(std::string_view text) {
   named_block_scaled_path found;
   if (find_what_if(text, found)) return found;
   throw input_error(fmt::format(
-      "unknown path with block scales '{}': {}`zeroulp paths --block-scaled` "
+      "unknown path with block scales '{}': {}`zeroulp block-scaled-paths` "
       "lists them; whatif.block_scaled_fN.A.B.f32 takes N from 8 to 34",
       text, did_you_mean(text, names_in(all_block_scaled_paths()))));
 }

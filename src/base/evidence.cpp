@@ -59,6 +59,12 @@ constexpr fact facts[] = {
     {"blackwell.mma.e4m3.e5m2.*", {published, 0, "as pairs of one format"}},
     {"blackwell.mma.e5m2.e4m3.*", {published, 0, "as pairs of one format"}},
     {"hopper.mma_zero.*.*.f32", {published, 0, "nvcc 12.4.131"}},
+    {"blackwell.tcgen05.mx*.*.*.*", {two_models, 5120, "MMA-Sim 2.1.1"}},
+    {"rtx_blackwell.mma.mx*.*.*.*", {two_models, 5120, "MMA-Sim 2.1.1"}},
+    {"blackwell.tcgen05.mxf4*.*.*.*", {published, 13'000'000, "sm_100"}},
+    {"rtx_blackwell.mma.mxf4*.*.*.*", {published, 13'000'000, "sm_120"}},
+    {"whatif.block_scaled_f??.*.*.*", {definition, 0, "T20"}},
+    {"whatif.block_scaled_f?.*.*.*", {definition, 0, "T20"}},
     {"rtx_blackwell.mma.e4m3.e4m3.f32", {published, 25'000'000, "sm_120"}},
     {"rtx_blackwell.mma.e5m2.e5m2.f32", {published, 25'000'000, "sm_120"}},
 

@@ -12,6 +12,7 @@
 #include "tools/zeroulp/tensor/convention_json.hpp"
 #include "tools/zeroulp/tensor/recipe_json.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
+#include "zeroulp/block_scaled.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -147,18 +148,36 @@ entry show(const named_recipe& row) {
           recipe_json().fields_of(r)};
 }
 
+json evidence_fields(const std::vector<evidence>& known_by) {
+  json all = json::array();
+  for (const auto& e : known_by) {
+    all.push_back({{"kind", name_of(e.kind)},
+                   {"cases", e.cases},
+                   {"of", e.of},
+                   {"text", text_of(e)}});
+  }
+  return all;
+}
+
 entry show(const named_path& row) {
   constexpr const char* lowerings[] = {"direct", "hmma_chained", "hmma_zero"};
   json fields = accumulator_fields(row.value.acc);
   fields["lowering"] = lowerings[static_cast<int>(row.value.lowering)];
-  json known_by = json::array();
-  for (const auto& e : row.known_by) {
-    known_by.push_back({{"kind", name_of(e.kind)},
-                        {"cases", e.cases},
-                        {"of", e.of},
-                        {"text", text_of(e)}});
+  fields["evidence"] = evidence_fields(row.known_by);
+  return {row.name, fields};
+}
+
+entry show(const named_block_scaled_path& row) {
+  const block_scaled_path& p = row.value;
+  json fields{
+      {"scale", p.scale == block_scale::power_of_two ? "ue8m0" : "ue4m3"},
+      {"block", p.block},
+      {"terms", p.terms == block_terms::products ? "products" : "sums of 16"}};
+  const json unscaled = accumulator_fields(p.unscaled.acc);
+  for (const char* name : {"L", "F", "floor", "output", "conversion"}) {
+    fields[name] = unscaled[name];
   }
-  fields["evidence"] = known_by;
+  fields["evidence"] = evidence_fields(row.known_by);
   return {row.name, fields};
 }
 
@@ -457,6 +476,11 @@ void add_catalog(CLI::App& app, outcome&) {
           "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
           catalog_of(named_recipes, parse_recipe));
   add_paths(app);
+  add_one(app, "block-scaled-paths",
+          "List the tensor-core paths with block scales (MXFP8, NVFP4)",
+          "zeroulp block-scaled-paths "
+          "blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32",
+          catalog_of(all_block_scaled_paths(), parse_block_scaled_path));
   add_one(app, "arms", "List how training steps store tensors and sum",
           "zeroulp arms full --diff hybrid", catalog_of(named_arms, find_arm));
   add_one(app, "sizes", "List the sizes of the models of training steps",

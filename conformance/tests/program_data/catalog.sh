@@ -86,3 +86,14 @@ said = {p["name"]: e["cases"] for p in json.load(open(".out"))
 assert said.keys() == ran.keys(), (said, ran)
 assert all(said[name] <= ran[name] for name in said), (said, ran)
 END
+
+# Block scales.
+shows block_scaled_paths_are_listed \
+  '^blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32 +ue4m3 +16 +sums of 16 +64 +35' \
+  block-scaled-paths
+shows block_scaled_paths_show_their_evidence 'two_models 5120 steps .MMA-Sim' \
+  block-scaled-paths rtx_blackwell.mma.mxf8f6f4.e4m3.e2m1.f32
+shows what_ifs_have_block_scales '^F +34' \
+  block-scaled-paths whatif.block_scaled_f34.e4m3.e4m3.f32
+refuses block_scaled_paths_say_which_was_meant "did you mean 'blackwell" \
+  block-scaled-paths blackwell.tcgen05.mxf8f6f4.e4m3.e4m3.f16
