@@ -144,8 +144,9 @@ level() { [ "${ZEROULP_LEVEL:-1}" -ge "$1" ]; }
 # Chains of parts, each named after its first part, each in a directory of its
 # own, one beside the other. What a part wrote, those behind it in its chain use.
 chains=('convert step tensor gemm measure identify refuse signals'
-  'campaign catalog vectors conform fuzz bench' 'plugin plugin_conforms' hollow
-  'plugin_seal plugin_faults' loss train operator
+  'campaign catalog terminal vectors conform fuzz bench'
+  'plugin plugin_conforms' hollow 'plugin_seal plugin_faults' loss train
+  operator
   'checkpoint checkpoint_two parity')
 # At level 0, which is for sanitizers, without the parts that compute for long,
 # or start hundreds of processes: other parts run the same code.

@@ -366,7 +366,7 @@ void print_table(const std::vector<entry>& rows) {
     for (const auto& field : row.fields) cells.push_back(cell(field));
     t.rows.push_back(std::move(cells));
   }
-  print(to_text(t));
+  print(t);
 }
 
 /// Prints the fields of one row, or those in which two rows differ.
@@ -395,7 +395,7 @@ void print_rows(const entry& a, const entry* b, bool as_json) {
   } else if (b != nullptr && t.rows.empty()) {
     print(fmt::format("{} and {} are the same\n", a.name, b->name));
   } else {
-    print(to_text(t));
+    print(t);
   }
 }
 

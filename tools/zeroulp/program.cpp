@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 
@@ -43,6 +44,8 @@ void print(std::string_view text) {
     throw input_error("standard output: cannot be written");
   }
 }
+
+void print(const table& t) { print(zeroulp::to_text(t, terminal_width())); }
 
 void print_error(std::string_view text) noexcept {
   (void)!std::fwrite(text.data(), 1, text.size(), stderr);

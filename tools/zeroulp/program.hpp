@@ -87,6 +87,8 @@ void print(std::string_view text);
 /// To standard error. What cannot be written there is lost: the exit status
 /// says enough.
 void print_error(std::string_view text) noexcept;
+/// As wide as the terminal is, where it goes to one.
+void print(const table& t);
 
 // Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
 // and -nan, so that CLI11 does not take them for options; `protect_value` that

@@ -229,7 +229,7 @@ void run_step(const step_request& q) {
       t.rows.push_back(
           {row.name, std::to_string(row.place), row.exact, row.kept, row.lost});
     }
-    print(to_text(t));
+    print(t);
     print(fmt::format("largest place {}: terms are cut to multiples of 2^{}\n",
                       largest, largest - p.acc.fraction_bits));
   } else if (specials.any()) {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,59 @@ TEST(TableText, AlignsNumbersRightAndTextLeft) {
 TEST(TableText, ShowsATableWithoutRows) {
   EXPECT_EQ(to_text({{"a", "bc"}, {}}), "a  bc\n-  --\n");
   EXPECT_EQ(to_text({}), "\n\n");
+}
+
+TEST(TableText, WrapsTextInItsColumnAndKeepsNumbersWhole) {
+  const table t = {{"check", "cases", "verdict"},
+                   {{"encode", "4294967296", "held"},
+                    {"arith", "12", "MISMATCH at 3f800000: expected 1"}}};
+  EXPECT_EQ(to_text(t, 52), to_text(t));
+  EXPECT_EQ(to_text(t, 36),
+            "check        cases  verdict\n"
+            "------  ----------  ----------------\n"
+            "encode  4294967296  held\n"
+            "arith           12  MISMATCH at\n"
+            "                    3f800000:\n"
+            "                    expected 1\n");
+}
+
+TEST(TableText, CutsATableOfManyColumnsAndRepeatsTheFirst) {
+  const table t = {{"name", "bits", "max", "min"},
+                   {{"e4m3", "8", "448", "0.001953125"},
+                    {"é", "16", "65024", "0.0000009536743"}}};
+  EXPECT_EQ(to_text(t, 24),
+            "name  bits    max\n"
+            "----  ----  -----\n"
+            "e4m3     8    448\n"
+            "é       16  65024\n"
+            "\n"
+            "name              min\n"
+            "----  ---------------\n"
+            "e4m3      0.001953125\n"
+            "é     0.0000009536743\n");
+}
+
+TEST(TableText, BreaksALongNameBehindAMark) {
+  const table t = {{"path", "what"}, {{"hopper.wgmma.e4m3", "one word"}}};
+  EXPECT_EQ(to_text(t, 20),
+            "path        what\n"
+            "----------  --------\n"
+            "hopper.     one word\n"
+            "wgmma.e4m3\n");
+}
+
+TEST(TableText, NoLineIsLongerThanTheTerminal) {
+  const table t = {{"the first", "second", "third_column_of_all"},
+                   {{"a.name.that.is.long", "12345", "ααααααααααααααααααααα"},
+                    {"", "-", "words and words and words and words"}}};
+  for (std::size_t width = 20; width < 70; ++width) {
+    std::istringstream lines(to_text(t, width));
+    for (std::string line; std::getline(lines, line);) {
+      const auto points = std::count_if(
+          line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; });
+      EXPECT_LE(static_cast<std::size_t>(points), width) << line;
+    }
+  }
 }
 
 TEST(TableCsv, QuotesWhatRfc4180AsksFor) {

@@ -1,12 +1,10 @@
-// Tables as text, CSV and HTML, and the page that holds them.
+// Tables as CSV and HTML, and the page that holds them.
 
 #include "tools/study/report/report.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <cstdlib>
+#include "tools/study/report/cells.hpp"
 
 namespace zeroulp {
 namespace {
@@ -44,42 +42,6 @@ thead th { background: var(--box); }
   .box { overflow: visible; } .plot svg { min-width: 0; }
   th, td { white-space: normal; padding: .15rem .4rem; } }
 )";
-
-const std::string& cell(const std::vector<std::string>& row, std::size_t i) {
-  static const std::string empty;
-  return i < row.size() ? row[i] : empty;
-}
-
-// Empty cells, and the marks that stand for "no number", are numbers too.
-bool is_number(const std::string& text) {
-  if (text.empty() || text == "-") return true;
-  const char first = text.front();
-  if (std::isspace(static_cast<unsigned char>(first)) != 0) return false;
-  char* end = nullptr;
-  (void)std::strtod(text.c_str(), &end);
-  const std::string_view rest(end);
-  return end != text.c_str() &&
-         (rest.empty() || rest == "*" || rest == "%" || rest == " %");
-}
-
-std::vector<bool> numeric_columns(const table& t) {
-  std::vector<bool> result;
-  for (std::size_t i = 0; i < t.columns.size(); ++i) {
-    result.push_back(!t.rows.empty() &&
-                     std::all_of(t.rows.begin(), t.rows.end(),
-                                 [&](const std::vector<std::string>& row) {
-                                   return is_number(cell(row, i));
-                                 }));
-  }
-  return result;
-}
-
-// Code points: exact for the scripts that reports are written in.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -165,37 +127,6 @@ std::string with_own_ids(std::string_view svg, std::string_view prefix) {
 }
 
 }  // namespace
-
-std::string to_text(const table& t) {
-  const std::vector<bool> numeric = numeric_columns(t);
-  std::vector<std::size_t> width;
-  for (std::size_t i = 0; i < t.columns.size(); ++i) {
-    width.push_back(width_of(t.columns[i]));
-    for (const auto& row : t.rows) {
-      width[i] = std::max(width[i], width_of(cell(row, i)));
-    }
-  }
-  std::string result;
-  const auto line = [&](const std::vector<std::string>& row) {
-    std::string text;
-    for (std::size_t i = 0; i < t.columns.size(); ++i) {
-      const std::string& c = cell(row, i);
-      const std::string fill(width[i] - width_of(c), ' ');
-      if (i != 0) text += "  ";
-      text += numeric[i] ? fill + c : c + fill;
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    result += text + '\n';
-  };
-  line(t.columns);
-  std::string rule;
-  for (std::size_t i = 0; i < width.size(); ++i) {
-    rule += (i != 0 ? "  " : "") + std::string(width[i], '-');
-  }
-  result += rule + '\n';
-  for (const auto& row : t.rows) line(row);
-  return result;
-}
 
 std::string to_csv(const table& t) {
   std::string result;

@@ -7,6 +7,7 @@
 #ifndef ZEROULP_TOOLS_STUDY_REPORT_REPORT_HPP_
 #define ZEROULP_TOOLS_STUDY_REPORT_REPORT_HPP_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +24,11 @@ struct table {
 
 /// Returns lines with aligned columns for a terminal, a rule under the header.
 /// Columns that hold only numbers are aligned to the right.
-std::string to_text(const table& t);
+///
+/// Where `width` is not 0, no line is longer, unless the first column and one
+/// of numbers leave no choice: text wraps inside its column. Where that is not
+/// enough, the table is cut into several, each with the first column.
+std::string to_text(const table& t, std::size_t width = 0);
 
 /// Returns RFC 4180 CSV, except that lines end in LF alone.
 std::string to_csv(const table& t);

@@ -171,7 +171,7 @@ void run_bench(const bench_request& q, outcome& out) {
   if (q.as_json) {
     print_json(list);
   } else {
-    print(to_text(t));
+    print(t);
   }
   for (const auto& what : how.absent) {
     print_error(fmt::format("absent: {}\n", what));

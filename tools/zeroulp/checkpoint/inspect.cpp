@@ -7,6 +7,7 @@
 #include "tools/checkpoint/weights/hash.hpp"
 #include "tools/checkpoint/weights/verify.hpp"
 #include "tools/zeroulp/checkpoint/checkpoint.hpp"
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -74,7 +75,7 @@ std::string list_text(const opened& o, const std::vector<const tensor*>& all) {
     }
     t.rows.push_back(std::move(row));
   }
-  return zeroulp::to_text(t) +
+  return zeroulp::to_text(t, terminal_width()) +
          fmt::format("{} tensors in {} files, {}; {} quantized weights\n",
                      all.size(), o.files.shards.size(), bytes_text(bytes),
                      o.pairs.weights.size());
@@ -172,7 +173,7 @@ void run_hash(const checkpoint_request& q) {
         {one_line(h.of->name), h.bytes, h.values.empty() ? "-" : h.values});
   }
   t.rows.push_back({"all", bytes, values});
-  print(zeroulp::to_text(t));
+  print(t);
 }
 
 }  // namespace

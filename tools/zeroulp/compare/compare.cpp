@@ -10,6 +10,7 @@
 #include "tools/zeroulp/ignored.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -233,7 +234,7 @@ std::string to_text(const pair_of_arrays& p, const comparison& c) {
   for (const auto& [ulps, count] : rows_of(h)) {
     t.rows.push_back({ulps, std::to_string(count)});
   }
-  text += zeroulp::to_text(t);
+  text += zeroulp::to_text(t, terminal_width());
   if (h.zero_sign + h.nan_payload + h.nan_mismatches > 0) {
     text += fmt::format(
         "zeros of another sign: {}; NaN against a number: {}; NaNs of other "

@@ -114,7 +114,7 @@ void list_checks(const conform_request& q) {
     t.rows.push_back(
         {check.name, check.clauses, check.oracle, std::to_string(check.level)});
   }
-  q.as_json ? print_json(results) : print(to_text(t));
+  q.as_json ? print_json(results) : print(t);
 }
 
 /// What is known of a plug-in at its end alone, as a check that failed.
@@ -213,7 +213,7 @@ void verify_record(const conform_request& given, outcome& out) {
                       c.recorded.value("got", "-"),
                       c.same() ? "same" : "DIFFERS"});
   }
-  print(to_text(t));
+  print(t);
   for (const auto& c : checks) {
     if (c.same()) continue;
     print(fmt::format("{}: recorded {}; now {}\n", c.name, c.recorded.dump(),
@@ -262,7 +262,7 @@ void run_conform(const conform_request& q, outcome& out) {
   for (const auto& [name, value] : r.platform) {
     print(fmt::format("{}: {}\n", name, value));
   }
-  print(to_text(to_table(r)));
+  print(to_table(r));
   for (const auto& note : notes(r)) print(note + "\n");
   for (const auto& failure : failed) print(failure + "\n");
   print(answers + summary(r) + "\n");

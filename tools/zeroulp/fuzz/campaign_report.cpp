@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tools/zeroulp/fuzz/report.hpp"
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 
@@ -62,7 +63,7 @@ std::string coverage_text(const campaign_report& r, bool all) {
   for (const auto& h : hits) {
     t.rows.push_back({h.name, std::to_string(h.count)});
   }
-  return text + to_text(t);
+  return text + to_text(t, terminal_width());
 }
 
 std::string ignored_text(const campaign_report& r) {

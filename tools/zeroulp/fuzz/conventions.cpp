@@ -218,10 +218,10 @@ void run_conventions(const conventions_request& asked) {
                            {"seed", q.seed},
                            {"pairs", to_json(csv)}});
   }
-  print(to_text(pair_table(all)));
+  print(pair_table(all));
   for (const auto& d : all) {
     print(fmt::format("\n{}: an example of each\n", name_of_data(d)));
-    print(to_text(example_table(d, q.to)));
+    print(example_table(d, q.to));
   }
 }
 

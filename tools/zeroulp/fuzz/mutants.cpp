@@ -60,7 +60,7 @@ void run_mutants(const mutants_request& q, outcome& out) {
   }
   out.status = bad > 0 ? 1 : 0;
   if (q.as_json) return print_json(rows);
-  print(to_text(t));
+  print(t);
   print(fmt::format("{} of {} mutants found and named\n",
                     all.size() - static_cast<std::size_t>(bad), all.size()));
 }

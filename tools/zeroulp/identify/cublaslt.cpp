@@ -137,7 +137,7 @@ void run_cublaslt(const cublaslt_request& q, outcome& out) {
          : row["tells"] == true ? "held"
                                 : "held, as another recipe would"});
   }
-  print(to_text(t));
+  print(t);
 }
 
 #else

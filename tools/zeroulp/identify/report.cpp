@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tools/zeroulp/terminal.hpp"
+
 namespace zeroulp::program {
 namespace {
 
@@ -19,7 +21,7 @@ std::string class_text(const fuzz::definition_class& c) {
       open += fmt::format("  {}: {}\n", f.name, fmt::join(f.values, " | "));
     }
   }
-  std::string text = to_text(said);
+  std::string text = to_text(said, terminal_width());
   if (open.empty()) return text;
   text += "the data does not say:\n" + open;
   if (!c.any_combination) {

@@ -345,9 +345,9 @@ void run_measure(measure_request q) {
   print(s.shape +
         "\nErrors in percent, against the exact product of the codes; " +
         fmt::format("columns @{0} are promoted every {0}.\n\n", s.promoted));
-  print(to_text(promotion_table(cells, s.promoted)));
+  print(promotion_table(cells, s.promoted));
   print("\nFrobenius error in percent, by promotion interval:\n\n");
-  print(to_text(interval_table(cells, intervals, &error_metrics::frobenius)));
+  print(interval_table(cells, intervals, &error_metrics::frobenius));
   print("\n");
   for (const auto& line : verdicts(cells, s)) print(line + "\n");
   if (draws) {

@@ -36,7 +36,7 @@ void list_operators() {
   for (const auto& row : operator_rows()) {
     t.rows.push_back({row.name, row.what, row.clauses});
   }
-  print(to_text(t));
+  print(t);
 }
 
 void run_operator(const operator_options& o) {

@@ -12,6 +12,7 @@
 #include "tools/zeroulp/progress.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/parity/text.hpp"
+#include "tools/zeroulp/terminal.hpp"
 #endif
 
 namespace zeroulp::program {
@@ -85,7 +86,7 @@ void run_parity(const parity_request& q, outcome& out) {
   }
   out.status = r.same() ? 0 : 1;
   if (q.as_json) return print_json(to_json(r));
-  print(text_of(r));
+  print(text_of(r, terminal_width()));
 }
 
 std::string operators_text() { return parity::text_of_kinds(); }

@@ -328,12 +328,12 @@ json to_json(const parity_report& r) {
   return all;
 }
 
-std::string text_of(const parity_report& r) {
-  std::string text = zeroulp::to_text(operator_table(r)) + "\n";
+std::string text_of(const parity_report& r, std::size_t width) {
+  std::string text = zeroulp::to_text(operator_table(r), width) + "\n";
   for (const table& t : {input_table(r), type_table(r)}) {
-    if (!t.rows.empty()) text += zeroulp::to_text(t) + "\n";
+    if (!t.rows.empty()) text += zeroulp::to_text(t, width) + "\n";
   }
-  if (r.same()) text += zeroulp::to_text(digest_table(r)) + "\n";
+  if (r.same()) text += zeroulp::to_text(digest_table(r), width) + "\n";
   text += verdict_text(r);
   return r.same() ? text : text + shares_text(r);
 }

@@ -3,6 +3,7 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_PARITY_TEXT_HPP_
 #define ZEROULP_TOOLS_ZEROULP_PARITY_TEXT_HPP_
 
+#include <cstddef>
 #include <string>
 
 #include "tools/parity/parity.hpp"
@@ -10,7 +11,8 @@
 
 namespace zeroulp::program {
 
-std::string text_of(const parity::parity_report& r);
+/// `width` is that of its tables' lines; 0: as long as they are.
+std::string text_of(const parity::parity_report& r, std::size_t width = 0);
 json to_json(const parity::parity_report& r);
 
 /// `a` and `b` are the names of the dumps.

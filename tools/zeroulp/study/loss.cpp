@@ -409,24 +409,24 @@ int run_loss(const loss_request& q, const std::filesystem::path& out) {
       r.entropy == 0 ? ""
                      : fmt::format(", {:.4f} is possible; entropy {:.4f} nats",
                                    last.ideal, r.entropy)));
-  print(to_text(same_state_table(r)));
+  print(same_state_table(r));
   if (!r.forks.empty()) {
     print(
         fmt::format("\nForks of {} steps, change of the loss in percent, 90 % "
                     "interval, place of it to +-0.25 %:\n\n",
                     o.fork_steps));
-    print(to_text(table_of(r.forks, false, signed_percent)));
+    print(table_of(r.forks, false, signed_percent));
   }
   if (!r.outliers.empty()) {
     print(
         fmt::format("\nThe same over {} steps, with one channel or unit "
                     "2^exponent larger:\n\n",
                     o.outlier_steps));
-    print(to_text(table_of(r.outliers, true, signed_percent)));
+    print(table_of(r.outliers, true, signed_percent));
   }
   if (!r.doses.empty()) {
     print("\nThe error of accumulators on N(0, 1), in percent:\n\n");
-    print(to_text(dose_table(r)));
+    print(dose_table(r));
   }
   print("\n");
   for (const auto& v : r.verdicts) {

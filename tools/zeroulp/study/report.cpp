@@ -4,6 +4,7 @@
 
 #include "tools/study/error/text.hpp"
 #include "tools/zeroulp/study/throughput.hpp"
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -118,10 +119,12 @@ json to_json(const study_run& run, const std::vector<asked>& all) {
 }
 
 std::string to_text(const asked& one) {
-  if (!one.judged) return to_text(own_table(one)) + "In percent.\n";
+  if (!one.judged)
+    return to_text(own_table(one), terminal_width()) + "In percent.\n";
   auto text = fmt::format("{}: {}, {} in percent\n", one.what.name,
                           one.what.asks, one.what.metrics[0]);
-  text += to_text(to_table(one.what, one.given, one.what.metrics[0]));
+  text += to_text(to_table(one.what, one.given, one.what.metrics[0]),
+                  terminal_width());
   return text + to_text(*one.judged) + "\n\n";
 }
 

@@ -154,12 +154,12 @@ void print_report(const plan& p, const campaign_report& r) {
       p.size, p.steps, p.base, 100 * p.bound, 100 * p.level,
       fmt::join(p.looks, ", then "), 100 * r.seed_sd));
   print("\nHeld-out loss, each arm by its own numerics:\n\n");
-  print(to_text(verdict_table(r.own)));
+  print(verdict_table(r.own));
   print(fmt::format("\nEach arm's weights by the numerics of {}:\n\n", p.base));
-  print(to_text(verdict_table(r.by_base)));
+  print(verdict_table(r.by_base));
   if (!r.pairs.empty()) {
     print("\nArm beside arm:\n\n");
-    print(to_text(verdict_table(r.pairs)));
+    print(verdict_table(r.pairs));
   }
   print(fmt::format(
       "\n{}\n", !r.is_sensitive

@@ -39,7 +39,8 @@ void list_tensors(const tensors_options& o) {
     t.rows.push_back({r.tensor, name_of(r.how.to), group_text(r.how),
                       scale_text(r.how), r.made_from, r.used_by});
   }
-  print(fmt::format("{}: {}\n\n{}", a.name, a.what, to_text(t)));
+  print(fmt::format("{}: {}\n\n", a.name, a.what));
+  print(t);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ void report(const std::vector<fuzz::recording>& files, bool as_json,
     firsts += f.first_mismatch + "\n";
   }
   if (as_json) return print_json(results);
-  print(to_text(t));
+  print(t);
   print(firsts);
 }
 

@@ -39,7 +39,7 @@ void run_check(const check_request& q, outcome& out) {
   if (q.as_json) {
     print_json(results);
   } else {
-    print(to_text(t));
+    print(t);
     print(firsts);
   }
 }

@@ -15,6 +15,7 @@
 #include "tools/zeroulp/bench/gpu/attention/attention.hpp"
 #include "tools/zeroulp/bench/gpu/gemm_report.hpp"
 #endif
+#include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -202,7 +203,7 @@ void run_gpu(const gpu_request& q, outcome& out) {
   std::string text;
   const auto add = [&text](const table& t) {
     if (!text.empty()) text += "\n";
-    text += to_text(t);
+    text += to_text(t, terminal_width());
   };
   if (!rows.empty()) add(run_memory(rows, q, list, failures, show));
   if (!gemms.empty()) add(run_gemms(gemms, q.quick, list, failures, show));

@@ -1,0 +1,53 @@
+# The terminal: its width, completion, man pages, doctor, what is near.
+
+# on_terminal COLUMNS ARGUMENT...: what the program prints on a terminal of so
+# many columns; of 0, COLUMNS in the environment says how many.
+on_terminal() {
+  python3 -S -E - "$program" "$@" <<'PYTHON'
+import fcntl, os, pty, struct, sys, termios
+program, columns, arguments = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+pid, end = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.execv(program, [program, *arguments])
+text = b""
+try:
+    while part := os.read(end, 65536):
+        text += part
+except OSError:  # the other end is closed
+    pass
+sys.stdout.buffer.write(text.replace(b"\r\n", b"\n"))
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
+}
+widest() { awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }'; }
+
+# Off a terminal nothing depends on one.
+run 0 recipes
+cp .out recipes.out
+COLUMNS=40 run 0 recipes
+holds tables_off_a_terminal_ignore_its_width cmp recipes.out .out
+table=$(sed '/^$/,$d' recipes.out)
+if ! on_terminal 200 --version >/dev/null 2>&1; then
+  echo "# no terminal to be had here"
+else
+  for columns in 60 80 120; do
+    unset COLUMNS
+    on_terminal $columns recipes >narrow.out
+    holds "tables_fit_into_${columns}_columns" \
+      test "$(sed '/^interval  /,$d' narrow.out | widest)" -le $columns
+    is "tables_of_${columns}_columns_have_every_row" \
+      "$(grep -c '^deepgemm.1d2d ' narrow.out)" \
+      "$(grep -c '^name ' narrow.out)"
+  done
+  holds narrow_tables_repeat_the_first_column \
+    test "$(grep -c '^name ' narrow.out)" -gt 1
+  on_terminal 1000 recipes >wide.out
+  is a_wide_terminal_has_the_table_as_it_is "$table" \
+    "$(sed '/^$/,$d' wide.out)"
+  COLUMNS=70 on_terminal 1000 recipes >columns.out
+  holds columns_of_the_environment_count \
+    test "$(sed '/^interval  /,$d' columns.out | widest)" -le 70
+  COLUMNS=nonsense on_terminal 1000 recipes >columns.out
+  holds columns_that_are_no_number_do_not_count cmp wide.out columns.out
+fi
