@@ -21,6 +21,8 @@ npy() { python3 -S -E "$here/program_data/make_npy.py" "$@"; }
 # Leaks are the unit tests' to find: among hundreds of short processes the leak
 # detector itself crashes now and then.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_leaks=0}
+# What a test takes for a complaint is no line of progress on a slow machine.
+export ZEROULP_PROGRESS=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
