@@ -233,9 +233,30 @@ holds compare_counts grep -q '2 of 3 elements differ; at most 1 ulps' .out
 holds compare_shows_the_first \
   grep -q 'first at (1): 00000000 (0) against 80000000 (-0)' .out
 holds compare_has_a_histogram grep -qE '^ +1 +1$' .out
+holds compare_says_where grep -q '^where: 2 of 3 columns (1, 2)$' .out
+# M1, M4: 2^-23 beside a norm of sqrt(2), beside 1, and as a mean of three.
+holds compare_says_how_far grep -q '^relative error, of B: 8.43e-08 by norms, '\
+'3.97e-08 on average, at most 1.19e-07; cosine 1 - [0-9.e-]*$' .out
 run 1 compare u.npy v.npy --json
 is compare_json_finds_a_mismatch '' "$reason"
 holds compare_json_has_the_bits grep -q '"b": "80000000"' .out
+holds compare_json_says_where_and_how_far python3 -c 'import json
+r = json.load(open(".out"))
+assert r["where"]["columns"] == {"different": 2, "of": 3, "first": 1, "last": 2,
+                                 "pattern": "1, 2"}, r
+assert abs(r["errors"]["frobenius"] - 8.43e-8) < 1e-10, r'
+npy write tile.npy '<f4' 4x300 1
+python3 -c 'import struct
+data = bytearray(open("tile.npy", "rb").read())
+for row in (1, 2):
+    for column in range(256, 300):
+        at = len(data) - 4 * (1200 - 300 * row - column)
+        data[at:at + 4] = struct.pack("<f", 2)
+open("edge.npy", "wb").write(data)'
+run 1 compare tile.npy edge.npy
+holds compare_sees_a_block grep -q \
+  '^where: 2 of 4 rows (1, 2), 44 of 300 columns (256 to 299), a whole block$' \
+  .out
 npy write u1.npy '|u1' 2 0x7e 0x38
 npy write u2.npy '<u2' 2 0x7e 0x38
 npy write v1.npy '|u1' 2 0xfe 0x38
@@ -276,6 +297,8 @@ npy write huge.npy '<u4' 1 0x7f7fffff
 npy write infinite.npy '<u4' 1 0x7f800000
 run 1 compare huge.npy infinite.npy --format fp32 --ulps 1
 is compare_has_no_ulps_between_infinity_and_a_number '' "$reason"
+holds compare_has_no_relative_error_of_infinity \
+  grep -q '^no relative error: 1 elements are infinite' .out
 shows compare_takes_infinity_for_itself '^equal: 1 elements' \
   compare infinite.npy infinite.npy --format fp32 --ulps 1
 refuses compare_refuses_negative_ulps 'ulps' compare near.npy far.npy --ulps -1

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 
 #include "tools/zeroulp/compare/against.hpp"
+#include "tools/zeroulp/compare/where.hpp"
 #include "tools/zeroulp/ignored.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
@@ -163,6 +165,26 @@ struct comparison {
   }
 };
 
+/// How far A's numbers are from B's; of codes without a format nothing.
+std::optional<error_metrics> errors_of(const pair_of_arrays& p) {
+  if (!p.f) return {};
+  constexpr std::size_t at_once = 1 << 14;
+  error_accumulator sums;
+  std::vector<double> computed, exact, errors;
+  for (std::size_t i = 0; i < p.x.size();) {
+    computed.clear();
+    exact.clear();
+    errors.clear();
+    for (const auto end = std::min(i + at_once, p.x.size()); i < end; ++i) {
+      computed.push_back(to_double(decode(*p.f, p.x[i])));
+      exact.push_back(to_double(decode(*p.f, p.y[i])));
+      errors.push_back(computed.back() - exact.back());
+    }
+    sums.add(computed, exact, errors);
+  }
+  return sums.result();
+}
+
 /// Distances and how often there are.
 std::vector<std::pair<std::string, std::uint64_t>> rows_of(
     const ulp_histogram& h) {
@@ -176,6 +198,26 @@ std::vector<std::pair<std::string, std::uint64_t>> rows_of(
                       h.buckets[i]);
   }
   return rows;
+}
+
+json to_json(const error_metrics& e) {
+  return {{"frobenius", json_number(e.frobenius)},
+          {"mean_relative", json_number(e.mean_relative)},
+          {"largest_relative", json_number(e.quantiles.back())},
+          {"one_minus_cosine", json_number(e.one_minus_cosine)}};
+}
+
+std::string to_text(const error_metrics& e) {
+  if (e.nonfinite_mismatches > 0) {
+    return fmt::format(
+        "no relative error: {} elements are infinite or NaN in one of the two "
+        "alone\n",
+        e.nonfinite_mismatches);
+  }
+  return fmt::format(
+      "relative error, of B: {:.3g} by norms, {:.3g} on average, at most "
+      "{:.3g}; cosine 1 - {:.3g}\n",
+      e.frobenius, e.mean_relative, e.quantiles.back(), e.one_minus_cosine);
 }
 
 json to_json(const pair_of_arrays& p, const comparison& c) {
@@ -197,6 +239,10 @@ json to_json(const pair_of_arrays& p, const comparison& c) {
   for (std::size_t i = 0; i < difference_classes; ++i) {
     if (!c.ignored[i]) continue;
     result["ignored"][difference_names[i]] = c.by_class[i];
+  }
+  if (h.different > 0) {
+    result["where"] = to_json(places_of(p.x, p.y, p.shape));
+    if (const auto e = errors_of(p)) result["errors"] = to_json(*e);
   }
   if (c.first) {
     const auto i = *c.first;
@@ -230,6 +276,8 @@ std::string to_text(const pair_of_arrays& p, const comparison& c) {
     text += fmt::format("first at {}: {} against {}\n", index_text(i, p.shape),
                         p.show(p.x[i]), p.show(p.y[i]));
   }
+  text += fmt::format("where: {}\n", to_text(places_of(p.x, p.y, p.shape)));
+  if (const auto e = errors_of(p)) text += to_text(*e);
   table t{{"ulps", "elements"}, {}};
   for (const auto& [ulps, count] : rows_of(h)) {
     t.rows.push_back({ulps, std::to_string(count)});
