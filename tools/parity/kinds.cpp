@@ -10,6 +10,7 @@
 #include "fuzz/cases/options.hpp"
 #include "fuzz/explain/explain.hpp"
 #include "fuzz/explain/settings_text.hpp"
+#include "src/base/near_names.hpp"
 #include "tools/parity/problem.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -87,13 +88,11 @@ std::string known_settings(const operator_kind& k) {
 std::string problem::name() const { return is->name; }
 
 const operator_kind& kind_named(std::string_view name) {
-  std::string known;
   for (const operator_kind& k : all_kinds()) {
     if (name == k.name) return k;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", k.name);
   }
-  throw input_error(
-      fmt::format("unknown operator '{}': use one of {}", name, known));
+  throw input_error(fmt::format("unknown operator '{}': {}", name,
+                                use_one_of(name, all_kinds())));
 }
 
 void read_settings(problem& p, std::string_view text) {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "src/base/near_names.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -20,7 +21,9 @@ std::size_t parse_class(std::string_view name) {
     if (name == difference_names[i]) return i;
   }
   throw input_error(fmt::format(
-      "--ignore: unknown class of differences '{}': use {}", name, known));
+      "--ignore: unknown class of differences '{}': {}use {}", name,
+      did_you_mean(name, {difference_names.begin(), difference_names.end()}),
+      known));
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -95,6 +99,19 @@ fuzz::opponent kernel_opponent() { return absent(kernels); }
 
 #endif
 
+/// Throws input_error where `name` is nearly that of an opponent.
+void check_spelling(std::string_view name) {
+  const std::vector<std::string_view> known{"oracle", "engine", silicon,
+                                            kernels, "core"};
+  const auto near = did_you_mean(name, known);
+  if (near.empty() ||
+      std::find(known.begin(), known.end(), name) != known.end()) {
+    return;
+  }
+  throw input_error(
+      fmt::format("unknown opponent '{}': {}see --help for all", name, near));
+}
+
 }  // namespace
 
 fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
@@ -106,7 +123,10 @@ fuzz::opponent find_opponent(std::string_view name, fuzz::target t) {
     }
     return kernel_opponent();
   }
-  if (name != silicon) return fuzz::parse_opponent(name, t);
+  if (name != silicon) {
+    check_spelling(name);
+    return fuzz::parse_opponent(name, t);
+  }
   if (t != fuzz::target::step) {
     throw input_error("silicon answers steps alone: zeroulp fuzz step");
   }

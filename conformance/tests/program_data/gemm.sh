@@ -323,7 +323,7 @@ holds compare_json_counts_what_is_ignored python3 -c 'import json
 r = json.load(open(".out"))
 assert r["ignored"] == {"nan": 1, "nan-bits": 0, "zero-sign": 0}, r'
 refuses compare_refuses_an_unknown_class \
-  "unknown class of differences 'nans': use values, nan" $nans --ignore nans
+  "unknown class of differences 'nans': did you mean 'nan'[?] use values, nan" $nans --ignore nans
 refuses compare_of_nothing_but_what_is_ignored 'nothing would be compared' \
   $nans --ignore values,nan,nan-bits,zero-sign
 npy write empty.npy '<f4' 0x3

@@ -51,3 +51,15 @@ else
   COLUMNS=nonsense on_terminal 1000 recipes >columns.out
   holds columns_that_are_no_number_do_not_count cmp wide.out columns.out
 fi
+
+# What is near is named, wherever a name is refused.
+refuses a_profile_that_is_near "'mixd' of quantize: did you mean 'mixed'" \
+  fuzz quantize --profile mixd
+refuses an_opponent_that_is_near "'oracl': did you mean 'oracle'" \
+  fuzz quantize --against oracl
+refuses a_benchmark_that_is_none "unknown benchmark 'gem.hopper'" \
+  bench gem.hopper
+refuses a_field_of_a_cell_that_is_near "did you mean 'a.input'" \
+  study --cells k=1 a.inptu=2
+refuses a_class_that_is_near "'nan-bit': did you mean 'nan-bits'" \
+  fuzz encode --ignore nan-bit

@@ -1,5 +1,6 @@
 // The table of fields.
 
+#include "src/base/near_names.hpp"
 #include "tools/study/error/choices.hpp"
 #include "tools/study/error/matrix.hpp"
 #include "tools/study/error/shapes.hpp"
@@ -201,9 +202,9 @@ void set(cell& c, std::string_view name, std::string_view value) {
   std::string known;
   for (const auto& f : fields()) known += std::string(" ") + f.name;
   throw input_error(
-      fmt::format("'{}' is no field of a cell: use one of{}, or an operand's "
-                  "without a. and b.",
-                  name, known));
+      fmt::format("'{}' is no field of a cell: {}use one of{}, or an "
+                  "operand's without a. and b.",
+                  name, did_you_mean(name, names_in(fields())), known));
 }
 
 void set(cell& c, std::string_view settings) {

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/bench/gpu/gpu.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -100,9 +101,9 @@ std::vector<bench_entry> selected(const std::string& name) {
     for (auto& entry : list()) all.push_back(std::move(entry));
   }
   std::vector<bench_entry> some;
-  std::string known;
+  std::vector<std::string> known;
   for (auto& entry : all) {
-    for (const auto& n : entry.names) known += (known.empty() ? "" : ", ") + n;
+    known.insert(known.end(), entry.names.begin(), entry.names.end());
     if (entry.takes_minutes && name.empty()) continue;
     if (std::any_of(entry.names.begin(), entry.names.end(),
                     [&](const auto& n) { return n.rfind(name, 0) == 0; })) {
@@ -110,8 +111,10 @@ std::vector<bench_entry> selected(const std::string& name) {
     }
   }
   if (some.empty()) {
-    throw input_error(fmt::format(
-        "unknown benchmark '{}': use the beginning of one of {}", name, known));
+    throw input_error(
+        fmt::format("unknown benchmark '{}': {}use the beginning of one of {}",
+                    name, did_you_mean(name, {known.begin(), known.end()}),
+                    fmt::join(known, ", ")));
   }
   return some;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
@@ -106,10 +107,22 @@ shard find_shard(const fuzz_request& q) {
   return s;
 }
 
+int find_profile(const fuzz_request& q) {
+  std::vector<std::string_view> known{"mixed"};
+  for (const char* name : info_of(q.what).profiles) known.emplace_back(name);
+  const auto near = did_you_mean(q.profile, known);
+  const bool is_known =
+      std::find(known.begin(), known.end(), q.profile) != known.end();
+  if (is_known || near.empty()) return parse_profile(q.what, q.profile);
+  throw input_error(fmt::format("unknown profile '{}' of {}: {}use one of {}",
+                                q.profile, info_of(q.what).name, near,
+                                fmt::join(known, ", ")));
+}
+
 campaign campaign_of(const fuzz_request& q) {
   campaign c;
   c.what = q.what;
-  c.profile = parse_profile(q.what, q.profile);
+  c.profile = find_profile(q);
   c.seed = q.seed;
   if (q.seconds && !(*q.seconds > 0 && *q.seconds <= 1e9)) {
     throw input_error(fmt::format(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"
 
@@ -139,8 +140,8 @@ matrix_scales parse_matrix_scales(const std::string& text) {
   for (const auto& known : all_matrix_scales) {
     if (known.name == text) return known.value;
   }
-  throw input_error(
-      fmt::format("--scales '{}': use groups, rows, tensor or none", text));
+  throw input_error(fmt::format("--scales '{}': {}", text,
+                                use_one_of(text, all_matrix_scales)));
 }
 
 measured_matrices measure_matrices(const matrices_request& q,

@@ -9,13 +9,14 @@
 #include <algorithm>
 #include <set>
 
+#include "src/base/near_names.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/record.hpp"
 #ifdef ZEROULP_HAVE_CUDA
 #include "tools/zeroulp/bench/gpu/attention/attention.hpp"
 #include "tools/zeroulp/bench/gpu/gemm_report.hpp"
-#endif
 #include "tools/zeroulp/terminal.hpp"
+#endif
 
 namespace zeroulp::program {
 namespace {
@@ -67,9 +68,10 @@ void check_names(const std::vector<std::string>& names,
       continue;
     }
     throw input_error(
-        fmt::format("bench gpu: unknown benchmark '{}': use the beginning of "
+        fmt::format("bench gpu: unknown benchmark '{}': {}use the beginning of "
                     "one of {}",
-                    name, fmt::join(known, ", ")));
+                    name, did_you_mean(name, {known.begin(), known.end()}),
+                    fmt::join(known, ", ")));
   }
 }
 
