@@ -159,6 +159,18 @@ json evidence_fields(const std::vector<evidence>& known_by) {
   return all;
 }
 
+/// What the columns of `zeroulp recipes` mean.
+constexpr std::string_view recipe_legend =
+    R"(
+interval    elements of K after which the partial sum p is added to acc
+update      how it is added; sa and sb are the scales of A and B, fl rounds
+a, b        rows x elements of K that share a scale
+splits      ranges of K that are summed apart, then added
+L           products that a step of the tensor core takes; all: all of K
+F           fraction bits that each term keeps below the largest place, which
+            is ea + eb of a product and the exponent of c
+)";
+
 entry show(const named_path& row) {
   constexpr const char* lowerings[] = {"direct", "hmma_chained", "hmma_zero"};
   json fields = accumulator_fields(row.value.acc);
@@ -337,6 +349,11 @@ catalog catalog_of(const Rows& rows, Parse parse) {
           [parse](const std::string& name) { return show(parse(name)); }};
 }
 
+catalog with_legend(catalog c, std::string_view legend) {
+  c.legend = legend;
+  return c;
+}
+
 /// A list is the texts of its objects.
 std::string cell(const json& value) {
   if (!value.is_array()) {
@@ -474,7 +491,7 @@ void add_catalog(CLI::App& app, outcome&) {
           catalog_of(named_conventions, parse_convention));
   add_one(app, "recipes", "List the GEMM recipes",
           "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
-          catalog_of(named_recipes, parse_recipe));
+          with_legend(catalog_of(named_recipes, parse_recipe), recipe_legend));
   add_paths(app);
   add_one(app, "block-scaled-paths",
           "List the tensor-core paths with block scales (MXFP8, NVFP4)",

@@ -72,6 +72,11 @@ std::vector<term_row> explain(const path& p, const std::vector<unpacked>& a,
   return rows;
 }
 
+/// What the table's columns mean.
+constexpr std::string_view step_legend =
+    "place: ea + eb of a product, the exponent of c; exact: the term; kept: "
+    "what is left of it above the cut; lost: the rest\n";
+
 /// A step as it is shown: operands of `p`, and what each product is called.
 struct shown_step {
   std::string name;
@@ -232,6 +237,7 @@ void run_step(const step_request& q) {
     print(t);
     print(fmt::format("largest place {}: terms are cut to multiples of 2^{}\n",
                       largest, largest - p.acc.fraction_bits));
+    print(step_legend);
   } else if (specials.any()) {
     print("a term is NaN or infinite: nothing is aligned\n");
   } else if (!explained) {

@@ -52,6 +52,11 @@ else
   holds columns_that_are_no_number_do_not_count cmp wide.out columns.out
 fi
 
+# What the columns of accumulators mean.
+shows recipes_have_a_legend '^L  +products that a step' recipes
+shows step_has_a_legend '^place: ea [+] eb' \
+  step hopper.wgmma.e4m3.e4m3.f32 --a 7e38 --b 7e01 --c 3f800000
+
 # What is near is named, wherever a name is refused.
 refuses a_profile_that_is_near "'mixd' of quantize: did you mean 'mixed'" \
   fuzz quantize --profile mixd
