@@ -255,6 +255,55 @@ TEST(HtmlPage, EscapesEveryText) {
   EXPECT_EQ(count(page.str(), safe), 15U);
 }
 
+TEST_F(Svg, HasDotsWhereABarWouldStandOnNothing) {
+  plot p = bar_plot();
+  p.log_y = false;
+  // gnuplot fills the box of a bar; a marker is a <use>.
+  const auto bars = render_svg(p).value();
+  p.log_y = true;
+  const auto dots = render_svg(p).value();
+  EXPECT_GT(count(bars, "<polygon"), 5U);
+  EXPECT_LT(count(dots, "<polygon"), count(bars, "<polygon"));
+  EXPECT_GE(count(dots, "<use"), count(bars, "<use") + 6);
+}
+
+TEST_F(Svg, TellsSeriesThatCoincideApart) {
+  plot p = line_plot();
+  EXPECT_EQ(count(render_svg(p).value(), "stroke-dasharray"), 0U);
+  p.curves[1].points = p.curves[0].points;
+  EXPECT_GT(count(render_svg(p).value(), "stroke-dasharray"), 0U);
+}
+
+TEST(HtmlPage, ShowsVerdictsWithBadges) {
+  html_page page("Study");
+  page.add_verdicts({{true, "E & F", "e", "fell"}, {false, "G", "", "grew"}});
+  const std::string text = page.str();
+  EXPECT_NE(text.find("<span class=\"badge held\">held</span></td><td><a "
+                      "href=\"#e\">E &amp; F</a></td><td>fell</td>"),
+            std::string::npos);
+  EXPECT_NE(text.find("<span class=\"badge failed\">FAILED</span></td><td>G"),
+            std::string::npos);
+}
+
+TEST(HtmlPage, ColoursAMatrixByItsShares) {
+  html_page page("Study");
+  page.add_matrix({{"", "a", "b"}, {{"a", "-", "100"}, {"b", "0", "-"}}}, "c");
+  const std::string text = page.str();
+  EXPECT_NE(text.find("<th scope=\"col\"><span>b</span></th>"),
+            std::string::npos);
+  EXPECT_NE(text.find("<td>-</td><td style=\"--share: 65%\">100</td>"),
+            std::string::npos);
+  EXPECT_NE(text.find("<td>b</td><td>0</td>"), std::string::npos);
+}
+
+TEST(HtmlPage, WhatIsPutInIsNotLookedAt) {
+  html_page page("{{body}}");
+  page.add_paragraph("{{title}}");
+  const std::string text = page.str();
+  EXPECT_EQ(count(text, "<p>{{title}}</p>"), 1U);
+  EXPECT_EQ(count(text, "<h1>{{body}}</h1>"), 1U);
+}
+
 TEST(HtmlPage, ShowsTheNumbersAndSaysWhyWithoutGnuplot) {
   html_page page("Study");
   page.add_figure(line_plot(), "caption", std::nullopt);

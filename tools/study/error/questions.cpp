@@ -42,6 +42,47 @@ std::string short_name(const question& q, const std::string& metric) {
   return metric.substr(metric.find('.') + 1);
 }
 
+struct word {
+  std::string_view name;
+  const char* words;
+};
+
+/// What axes of figures are called; a name without words is as it is.
+constexpr word axis_words[] = {
+    {"k", "K, terms of each sum"},
+    {"interval", "promotion interval, elements of K"},
+    {"frobenius", "norm over norm"},
+    {"max_over_mean", "largest over mean"},
+    {"max_over_rms", "largest over root mean square"},
+    {"max_over_max", "largest over largest"},
+    {"mean_relative", "mean relative"},
+    {"one_minus_cosine", "1 - cosine"},
+    {"saturated", "elements beyond the largest code"},
+    {"zeroed", "elements lost to zero"},
+    {"changed", "elements changed"},
+};
+
+std::string in_words(std::string_view name) {
+  for (const auto& w : axis_words) {
+    if (w.name == name) return w.words;
+  }
+  return std::string(name);
+}
+
+/// "error of accumulation: norm over norm and bias, %", of what is drawn.
+std::string label_of(const question& q) {
+  std::string part, measures;
+  for (std::size_t i = 0; i < q.drawn; ++i) {
+    const std::string_view metric = q.metrics[i];
+    const auto dot = metric.find('.');
+    const bool has_part = dot != metric.npos;
+    if (has_part) part = metric.substr(0, dot);
+    measures += i == 0 ? "" : " and ";
+    measures += in_words(has_part ? metric.substr(dot + 1) : metric);
+  }
+  return (part.empty() ? "" : "error of " + part + ": ") + measures + ", %";
+}
+
 }  // namespace
 
 axis over(const std::string& field, std::string_view values) {
@@ -235,8 +276,8 @@ table to_table(const question& q, const answer& a, const std::string& metric) {
 plot to_plot(const question& q, const answer& a) {
   plot p;
   p.title = q.asks;
-  p.x_label = q.rows.name;
-  p.y_label = (q.drawn == 1 ? q.metrics[0] : std::string("magnitude")) + ", %";
+  p.x_label = in_words(q.rows.name);
+  p.y_label = label_of(q);
   p.log_x = true;
   const auto rows = a.rows();
   for (const auto& row : rows) {

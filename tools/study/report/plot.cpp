@@ -98,6 +98,39 @@ std::string preamble(const plot& p) {
   return s;
 }
 
+// Whether a reader sees one line for two: most points of `s` lie on `other`.
+bool lies_on(const plot& p, const series& s, const series& other) {
+  const auto points = visible(p, s);
+  std::size_t same = 0;
+  for (const auto& [x, y] : points) {
+    for (const auto& [other_x, other_y] : visible(p, other)) {
+      same += x == other_x && std::fabs(y - other_y) <= 0.02 * std::fabs(y);
+    }
+  }
+  return !points.empty() && 2 * same > points.size();
+}
+
+// Lines and markers; one point alone is no line. A series on top of others is
+// broken and its markers are large and hollow, so that those are seen.
+std::string drawn_as(const plot& p, std::size_t k) {
+  const int filled = markers[k % markers.size()];
+  if (visible(p, p.curves[k]).size() < 2) {
+    return fmt::format("points pointtype {} pointsize 1", filled);
+  }
+  const bool is_on_top = std::any_of(
+      p.curves.begin(), p.curves.begin() + static_cast<std::ptrdiff_t>(k),
+      [&](const series& other) { return lies_on(p, p.curves[k], other); });
+  return is_on_top
+             ? fmt::format(
+                   "linespoints linetype 1 dashtype 2 linewidth 1.5 pointtype "
+                   "{} pointsize 1.4",
+                   filled - 1)
+             : fmt::format(
+                   "linespoints linetype 1 linewidth 1.5 pointtype {} "
+                   "pointsize 0.7",
+                   filled);
+}
+
 std::string lines_script(const plot& p) {
   std::string s, draw;
   if (p.log_x) s += "set logscale x\nset format x '%g'\n";
@@ -115,11 +148,9 @@ std::string lines_script(const plot& p) {
       high = std::max(high, x);
     }
     s += "EOD\n";
-    draw += fmt::format(
-        "{}$d{} using 1:2 with linespoints linetype 1 linewidth 1.5"
-        " linecolor rgb '{}' pointtype {} pointsize 0.7 title {}",
-        draw.empty() ? "plot " : ", ", k, colours[k % colours.size()],
-        markers[k % markers.size()], quoted(p.curves[k].name));
+    draw += fmt::format("{}$d{} using 1:2 with {} linecolor rgb '{}' title {}",
+                        draw.empty() ? "plot " : ", ", k, drawn_as(p, k),
+                        colours[k % colours.size()], quoted(p.curves[k].name));
   }
   if (draw.empty()) return draw;
   // gnuplot would extend the axis to the next tick and leave half of it empty.
@@ -151,7 +182,7 @@ std::string bars_script(const plot& p) {
                    static_cast<double>(p.categories.size()) - 0.4);
   const double width = 0.8 / static_cast<double>(p.curves.size());
   std::string draw;
-  double low = HUGE_VAL;
+  double low = HUGE_VAL, high = 0;
   for (std::size_t k = 0; k < p.curves.size(); ++k) {
     const auto points = visible(p, p.curves[k]);
     if (points.empty()) continue;
@@ -160,20 +191,24 @@ std::string bars_script(const plot& p) {
       const double left = x - 0.4 + width * (static_cast<double>(k) + 0.5);
       s += fmt::format("{} {} {}\n", left, y, width * 0.9);
       low = std::min(low, y);
+      high = std::max(high, y);
     }
     s += "EOD\n";
-    draw += fmt::format(
-        "{}$d{} using 1:2:3 with boxes linecolor rgb '{}'"
-        " title {}",
-        draw.empty() ? "plot " : ", ", k, colours[k % colours.size()],
-        quoted(p.curves[k].name));
+    draw += draw.empty() ? "plot " : ", ";
+    draw += p.log_y ? fmt::format(
+                          "$d{} using 1:2 with points pointtype {} "
+                          "pointsize 0.9",
+                          k, markers[k % markers.size()])
+                    : fmt::format("$d{} using 1:2:3 with boxes", k);
+    draw += fmt::format(" linecolor rgb '{}' title {}",
+                        colours[k % colours.size()], quoted(p.curves[k].name));
   }
   if (draw.empty()) return draw;
-  // Bars stand on zero, or on the decade below the shortest.
+  // Bars stand on zero. A log axis has none: the length of a bar would say
+  // nothing there.
   if (!p.log_y && low >= 0) s += "set yrange [0:*]\n";
   if (p.log_y) {
-    s +=
-        fmt::format("set yrange [1e{}:*]\n", std::floor(std::log10(low * 0.8)));
+    s += fmt::format("set yrange [{}:{}]\n", low / 1.6, high * 1.6);
   }
   return s + draw + "\n";
 }

@@ -4,44 +4,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "tools/study/report/cells.hpp"
+#include "tools/study/report/page_template.hpp"
 
 namespace zeroulp {
 namespace {
-
-constexpr std::string_view style = R"(
-:root { color-scheme: light dark; --rule: #d4d7dc; --soft: #5c6370;
-  --paper: #ffffff; --ink: #1b1e23; --box: #f6f7f9; }
-@media (prefers-color-scheme: dark) { :root { --rule: #3a3f48;
-  --soft: #a2a9b5; --paper: #15171b; --ink: #e6e8ec; --box: #1d2026; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 60rem; padding: 2rem 1rem 4rem;
-  font: 1rem/1.55 system-ui, sans-serif; background: var(--paper);
-  color: var(--ink); }
-h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 1rem; }
-h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; }
-p { max-width: 44rem; overflow-wrap: anywhere; }
-a { color: inherit; }
-nav ul { columns: 19rem; padding-left: 1.2rem; font-size: .9rem; }
-figure { margin: 1.5rem 0; }
-figcaption { color: var(--soft); font-size: .9rem; margin: .5rem 0; }
-.box { overflow-x: auto; border: 1px solid var(--rule);
-  border-radius: 6px; }
-.plot { padding: .5rem; }
-.plot svg { display: block; width: 100%; min-width: 34rem; height: auto; }
-table { border-collapse: collapse; font-size: .9rem; width: 100%; }
-th, td { padding: .3rem .75rem; text-align: left; white-space: nowrap;
-  border-bottom: 1px solid var(--rule); }
-tbody tr:last-child td { border-bottom: 0; }
-thead th { background: var(--box); }
-.n { text-align: right; font-variant-numeric: tabular-nums; }
-@media print { :root { color-scheme: light; --paper: #ffffff; --ink: #000000;
-  --rule: #b0b0b0; --soft: #333333; --box: #f3f3f3; }
-  html { font-size: 75%; } body { max-width: none; padding: 0; }
-  h2 { break-after: avoid; } figure { break-inside: avoid; }
-  .box { overflow: visible; } .plot svg { min-width: 0; }
-  th, td { white-space: normal; padding: .15rem .4rem; } }
-)";
 
 std::string escaped(std::string_view text) {
   std::string result;
@@ -98,6 +68,16 @@ std::string html_table(const table& t) {
     result += "</tr>\n";
   }
   return result + "</tbody></table></div>\n";
+}
+
+/// The colour of a share in percent: none of what is no number, or 0.
+std::string heat_of(const std::string& percent) {
+  char* end = nullptr;
+  const double share = std::strtod(percent.c_str(), &end);
+  if (end == percent.c_str() || !(share > 0)) return "";
+  // Small shares are to be seen, too; text stays readable on the strongest.
+  return fmt::format(" style=\"--share: {:.0f}%\"",
+                     10 + 0.55 * std::min(share, 100.0));
 }
 
 std::string figcaption(std::string_view text) {
@@ -189,13 +169,58 @@ void html_page::add_figure(const plot& p, std::string_view caption,
   body_ += figcaption(caption) + "</figure>\n";
 }
 
+void html_page::add_verdicts(const std::vector<shown_verdict>& all) {
+  body_ +=
+      "<figure>\n<div class=\"box verdicts\"><table>\n<thead><tr><th "
+      "scope=\"col\">verdict</th><th scope=\"col\">of</th><th "
+      "scope=\"col\">what was found</th></tr></thead>\n<tbody>\n";
+  for (const auto& v : all) {
+    const auto name = escaped(v.of);
+    body_ += fmt::format(
+        "<tr><td><span class=\"badge {}\">{}</span></td><td>{}</td><td>{}</td>"
+        "</tr>\n",
+        v.held ? "held" : "failed", v.held ? "held" : "FAILED",
+        v.id.empty()
+            ? name
+            : fmt::format("<a href=\"#{}\">{}</a>", escaped(v.id), name),
+        escaped(v.text));
+  }
+  body_ += "</tbody></table></div>\n</figure>\n";
+}
+
+void html_page::add_matrix(const table& t, std::string_view caption) {
+  std::string rows = "<thead><tr>";
+  for (const auto& name : t.columns) {
+    rows +=
+        fmt::format("<th scope=\"col\"><span>{}</span></th>", escaped(name));
+  }
+  rows += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : t.rows) {
+    rows += "<tr>";
+    for (std::size_t i = 0; i < t.columns.size(); ++i) {
+      rows += fmt::format("<td{}>{}</td>", i == 0 ? "" : heat_of(cell(row, i)),
+                          escaped(cell(row, i)));
+    }
+    rows += "</tr>\n";
+  }
+  body_ += fmt::format(
+      "<figure>\n{}<div class=\"box matrix\"><table>\n{}</tbody></table></div>"
+      "\n</figure>\n",
+      figcaption(caption), rows);
+}
+
+// What is put in is not looked at: it may have marks in it.
 std::string html_page::str() const {
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, "
-      "initial-scale=1\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n"
-      "<body>\n<h1>{0}</h1>\n{2}</body>\n</html>\n",
-      title_, style, body_);
+  std::string page;
+  std::string_view rest = page_template;
+  for (std::size_t at; (at = rest.find("{{")) != rest.npos;) {
+    page += rest.substr(0, at);
+    rest.remove_prefix(at + 2);
+    const auto end = rest.find("}}");
+    page += rest.substr(0, end) == "title" ? title_ : body_;
+    rest.remove_prefix(end + 2);
+  }
+  return page += rest;
 }
 
 }  // namespace zeroulp

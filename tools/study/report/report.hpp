@@ -61,7 +61,16 @@ table to_table(const plot& p);
 std::optional<std::string> render_svg(const plot& p,
                                       const std::string& program = "gnuplot");
 
-/// Collects the parts of a page in order; text is escaped, never markup.
+/// A row of a page's table of verdicts.
+struct shown_verdict {
+  bool held;
+  std::string of;    ///< what was judged
+  std::string id;    ///< of the heading that it is under, or ""
+  std::string text;  ///< what was found
+};
+
+/// Collects the parts of a page in order; text is escaped, never markup. How it
+/// looks is page.html.
 class html_page {
  public:
   explicit html_page(std::string_view title);
@@ -73,6 +82,10 @@ class html_page {
       const std::vector<std::pair<std::string, std::string>>& headings);
   void add_paragraph(std::string_view text);
   void add_table(const table& t, std::string_view caption = {});
+  void add_verdicts(const std::vector<shown_verdict>& all);
+  /// Shares in percent, a row and a column for each of the same things: narrow,
+  /// the larger the darker.
+  void add_matrix(const table& t, std::string_view caption);
   /// Shows `svg`, with ids made unique to this page, or where it is absent the
   /// numbers of `p` and a line that says why.
   void add_figure(const plot& p, std::string_view caption,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 
 #include "tools/zeroulp/program.hpp"
@@ -42,6 +43,15 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
                                     static_cast<double>(whole));
 }
 
+/// In percent, as short as a narrow column wants it; the CSV has the counts.
+std::string share(std::uint64_t part, std::uint64_t whole) {
+  const double x =
+      100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (part > 0 && x < 0.1) return "<0.1";
+  if (x < 10) return fmt::format("{:.2g}", x);
+  return fmt::format("{:.0f}", part < whole ? std::min(x, 99.0) : x);
+}
+
 /// A pair a row; the shares of scales and of codes for each kind of data.
 table pair_table(const std::vector<disagreement>& all) {
   table t{{"convention", "convention"}, {}};
@@ -70,8 +80,8 @@ table matrix_table(const disagreement& d) {
     t.rows.back().resize(fuzz::convention_count + 1, "-");
   }
   for (const auto& p : d.pairs) {
-    t.rows[p.first][p.second + 1] = percent(p.codes_differ, d.codes);
-    t.rows[p.second][p.first + 1] = percent(p.scales_differ, d.scales);
+    t.rows[p.first][p.second + 1] = share(p.codes_differ, d.codes);
+    t.rows[p.second][p.first + 1] = share(p.scales_differ, d.scales);
   }
   return t;
 }
@@ -172,9 +182,9 @@ std::string page_of(const std::vector<disagreement>& all,
       q.cases, q.seed));
   for (const auto& d : all) {
     page.add_heading(name_of_data(d));
-    page.add_table(matrix_table(d),
-                   "Share that differs: codes above the diagonal, scales "
-                   "below.");
+    page.add_matrix(matrix_table(d),
+                    "Percent that differ: codes above the diagonal, scales "
+                    "below.");
     page.add_table(example_table(d, q.to),
                    "An example of each: bits in hexadecimal, and the value. A "
                    "NaN or Inf in the group stands beside its finite amax.");

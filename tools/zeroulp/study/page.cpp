@@ -148,12 +148,17 @@ std::string questions_page(const study_run& run,
       run.device.empty() ? "the CPU" : run.device));
   if (run.same_bits) page.add_paragraph(to_text(*run.same_bits));
   page.add_paragraph(summary_of(all));
+  std::vector<shown_verdict> verdicts;
   std::vector<std::pair<std::string, std::string>> headings;
   for (const auto& one : all) {
-    const bool failed = one.judged && !one.judged->held;
-    headings.emplace_back(one.what.name,
-                          (failed ? "FAILED: " : "") + one.what.asks);
+    if (one.judged) {
+      verdicts.push_back(
+          {one.judged->held, one.what.asks, one.what.name, one.judged->text});
+    } else {
+      headings.emplace_back(one.what.name, one.what.asks);
+    }
   }
+  if (!verdicts.empty()) page.add_verdicts(verdicts);
   headings.emplace_back("loss", loss_heading);
   headings.emplace_back("measures", measures_heading);
   page.add_links(headings);
