@@ -56,6 +56,8 @@ void add_fuzz_merge(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
 void add_checkpoint(CLI::App& app, outcome& out);
 void add_bench(CLI::App& app, outcome& out);
+/// completion and man, made from what `app` has.
+void add_manuals(CLI::App& app);
 
 /// The program: calls the subcommand that `arguments` (without the program's
 /// name) ask for and returns the exit status. `adapt` may change the
@@ -84,11 +86,11 @@ void print_json(const json& value);
 json json_number(double value);
 /// To standard output. Throws input_error where it cannot be written.
 void print(std::string_view text);
+/// As wide as the terminal is, where it goes to one.
+void print(const table& t);
 /// To standard error. What cannot be written there is lost: the exit status
 /// says enough.
 void print_error(std::string_view text) noexcept;
-/// As wide as the terminal is, where it goes to one.
-void print(const table& t);
 
 // Negative numbers as arguments: `protect` marks the sign of -1.5, -.5, -inf
 // and -nan, so that CLI11 does not take them for options; `protect_value` that

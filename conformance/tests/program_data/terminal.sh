@@ -57,6 +57,80 @@ shows recipes_have_a_legend '^L  +products that a step' recipes
 shows step_has_a_legend '^place: ea [+] eb' \
   step hopper.wgmma.e4m3.e4m3.f32 --a 7e38 --b 7e01 --c 3f800000
 
+# Completion: scripts load, and complete what the program has.
+refuses completion_of_an_unknown_shell \
+  "unknown shell 'bahs': did you mean 'bash'[?] use one of bash, zsh, fish" \
+  completion bahs
+refuses completion_needs_a_shell 'SHELL is required' completion
+shows completion_example_of_its_help_works '^complete .* zeroulp$' \
+  completion bash
+cp .out zeroulp.bash
+completes() {  # completes WORD...: the candidates for the last one, in bash
+  bash --norc -c '. ./zeroulp.bash
+    COMP_WORDS=(zeroulp "$@")
+    COMP_CWORD=$#
+    _zeroulp zeroulp "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    echo "${COMPREPLY[*]}"' bash "$@"
+}
+is completion_of_a_command 'quantize' "$(completes quan)"
+is completion_of_a_command_of_a_command 'quantize' "$(completes fuzz qu)"
+is completion_of_an_option '--convention' "$(completes quantize --conv)"
+is completion_of_a_value 'deepep' \
+  "$(completes quantize x.npy --convention deepe)"
+is completion_of_a_value_behind_an_equals_sign 'deepep' \
+  "$(completes quantize --convention = deepe)"
+is completion_of_an_argument 'vllm.per_token vllm.ue8m0' \
+  "$(completes conventions vllm.per) $(completes conventions vllm.ue)"
+is completion_of_a_page 'fuzz' "$(completes man fu)"
+is completion_of_a_profile 'subnormal' "$(completes fuzz quantize --profile su)"
+is completion_of_a_file_is_left_to_bash '' "$(completes quantize --out q)"
+run 0 conventions --json
+python3 -c 'import json
+print(*(c["name"] for c in json.load(open(".out"))))' >names.txt
+is completion_has_every_convention "$(cat names.txt)" \
+  "$(completes quantize --convention '')"
+run 0 completion zsh
+cp .out _zeroulp
+run 0 completion fish
+cp .out zeroulp.fish
+if command -v zsh >/dev/null; then
+  holds completion_of_zsh_loads zsh -f -n _zeroulp
+  is completion_of_zsh_has_the_values 'vllm' "$(zsh -f -c '. ./_zeroulp
+    _zeroulp_ask "quantize|--convention"; print -l $reply' | grep '^vllm$')"
+else
+  echo "# no zsh here"
+fi
+if command -v fish >/dev/null; then
+  is completion_of_fish_completes 'quantize --convention deepep' \
+    "$(HOME=$work fish --no-config -c 'source zeroulp.fish
+      echo (complete -C "zeroulp quan" | string split -f1 \t) \
+        (complete -C "zeroulp quantize --conv" | string split -f1 \t) \
+        (complete -C "zeroulp quantize --convention deepe" |
+          string split -f1 \t)')"
+else
+  echo "# no fish here"
+fi
+
+# Man pages: one a command, without a warning of groff.
+shows man_example_of_its_help_works '^.TH ZEROULP-FUZZ-QUANTIZE 1' \
+  man fuzz quantize
+refuses man_of_an_unknown_command \
+  "man: unknown command 'fuzz quantise': did you mean 'quantize'" \
+  man fuzz quantise
+refuses man_of_a_command_without_commands 'formats has none' man formats x
+refuses man_takes_one_or_all 'leave out fuzz' man fuzz --out pages
+run 0 man --out pages
+is man_writes_the_page_of_the_program 1 "$(ls pages | grep -c '^zeroulp.1$')"
+is man_writes_a_page_a_command '' "$("$program" --help |
+  sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p' |
+  while read -r name; do ls pages/zeroulp-$name.1 >/dev/null; done 2>&1)"
+if command -v groff >/dev/null; then
+  is man_pages_have_no_warnings '' \
+    "$(groff -man -ww -Tutf8 -z pages/*.1 2>&1 | head -n 5)"
+else
+  echo "# no groff here"
+fi
+
 # What is near is named, wherever a name is refused.
 refuses a_profile_that_is_near "'mixd' of quantize: did you mean 'mixed'" \
   fuzz quantize --profile mixd

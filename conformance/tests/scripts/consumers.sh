@@ -31,6 +31,17 @@ finds_python_module() {
   [[ $said == *"$prefix/share/zeroulp/zeroulp_plugin.py"* ]]
 }
 
+# Where man, bash, zsh and fish look.
+manuals_are_installed() {
+  local share=$prefix/share
+  grep -q '^\.TH ZEROULP-QUANTIZE 1' "$share/man/man1/zeroulp-quantize.1" &&
+    grep -q '^complete .* zeroulp$' \
+      "$share/bash-completion/completions/zeroulp" &&
+    grep -q '^#compdef zeroulp' "$share/zsh/site-functions/_zeroulp" &&
+    grep -q '^complete -c zeroulp' \
+      "$share/fish/vendor_completions.d/zeroulp.fish"
+}
+
 needs_only_the_c_library() {
   ! ldd "$1" | grep -vE 'linux-vdso|ld-linux|/lib(c|m|dl|pthread|rt)\.so'
 }
@@ -38,6 +49,7 @@ needs_only_the_c_library() {
 rm -rf "$folder" && mkdir -p "$folder"
 if check "install" cmake --install "$build" --prefix "$prefix"; then
   check "installed program" "$prefix/bin/zeroulp" --help || true
+  check "installed man pages and completion" manuals_are_installed || true
   check "the program needs the C library only" needs_only_the_c_library \
     "$prefix/bin/zeroulp" || true
   python=$(python_with_numpy)
