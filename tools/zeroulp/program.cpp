@@ -153,6 +153,7 @@ int run(const std::vector<std::string>& arguments,
   add_identify(app, out);
   add_checkpoint(app, out);
   add_bench(app, out);
+  add_doctor(app, out);
   add_manuals(app);
   unprotect(app);
   if (adapt) adapt(app);

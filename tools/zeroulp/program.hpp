@@ -56,6 +56,7 @@ void add_fuzz_merge(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
 void add_checkpoint(CLI::App& app, outcome& out);
 void add_bench(CLI::App& app, outcome& out);
+void add_doctor(CLI::App& app, outcome& out);
 /// completion and man, made from what `app` has.
 void add_manuals(CLI::App& app);
 

@@ -131,6 +131,37 @@ else
   echo "# no groff here"
 fi
 
+# What is found on this machine.
+run 0 doctor
+[ -z "$reason" ] || run 1 doctor  # what is broken here is not the program
+is doctor_has_a_verdict '' "$reason"
+holds doctor_names_its_version grep -qE "^(ok|note) +zeroulp +[0-9.]+, version" \
+  .out
+for line in processor SIMD threads memory CUDA Python gnuplot; do
+  holds "doctor_has_a_line_of_$line" grep -qE "^(ok|note|problem) +$line " .out
+done
+OMP_NUM_THREADS=999 "$program" doctor >.out
+holds doctor_says_what_to_do grep -qE '^note +threads .*OMP_NUM_THREADS=' .out
+ZEROULP_PYTHON=/nonexistent/python PATH=/nonexistent "$program" doctor >.out
+is doctor_without_python_is_not_broken 0 $?
+holds doctor_names_a_python_that_is_not_there \
+  grep -qE '^note +Python +/nonexistent/python was not found' .out
+printf '#!/bin/sh\necho 3.9.1; echo 0.0.1; echo /somewhere\n' >other_python
+chmod +x other_python
+ZEROULP_PYTHON=./other_python "$program" doctor --json >.out
+is doctor_finds_another_version 1 $?
+holds doctor_json_says_what_is_broken python3 -c 'import json
+broken = [f for f in json.load(open(".out")) if f["standing"] == "problem"]
+assert [f["what"] for f in broken] == ["Python"], broken
+assert "0.0.1" in broken[0]["found"] and broken[0]["to_do"], broken'
+run 0 --version
+version=$out
+printf '#!/bin/sh\necho 3.9.1; echo %s; echo /somewhere\n' "$version" \
+  >other_python
+ZEROULP_PYTHON=./other_python "$program" doctor >.out
+holds doctor_finds_the_same_version grep -qE "^ok +Python .*$version in /some" \
+  .out
+
 # What is near is named, wherever a name is refused.
 refuses a_profile_that_is_near "'mixd' of quantize: did you mean 'mixed'" \
   fuzz quantize --profile mixd
