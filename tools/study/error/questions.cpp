@@ -292,7 +292,7 @@ plot to_plot(const question& q, const answer& a) {
   }
   for (const auto& s : a.series()) {
     for (std::size_t i = 0; i < q.drawn; ++i) {
-      const auto name = short_name(q, q.metrics[i]);
+      const auto name = in_words(short_name(q, q.metrics[i]));
       series curve{q.drawn == 1 ? s.empty() ? name : s
                    : s.empty()  ? name
                                 : s + ": " + name,

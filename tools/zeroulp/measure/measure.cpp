@@ -141,8 +141,8 @@ json to_json(const std::vector<study_cell>& cells, const json& request) {
 plot plot_against_k(const std::vector<study_cell>& cells, int promoted) {
   plot p;
   p.title = "Frobenius error against K";
-  p.x_label = "K";
-  p.y_label = "relative error, %";
+  p.x_label = "K, terms of each sum";
+  p.y_label = "norm of the error over that of the result, %";
   p.log_x = p.log_y = true;
   for (const int interval : {0, promoted}) {
     for (const auto* row : rows_of(cells)) {
@@ -169,8 +169,8 @@ plot plot_against_interval(const std::vector<study_cell>& cells,
                            const std::string& title) {
   plot p;
   p.title = fmt::format("{}, K = {}", title, k);
-  p.x_label = "promotion interval";
-  p.y_label = "%";
+  p.x_label = "promotion interval, elements of K";
+  p.y_label = title + ", %";
   p.kind = plot_kind::bars;
   p.log_y = true;
   for (const int interval : intervals) {

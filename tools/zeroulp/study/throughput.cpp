@@ -109,7 +109,7 @@ table throughput_table(const std::vector<study::rate>& rates) {
 plot throughput_plot(const std::vector<study::rate>& rates) {
   plot p;
   p.title = "Throughput against the promotion interval";
-  p.x_label = "interval";
+  p.x_label = "promotion interval, elements of K";
   p.y_label = "TFLOP/s";
   p.kind = plot_kind::bars;
   p.categories = values_of(rates, &study::rate::interval);
