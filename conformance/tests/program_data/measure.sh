@@ -41,7 +41,7 @@ for scales in rows tensor; do
   shows "measure_takes_scales_of_$scales" '0 and 0 became zero' \
     measure --a tiny.npy --b tiny.npy --scales $scales --out report
 done
-refuses measure_refuses_unknown_scales "'blocks': use groups" \
+refuses measure_refuses_unknown_scales "'blocks': use one of groups" \
   measure --a x.npy --b w.npy --scales blocks --out bad
 refuses measure_refuses_scales_of_drawn_inputs 'your matrices' \
   measure --scales rows --out bad
