@@ -94,22 +94,43 @@ def fp8(m, k, seed):
     (48, 512, ("128x128", "1x128"), "cublaslt.128x128_1x128"),
     (48, 128, ("1x128", "1x128"), "cublaslt.1x128_1x128.k128"),
     (1, 512, ("1x128", "1x128"), "cublaslt.1x128_1x128.m1"),
+    (48, 512, ("1x0", "1x0"), "cublaslt.rows"),
 ])
 def test_scaled_products_follow_the_rule(m, k, groups, recipe):
     n = 160
     a, b = fp8(m, k, 1), fp8(n, k, 2)
-    shapes = {"tensor": lambda r: (1, 1), "1x128": lambda r: (r, -(-k // 128)),
+    shapes = {"tensor": lambda r: (1, 1), "1x0": lambda r: (r, 1), "1x128": lambda r: (r, -(-k // 128)),
               "128x128": lambda r: (-(-r // 128), -(-k // 128))}
     sa, sb = (torch.rand(shapes[g](r)) + 0.5 for g, r in zip(groups, (m, n)))
-    d = zeroulp.torch.scaled_mm(a, b.t(), sa, sb.t(), out_dtype=torch.float32)
+    fast = recipe == "cublaslt.rows"
+    d = zeroulp.torch.scaled_mm(a, b.t(), sa, sb.t(), out_dtype=torch.float32,
+                                use_fast_accum=fast)
     group = "128x128" if recipe.endswith(".m1") else groups[0]
     want = zeroulp.gemm(zeroulp.Quantized(a, sa, "e4m3", group),
                         zeroulp.Quantized(b, sb, "e4m3", groups[1]), recipe,
                         output="fp32")
     assert torch.equal(d, want)
     split = zeroulp.torch.scaled_mm(a, b.t(), sa, sb.t(), splits=2,
-                                    out_dtype=torch.bfloat16)
+                                    out_dtype=torch.bfloat16, use_fast_accum=fast)
     assert split.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("k, shapes, group", [
+    (512, ((1, 1), (160, 1)), "1x0"),
+    (96, ((1, 1), (160, 1)), "1x0"),
+    (96, ((), (2, 1)), "128x128"),
+])
+def test_one_scale_is_that_of_the_only_row_or_tile(k, shapes, group):
+    a, b = fp8(1, k, 1), fp8(160, k, 2)
+    sa, sb = (torch.rand(shape) + 0.5 for shape in shapes)
+    d = zeroulp.torch.scaled_mm(a, b.t(), sa, sb.t(), out_dtype=torch.float32,
+                                use_fast_accum=True)
+    recipe = "cublaslt.rows" if group == "1x0" else "cublaslt.1x128_128x128"
+    want = zeroulp.gemm(
+        zeroulp.Quantized(a, sa.reshape(1, 1), "e4m3", "1x128"
+                          if group != "1x0" else group),
+        zeroulp.Quantized(b, sb, "e4m3", group), recipe, output="fp32")
+    assert torch.equal(d, want)
 
 
 def test_fast_accumulation_is_not_promoted():
@@ -125,7 +146,10 @@ def test_fast_accumulation_is_not_promoted():
     (dict(scale_result=torch.ones(())), "scale_result: how"),
     (dict(out_dtype=None), "out_dtype is None: use torch.bfloat16 or"),
     (dict(out_dtype=torch.float8_e4m3fn), "out_dtype is torch.float8_e4m3fn"),
-    (dict(scale_a=torch.ones(16, 1)), "scales of whole rows have no recipe yet"),
+    (dict(scale_a=torch.ones(16, 1)), "scale_a is of 1x0, scale_b of tensor"),
+    (dict(scale_a=torch.ones(16, 1), scale_b=torch.ones(1, 8)),
+     "use_fast_accum: what cuBLASLt computes by scales of rows"),
+    (dict(scale_a=torch.ones(5, 1)), r"scale_a: \(5, 1\): one scale, or one for"),
     (dict(scale_a=torch.ones(()).double()), "scale_a: elements are torch.float64"),
     (dict(mat_b=fp8(8, 128, 1).t()), "M x K and K x N are multiplied"),
 ])
@@ -169,6 +193,7 @@ def test_scaled_mm_is_like_a_library_or_refused():
     def call(a=a, b=b, one=one, out=torch.bfloat16, **how):
         return zeroulp.torch.scaled_mm(a, b.t(), one, one, out_dtype=out, **how)
     d = call(like="cublaslt-13.1:h200")
+    assert torch.equal(d, call(like="cublaslt-13.1"))
     same = call(recipe="cublaslt.tensorwise", splits=2)
     assert torch.equal(d.view(torch.int16), same.view(torch.int16))
     fast = call(like="cublaslt-13.1:h200", use_fast_accum=True)

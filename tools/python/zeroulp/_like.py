@@ -48,7 +48,7 @@ _PROBLEM = ("m", "n", "k", "a", "b", "scaling", "output")
 
 
 def _find(like):
-    """The record of LIBRARY-VERSION:GPU, or of a file."""
+    """The record of LIBRARY-VERSION or LIBRARY-VERSION:GPU, or of a file."""
     if like.endswith(".json") or "/" in like:
         return _record(os.path.abspath(like))
     wanted, _, gpu = like.lower().partition(":")
@@ -58,7 +58,7 @@ def _find(like):
         known.append(f"{library} on {device}")
         full = library.lower().replace(" ", "-")
         if (full == wanted or full.startswith(wanted + ".")) and \
-                gpu in device.lower().split():
+                (not gpu or gpu in device.lower().split()):
             return library, device, rows
     raise Error(f"like: {like!r}: no such record: use LIBRARY-VERSION:GPU, such "
                 "as cublaslt-13.1:h200, or a file of `zeroulp identify cublaslt "

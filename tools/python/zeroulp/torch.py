@@ -183,9 +183,23 @@ def _scales(scale, what, rows, k):
         return "1x128", scale
     if tuple(scale.shape) == counts(128, 128):
         return "128x128", scale
-    raise Error(f"{what}: {tuple(scale.shape)}: one scale, or one for each 1x128 "
-                f"({counts(1, 128)}) or 128x128 ({counts(128, 128)}) is taken; "
-                "scales of whole rows have no recipe yet")
+    if tuple(scale.shape) == (rows, 1):
+        return "1x0", scale
+    raise Error(f"{what}: {tuple(scale.shape)}: one scale, or one for each row "
+                f"({(rows, 1)}), 1x128 ({counts(1, 128)}) or 128x128 "
+                f"({counts(128, 128)}) is taken")
+
+
+def _one_scale(other, rows, k):
+    """The group of an operand that has one scale, beside one with groups of
+    `other`: a row, or a tile that is all of it."""
+    if other == "1x0" and rows == 1:
+        return "1x0"
+    if other in ("1x128", "128x128") and rows == 1 and k <= 128:
+        return "1x128"
+    if other == "1x128" and rows <= 128 and k <= 128:
+        return "128x128"
+    return "tensor"
 
 
 def _recipe_of(m, k, groups, fast):
@@ -194,6 +208,11 @@ def _recipe_of(m, k, groups, fast):
     """
     if groups == ("tensor", "tensor"):
         return "unpromoted" if fast else "cublaslt.tensorwise"
+    if groups == ("1x0", "1x0"):
+        if fast:
+            return "cublaslt.rows"
+        raise Error("use_fast_accum: what cuBLASLt computes by scales of rows "
+                    "without it is not known: use True, or K of 128 at most")
     if groups == ("1x128", "128x128"):
         return "cublaslt.1x128_128x128"
     if groups == ("128x128", "1x128"):
@@ -207,8 +226,9 @@ def _recipe_of(m, k, groups, fast):
 
 def _chosen(like, m, n, k, mats, groups, fast, output):
     """The recipe and splits that a record has of torch's call."""
-    scaling = ("tensor.fast" if fast else "tensor.precise") \
-        if groups == ("tensor", "tensor") else "_".join(groups)
+    whole = {("tensor", "tensor"): "tensor", ("1x0", "1x0"): "rows"}.get(groups)
+    scaling = f"{whole}.{'fast' if fast else 'precise'}" if whole else \
+        "_".join(groups)
     a, b = (format_name(x.dtype) for x in mats)
     return _like.choice(like, m, n, k, a, b, scaling, output)
 
@@ -217,13 +237,14 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
               out_dtype=None, use_fast_accum=False, *, recipe=None, splits=None,
               like=None):
     """torch._scaled_mm to the bit, as cuBLASLt computes it on Hopper: mat_a is
-    M x K, mat_b K x N, both of FP8. Scales are one number, or for each 1x128 or
-    128x128.
+    M x K, mat_b K x N, both of FP8. Scales are one number, or for each row (by
+    fast accumulation), 1x128 or 128x128.
 
     `splits` is how many ranges of K its algorithm has (1 if it is not given),
     and `recipe` replaces cuBLASLt's. `like`="cublaslt-13.1:h200", or a record's
     file, looks both up: Error where no record has the shape. What has no recipe
-    is refused: a bias, scale_result, scales of rows, an FP8 result."""
+    is refused: a bias, scale_result, scales of rows that are summed precisely,
+    a result of FP8 or FP16."""
     if bias is not None or scale_result is not None:
         raise Error(("bias" if bias is not None else "scale_result") +
                     ": how cuBLASLt rounds it is not known here")
@@ -237,6 +258,10 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
     group_a, by_a = _scales(scale_a, "scale_a", m, k)
     group_b, by_b = _scales(scale_b if scale_b.numel() == 1 else scale_b.t(),
                             "scale_b", n, k)
+    if group_a == "tensor":
+        group_a = _one_scale(group_b, m, k)
+    elif group_b == "tensor":
+        group_b = _one_scale(group_a, n, k)
     output = "fp32" if out_dtype == torch.float32 else "bf16"
     if like is None:
         name = recipe or _recipe_of(m, k, (group_a, group_b), use_fast_accum)
