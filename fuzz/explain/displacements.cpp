@@ -92,7 +92,7 @@ suspect replacing(std::string name, std::string what, const outputs& claimed,
   outputs made = claimed;
   made[n] = std::move(by);
   return {suspicion::displacement, std::move(name), std::move(what),
-          [made = std::move(made)](const problem&) { return made; }};
+          [made = std::move(made)](const problem&) { return made; }, true};
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ std::vector<suspect> displacements(const outputs& claimed,
   }
   if (moved_outputs > 1) {
     all.push_back({suspicion::displacement, "place:all", told,
-                   [every](const problem&) { return every; }});
+                   [every](const problem&) { return every; }, true});
   }
   return all;
 }

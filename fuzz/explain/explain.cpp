@@ -156,6 +156,12 @@ bool explanation::same() const {
       [](const output_difference& d) { return d.different() == 0; });
 }
 
+bool likely_cause::has(std::string_view cause) const {
+  return name == cause ||
+         std::any_of(same.begin(), same.end(),
+                     [cause](const tied_cause& c) { return c.name == cause; });
+}
+
 std::string value_text(format f, std::uint64_t code) {
   if (f == integer) return fmt::format("{:#x}", code);
   const unpacked x = decode(f, code);

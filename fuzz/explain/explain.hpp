@@ -16,6 +16,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fuzz/engine/difference.hpp"
@@ -41,14 +42,23 @@ struct output_difference {
   std::uint64_t different() const { return ulps.different; }
 };
 
+/// One that nobody can tell from another by this data: all give the same bits.
+struct tied_cause {
+  suspicion of = suspicion::fault;
+  std::string name;
+  std::string what;
+};
+
 struct likely_cause {
   suspicion of = suspicion::fault;
   std::string name;
   std::string what;
-  std::uint64_t explained = 0;    ///< differing elements with the given bits
-  std::uint64_t left = 0;         ///< differing elements with other bits
-  std::uint64_t added = 0;        ///< elements that it alone makes different
-  std::vector<std::string> same;  ///< names of others with the same result
+  std::uint64_t explained = 0;   ///< differing elements with the given bits
+  std::uint64_t left = 0;        ///< differing elements with other bits
+  std::uint64_t added = 0;       ///< elements that it alone makes different
+  std::vector<tied_cause> same;  ///< others with the same result here
+
+  bool has(std::string_view cause) const;  ///< itself or one of `same`
 
   bool exact() const { return left == 0 && added == 0; }
   double share() const {
@@ -57,9 +67,17 @@ struct likely_cause {
   }
 };
 
+/// A case in which causes that are tied give different results: whoever runs
+/// his kernel on it, too, can tell more of them apart.
+struct telling_case {
+  std::string token;
+  std::size_t results = 0;  ///< how many different ones
+};
+
 struct explanation {
   std::vector<output_difference> outputs;  ///< of those that were given
   std::vector<likely_cause> likely;        ///< the likeliest first
+  std::optional<telling_case> telling;     ///< of the first cause and its ties
   std::uint64_t tried = 0;                 ///< suspects
   /// The elements on which suspects ran; fewer than all of a large result.
   std::uint64_t looked_at = 0;
@@ -75,6 +93,7 @@ struct explanation {
 struct explain_options {
   kind_set ignored;       ///< kinds of differences that do not count
   bool causes = true;     ///< look for them
+  bool tell = true;       ///< look for a case that tells ties apart
   std::size_t named = 3;  ///< causes that are returned
 };
 

@@ -29,6 +29,12 @@ bool differs(format f, std::uint64_t claimed, std::uint64_t given,
 void find_likely(const question& all, const explain_options& how,
                  explanation& found);
 
+/// Returns a case of the fuzzer with the problem's settings for which `tied`
+/// suspects give the most different results; empty if none was found.
+std::optional<telling_case> find_telling_case(
+    const problem& p, const outputs& given,
+    const std::vector<const suspect*>& tied);
+
 }  // namespace zeroulp::fuzz
 
 #endif  // ZEROULP_FUZZ_EXPLAIN_LIKELY_HPP_

@@ -74,6 +74,60 @@ std::string share_text(const likely_cause& c) {
                    : fmt::format("; it changes {} more", c.added));
 }
 
+/// On what suspects were held against each other.
+std::string place_text(const explanation& e) {
+  std::uint64_t all = 0;
+  for (const auto& d : e.outputs) {
+    all += static_cast<std::uint64_t>(d.rows * d.cols);
+  }
+  return e.looked_at < all
+             ? fmt::format("the {} elements looked at", e.looked_at)
+             : std::string("this data");
+}
+
+/// Nobody can tell causes apart that have the same bits: they are one answer.
+std::string cause_text(const likely_cause& c, const std::string& where) {
+  if (c.same.empty()) {
+    return fmt::format("  likely    {} ({}): {}\n", c.what, c.name,
+                       share_text(c));
+  }
+  std::string text =
+      fmt::format("  likely    one of {} with the same bits on {}: {}\n",
+                  1 + c.same.size(), where, share_text(c));
+  const auto add = [&text](const std::string& what, const std::string& name) {
+    text += fmt::format("            {} ({})\n", what, name);
+  };
+  add(c.what, c.name);
+  constexpr std::size_t most = 7;
+  const auto shown = std::min(most, c.same.size());
+  for (std::size_t i = 0; i < shown; ++i) add(c.same[i].what, c.same[i].name);
+  if (shown < c.same.size()) {
+    text += fmt::format("            and {} more\n", c.same.size() - shown);
+  }
+  return text;
+}
+
+constexpr const char* sorts[] = {"definition", "displacement", "fault"};
+
+/// Each with its name and what it does: the first, and what it ties with.
+json one_of(const likely_cause& c) {
+  json all = json::array();
+  const auto add = [&all](const auto& x) {
+    all.push_back({{"kind", sorts[static_cast<int>(x.of)]},
+                   {"name", x.name},
+                   {"what", x.what}});
+  };
+  add(c);
+  for (const auto& x : c.same) add(x);
+  return all;
+}
+
+std::vector<std::string> names_of(const std::vector<tied_cause>& all) {
+  std::vector<std::string> names;
+  for (const auto& x : all) names.push_back(x.name);
+  return names;
+}
+
 }  // namespace
 
 std::string to_text(const explanation& e, const std::string& claim) {
@@ -90,20 +144,12 @@ std::string to_text(const explanation& e, const std::string& claim) {
                       "scales\n",
                       *e.wrong_by_given_scales, claim);
   }
-  for (const auto& c : e.likely) {
-    text +=
-        fmt::format("  likely    {} ({}): {}\n", c.what, c.name, share_text(c));
-    if (!c.same.empty()) {
-      constexpr std::size_t most = 8;
-      const auto shown = std::min(most, c.same.size());
-      text += fmt::format(
-          "            the same bits: {}{}\n",
-          fmt::join(c.same.begin(),
-                    c.same.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-          shown < c.same.size()
-              ? fmt::format(" and {} more", c.same.size() - shown)
-              : std::string());
-    }
+  for (const auto& c : e.likely) text += cause_text(c, place_text(e));
+  if (e.telling) {
+    text += fmt::format(
+        "  apart     this case has {} different results of these:\n"
+        "            {}\n",
+        e.telling->results, e.telling->token);
   }
   if (e.tried > 0 && e.likely.empty()) {
     text += fmt::format(
@@ -144,7 +190,6 @@ json to_json(const explanation& e, const std::string& claim) {
   if (e.wrong_by_given_scales) {
     result["wrong_by_given_scales"] = *e.wrong_by_given_scales;
   }
-  constexpr const char* sorts[] = {"definition", "displacement", "fault"};
   result["likely"] = json::array();
   for (const auto& c : e.likely) {
     result["likely"].push_back({{"kind", sorts[static_cast<int>(c.of)]},
@@ -154,7 +199,12 @@ json to_json(const explanation& e, const std::string& claim) {
                                 {"left", c.left},
                                 {"added", c.added},
                                 {"exact", c.exact()},
-                                {"same_bits", c.same}});
+                                {"same_bits", names_of(c.same)},
+                                {"one_of", one_of(c)}});
+  }
+  if (e.telling) {
+    result["apart"] = {{"token", e.telling->token},
+                       {"results", e.telling->results}};
   }
   result["tried"] = e.tried;
   result["looked_at"] = e.looked_at;

@@ -24,6 +24,7 @@ struct suspect {
   std::string what;  ///< completes "the result is ..."
   /// Returns its outputs for a problem.
   std::function<outputs(const problem&)> answer;
+  bool of_this_data = false;  ///< its answer is the same for any problem
 };
 
 /// Conventions, recipes, paths by the compiled library, where it has them.

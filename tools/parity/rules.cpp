@@ -283,18 +283,21 @@ std::optional<rule> exact_rule(std::vector<rule> all, const question& q) {
 rule explained_rule(const question& q) {
   fuzz::explain_options how;
   how.named = 8;
+  how.tell = false;
   const question part = window_of(q, explained_elements);
   const fuzz::explanation found = fuzz::explain(part.p, part.made, how);
   rule near{"", "", "", {}, {}, {}};
   for (const auto& cause : found.likely) {
+    std::vector<std::string> same;
+    for (const auto& other : cause.same) same.push_back(other.name);
     // What reads a neighbour's place differs at the edge of a window.
     if (cause.exact() || cause.share() >= most_of_it) {
       for (rule& known : suspects_of(q.p)) {
         if (known.name != cause.name) continue;
-        known.same = cause.same;
+        known.same = same;
         return std::move(known);
       }
-      return {cause.name, cause.what, "", {}, {}, cause.same};
+      return {cause.name, cause.what, "", {}, {}, same};
     }
     if (near.near.empty()) {
       near.near = fmt::format("{} ({:.0f} %)", cause.name, 100 * cause.share());

@@ -284,14 +284,18 @@ shows compare_takes_files 'scales: the bits of vllm, all 260' compare \
 run 1 compare ix --against vllm --input x.npy
 is compare_says_that_bits_differ '' "$reason"
 holds compare_names_the_convention grep -qE \
-  'likely +as if the convention were deepseek_v3 .*: all [0-9]+ differing' .out
+  '^ +as if the convention were deepseek_v3 \(convention:deepseek_v3\)' .out
 holds compare_names_those_with_the_same_bits grep -qE \
-  '^ +the same bits: .*convention:deepep' .out
+  'likely +one of [0-9]+ with the same bits on this data: all [0-9]+ diff' .out
+holds compare_gives_a_case_that_tells_them_apart grep -qE \
+  '^  apart +this case has [0-9]+ different results of these' .out
 run 1 compare ix --against vllm --input x.npy --json
 holds compare_json_has_the_cause python3 -c \
   'import json; r = json.load(open(".out")); first = r["likely"][0]
 assert not r["same"] and first["exact"] and r["tried"] > 50
-assert "convention:deepep" in first["same_bits"], first'
+assert "convention:deepep" in first["same_bits"], first
+assert len(first["one_of"]) == 1 + len(first["same_bits"]), first
+assert r["apart"]["results"] > 1, r'
 run 1 compare cx --against vllm --input w.npy
 holds compare_shows_the_first_element grep -qE \
   '^  element   x = .*, scale = .*, x / scale = .* ulp from the tie' .out

@@ -24,7 +24,19 @@ def test_another_convention_is_named(x):
     assert first.kind == "definition" and first.exact
     assert "convention:deepep" in [first.name, *first.same_bits]
     assert found.outputs["scales"]["different"] > 0
-    assert "likely" in str(found) and "likely convention:" in repr(found)
+    assert "likely" in str(found) and "likely one of" in repr(found)
+
+
+def test_ties_are_one_answer_and_a_case_tells_them_apart(x):
+    found = zeroulp.explain(zeroulp.quantize(x, convention="deepep"), "vllm", x)
+    first = found.likely[0]
+    names = [first.name, *first.same_bits]
+    assert [one["name"] for one in first.one_of] == names and len(names) > 1
+    assert f"one of {len(names)} with the same bits" in str(found)
+    assert repr(first).startswith(f"Cause(one of {len(names)}: ")
+    case = found.apart
+    assert case.settings["convention"] == "vllm"
+    assert f"{found.report['apart']['results']} different results" in str(found)
 
 
 def test_arrays_and_codes_alone_are_taken(x):

@@ -120,6 +120,7 @@ class Cause:
     added: int
     exact: bool
     same_bits: list[str]
+    one_of: list[dict[str, str]]
     def __init__(self, found: dict[str, Any]) -> None: ...
 
 class Explanation:
@@ -127,6 +128,7 @@ class Explanation:
     likely: list[Cause]
     outputs: dict[str, dict[str, Any]]
     element: str | None
+    apart: Case | None
     def __init__(self, found: dict[str, Any]) -> None: ...
     def __bool__(self) -> bool: ...
 

@@ -70,14 +70,25 @@ class Cause:
     name, what in words, kind ("definition", "displacement", "fault");
     `explained` differing elements have its bits, `left` have not; `added` are
     elements that it alone would change. `exact`: it gives every bit.
-    `same_bits` are the names of causes that give the same bits here."""
+    `same_bits` are the names of causes that give the same bits here: nobody can
+    tell them apart by this data. `one_of` has a dict of name, what and kind for
+    each, the first included."""
 
     def __init__(self, found):
         self.__dict__.update(found)
 
     def __repr__(self):
-        return f"Cause({self.name!r}: {self.explained} of " \
+        return f"Cause({_together(self)}: {self.explained} of " \
                f"{self.explained + self.left} differing elements)"
+
+
+def _together(cause):
+    """"NAME", or "one of 3: NAME, ..."."""
+    if not cause.same_bits:
+        return cause.name
+    names = [cause.name, *cause.same_bits]
+    shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    return f"one of {len(names)}: {shown}"
 
 
 class Explanation:
@@ -86,13 +97,18 @@ class Explanation:
     likely: Causes, the likeliest first; empty where no cause gives the bits
     more often than chance. outputs: a dict of each output's name to what was
     found of it (different, max_ulps, patterns, first, frobenius, sqnr_db, ...).
-    element: of a quantizer, x, scale and x / scale of the first wrong code."""
+    element: of a quantizer, x, scale and x / scale of the first wrong code.
+    apart: a Case in which the first cause and those with the same bits here
+    differ, if one was found: run the kernel on its operands, and explain that.
+    """
 
     def __init__(self, found):
         self.report = found
         self.likely = [Cause(c) for c in found["likely"]]
         self.outputs = {o["name"]: o for o in found["outputs"]}
         self.element = found.get("element")
+        apart = found.get("apart")
+        self.apart = Case(apart["token"]) if apart else None
 
     def __bool__(self):
         return self.report["same"]
@@ -106,7 +122,7 @@ class Explanation:
         wrong = ", ".join(f"{o['different']} {name} differ"
                           for name, o in self.outputs.items() if o["different"])
         return f"Explanation({wrong}; likely " + \
-            (self.likely[0].name if self.likely else "none") + ")"
+            (_together(self.likely[0]) if self.likely else "none") + ")"
 
 
 def _explained(target, settings, operands, made, ignore):
