@@ -207,6 +207,11 @@ def test_scaled_mm_is_like_a_library_or_refused():
         call(like="cublaslt-13.1:h200", splits=2)
     with pytest.raises(zeroulp.Error, match="No such file"):
         call(like="/none.json")
+    rows = torch.rand(1, 56), torch.rand(1536, 56)
+    by_rows = [zeroulp.torch.scaled_mm(a, b.t(), rows[0], rows[1].t(),
+                                       out_dtype=torch.bfloat16, **how)
+               for how in (dict(like="cublaslt-13.1"), dict(splits=2))]
+    assert torch.equal(*by_rows)
     tiles = torch.ones(1, 56), torch.ones(12, 56)
     with pytest.raises(zeroulp.Error, match="refuses 1 x 1536 x 7168.*128x128"):
         zeroulp.torch.scaled_mm(a, b.t(), tiles[0], tiles[1].t(), out_dtype=torch.bfloat16,

@@ -226,6 +226,10 @@ def _recipe_of(m, k, groups, fast):
 
 def _chosen(like, m, n, k, mats, groups, fast, output):
     """The recipe and splits that a record has of torch's call."""
+    if groups == ("1x128", "1x128") and k <= 128:  # SPEC G10 (d)
+        groups, fast = ("1x0", "1x0"), True
+    elif groups == ("1x128", "1x128") and m == 1:
+        groups = "128x128", "1x128"
     whole = {("tensor", "tensor"): "tensor", ("1x0", "1x0"): "rows"}.get(groups)
     scaling = f"{whole}.{'fast' if fast else 'precise'}" if whole else \
         "_".join(groups)
@@ -270,7 +274,8 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
     else:
         name, splits, _ = _chosen(like, m, n, k, (mat_a, mat_b),
                                   (group_a, group_b), use_fast_accum, output)
-    if name.endswith(".m1"):
+    if group_a == "1x128" and name in ("cublaslt.1x128_1x128.m1",
+                                       "cublaslt.128x128_1x128"):
         group_a = "128x128"  # one row of A is a block's
     a = _operations.Quantized(mat_a, by_a, mat_a.dtype, group_a)
     b = _operations.Quantized(mat_b.t(), by_b, mat_b.dtype, group_b)
