@@ -128,7 +128,7 @@ class Explanation:
     likely: list[Cause]
     outputs: dict[str, dict[str, Any]]
     element: str | None
-    apart: Case | None
+    apart: testing.Case | None
     def __init__(self, found: dict[str, Any]) -> None: ...
     def __bool__(self) -> bool: ...
 
