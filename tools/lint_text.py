@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the language and the links of texts: lint_text.py [FILE...]
 
-Without FILE it checks every tracked README.md and CONTRIBUTING.md. Code blocks,
-tables, headings and HTML comments are no sentences; `code` is one word, and a
-link is its text. A fault is a line, `path:line: what`:
+Without FILE it checks every tracked README.md and CONTRIBUTING.md, and the pages
+of tools/docs. Code blocks, tables, headings and HTML comments are no sentences;
+`code` is one word, and a link is its text. A fault is a line, `path:line: what`:
 
   a file whose sentences have a median of more than 18 words, or without any
   a sentence of more than 35 words
@@ -130,9 +130,11 @@ def line_of(block, at):
 
 
 def anchors_of(path):
-    """Returns what GitHub calls the headings of a file."""
+    """Returns what GitHub calls the headings of a file, and its own anchors."""
+    text = Text(path)
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-")
-            for h in Text(path).headings}
+            for h in text.headings} | \
+        set(re.findall(r'<a id="([^"]+)">', "\n".join(text.lines)))
 
 
 def fault_of_link(path, to):
@@ -183,7 +185,7 @@ def check(text, report):
 def tracked():
     said = subprocess.run(
         ["git", "ls-files", "-z", "README.md", "*/README.md",
-         "CONTRIBUTING.md", "*/CONTRIBUTING.md"], cwd=ROOT, check=True,
+         "CONTRIBUTING.md", "*/CONTRIBUTING.md", "tools/docs/pages/*.md"], cwd=ROOT, check=True,
         text=True, stdout=subprocess.PIPE).stdout
     return [ROOT / name for name in said.split("\0") if name]
 

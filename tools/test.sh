@@ -9,7 +9,7 @@
 #   tools/test.sh lint        what needs no build: rooms, language, layout, records
 #   tools/test.sh LABEL...    a part of a tree, see `ctest --print-labels`:
 #                             program headers compile_errors digest consumers
-#                             examples mutants gpu; of clang's: fuzz threads
+#                             examples docs mutants gpu; of clang's: fuzz threads
 #
 # ZEROULP_LEVEL (0 to 3, here 1) says how much the checks do, from seconds to
 # exhaustive; ZEROULP_LEVEL=3 tools/test.sh gcc takes hours.
@@ -78,7 +78,7 @@ lint() {
 
 [[ $# -gt 0 ]] || set -- gcc clang
 known=" gcc clang lint program headers compile_errors digest consumers examples
- mutants gpu fuzz threads "
+ docs mutants gpu fuzz threads "
 for part; do
   if [[ $part == *[!a-z_]* || ${known//$'\n'/} != *" $part "* ]]; then
     echo "test.sh: there is no part '$part': use one of${known//$'\n'/}" >&2
