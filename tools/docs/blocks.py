@@ -224,7 +224,7 @@ class Page:
 
 def run_page(path, options, folder):
     """Runs a page; returns the number of failures."""
-    failures, shown = 0, path.relative_to(ROOT / "tools/docs")
+    failures, shown = 0, f"pages/{path.name}"
     page = Page(path, options, folder)
     for block in markdown.blocks_of(path.read_text()):
         name = f"docs: {shown}:{block.line} {block.language}"
@@ -241,17 +241,21 @@ def run_page(path, options, folder):
     return failures
 
 
-def set_environment(options):
+def set_environment(options, shims):
+    """Blocks find the program, the libraries and, as python3, this Python."""
     libraries = pathlib.Path(options.libraries).resolve()
     program = pathlib.Path(options.program).resolve()
     options.libraries = libraries
+    shim = pathlib.Path(shims) / "python3"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    shim.chmod(0o755)
     os.environ.update(
         ZEROULP_LIBRARY=str(libraries / "libzeroulp.so"),
         ZEROULP_SUITE_LIBRARY=str(libraries / "libzeroulp_suite.so"),
         ZEROULP_PROGRAM=str(program), PYTHONPATH=str(ROOT / "tools/python"),
         PYTHONDONTWRITEBYTECODE="1", ZEROULP_PYTHON=sys.executable,
         ZEROULP_SOURCE=str(ROOT),
-        PATH=f"{program.parent}:{os.environ['PATH']}")
+        PATH=f"{shims}:{program.parent}:{os.environ['PATH']}")
     sys.path.insert(0, str(ROOT / "tools/python"))
     sys.dont_write_bytecode = True
 
@@ -265,11 +269,12 @@ def main():
     parser.add_argument("--update", action="store_true")
     parser.add_argument("pages", nargs="*", type=pathlib.Path)
     options = parser.parse_args()
-    set_environment(options)
     failures = 0
-    for path in options.pages or sorted(markdown.PAGES.glob("*.md")):
-        with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-            failures += run_page(path.resolve(), options, folder)
+    with tempfile.TemporaryDirectory(dir=options.folder) as shims:
+        set_environment(options, shims)
+        for path in options.pages or sorted(markdown.PAGES.glob("*.md")):
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                failures += run_page(path.resolve(), options, folder)
     return 1 if failures else 0
 
 

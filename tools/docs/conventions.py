@@ -5,6 +5,7 @@ program lists: conventions.py PROGRAM [--check]
 --check changes nothing and says whether the pages have them (exit status 1)."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -37,6 +38,11 @@ def code(words):
     return f"`{words}`"
 
 
+def short(formula):
+    """Returns a formula without what the page says below the table."""
+    return re.split(r", (?=exact|q of)", formula)[0]
+
+
 def anchor(name):
     """Returns the anchor of a row; a dot would begin a class there."""
     return name.replace(".", "-")
@@ -65,12 +71,12 @@ def rules(conventions):
 
     return table(
         ["convention", "scale", "element", "amax", "least amax",
-         "edges with a rule", "conversion", "further rules", "source"],
+         "edges with a rule", "conversion", "further rules"],
         [[anchored(c['name']), code(c["scale"]),
-          code(c["element"]), c["amax"],
+          code(short(c["element"])), c["amax"],
           "none" if c["amax_floor"] == "0" else c["amax_floor"],
           ", ".join(v for k, v in EDGES.items() if c[k]) or "none",
-          code(c["conversion"]), more(c), c["source"]] for c in conventions])
+          code(c["conversion"]), more(c)] for c in conventions])
 
 
 def differences(conventions):
@@ -83,11 +89,13 @@ def differences(conventions):
         other = min((o for o in conventions if o is not c),
                     key=lambda o: len(differing(c, o)))
         what = "; ".join(
-            f"{k}: {code(text(c[k]))}, there {code(text(other[k]))}"
+            f"{k}: {code(short(text(c[k])))}, there {code(short(text(other[k])))}"
             for k in differing(c, other)) or "nothing"
         rows.append([f"[{c['name']}](#{anchor(c['name'])})",
-                     f"[{other['name']}](#{anchor(other['name'])})", what])
-    return table(["convention", "nearest to it", "in which they differ"], rows)
+                     f"[{other['name']}](#{anchor(other['name'])})", what,
+                     c["source"]])
+    return table(["convention", "nearest to it", "in which they differ",
+                  "source of the convention"], rows)
 
 
 def recipes(found):

@@ -5,6 +5,7 @@ page's beginning. A lone `// Matrices.` is a heading. `///` lines belong to the
 declaration behind them. Bodies of functions, static_asserts and what is in a
 namespace `detail` are left out."""
 
+import itertools
 import re
 import textwrap
 
@@ -19,6 +20,7 @@ C_HEADERS = ["zeroulp.h", "zeroulp_values.h", "zeroulp_training.h",
 
 NAME = [
     r"^#define (\w+)",
+    r"^typedef [^;]*?\(\*(\w+)\)\(",
     r"^(?:template <.*?> )?(?:requires .*? )?(?:typedef )?"
     r"(?:struct|class|enum class|enum|union) (\w+)",
     r"^(?:template <.*?> )?(?:using|concept) (\w+)",
@@ -37,8 +39,8 @@ def public():
 class Item:
     """A declaration, a heading, or text."""
 
-    def __init__(self, kind, doc, code=""):
-        self.kind, self.doc, self.code = kind, doc, code
+    def __init__(self, kind, doc, *codes):
+        self.kind, self.doc, self.codes = kind, doc, list(codes)
 
 
 def name_of(code):
@@ -154,8 +156,8 @@ class Reader:
                     not self.is_apart and "ZEROULP_API" not in code and
                     not re.match(r"(struct|enum|typedef)", code))
         if together or (last and last.kind == "declaration" and not doc and
-                        name_of(last.code) == name_of(code)):
-            last.code += "\n" + code
+                        name_of(last.codes[-1]) == name_of(code)):
+            last.codes.append(code)
         else:
             self.items.append(Item("declaration", doc, code))
 
@@ -192,29 +194,39 @@ class Reader:
         return self.items
 
 
+TERM = re.compile(r"([A-Z](?:\w| (?! ))*) {2,}(?=\S)")
+
+
+def terms(lines):
+    """Returns a list of terms (`Errors    A function ...`) as Markdown."""
+    out = []
+    for line in lines:
+        m = TERM.match(line)
+        if m:
+            out.append(f"- **{m[1]}** {line[m.end():]}")
+        elif line.startswith("    "):
+            out.append("  " + line.strip())
+        else:
+            out += ["", line]
+    return out
+
+
 def prose(text):
-    """Returns a comment as Markdown: lines that are indented are code, and a
-    list of terms (`Errors    A function ...`) is one."""
+    """Returns a comment as Markdown: lines that are indented are code."""
     out = []
     for part in re.split(r"\n\s*\n", text):
         lines = part.split("\n")
-        terms = re.match(r"[A-Z][\w ]{0,10}\w {2,}\S", part)
-        if terms and all(re.match(r"[A-Z][\w ]*\w {2,}\S| {4,}\S", line)
-                         for line in lines):
-            for line in lines:
-                m = re.match(r"([A-Z](?:\w| (?! ))*) {2,}(.*)", line)
-                out.append(f"- **{m[1]}** {m[2]}" if m else "  " + line.strip())
-            out.append("")
-        else:
-            code = False
-            for line in lines:
-                if line.startswith("  ") != code:
-                    out += ["```text" if not code else "```"]
-                    code = not code
-                out.append(line)
-            out += ["```"] if code else []
-            out.append("")
-    return "\n".join(out).replace("*,", "\\*,")
+        if TERM.match(part):
+            out += [*terms(lines), ""]
+            continue
+        for is_code, some in itertools.groupby(
+                lines, lambda line: line.startswith("  ")):
+            piece = "\n".join(some)
+            out += ["```text", textwrap.dedent(piece), "```"] if is_code else [piece]
+        out.append("")
+    # Code goes on behind a blank line.
+    text = "\n".join(out).replace("\n```\n\n```text\n", "\n\n")
+    return text.replace("*,", "\\*,")
 
 
 def page(path):
@@ -232,8 +244,10 @@ def page(path):
             else:
                 out += [prose(item.doc)]
             continue
-        out += [f"### {escaped(name_of(item.code))}", "", prose(item.doc),
-                f"```{language}", textwrap.dedent(item.code), "```", ""]
+        names = list(dict.fromkeys(name_of(code) for code in item.codes))
+        title = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        out += [f"### {escaped(title)}", "", prose(item.doc),
+                f"```{language}", "\n".join(item.codes), "```", ""]
     return "\n".join(out)
 
 
