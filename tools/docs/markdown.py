@@ -10,14 +10,15 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<marks>`{3,})(?P<info>[^`]*)$")
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<to>[^()\s]+)\)")
 CODE = re.compile(r"`[^`\n]+`")
 
-# Tags of a fence: why a block is not run.
+# Tags of a fence: why a block is not run. With `torch` it is, where that is.
 NOT_RUN = {
     "gpu": "needs a Hopper GPU",
     "torch": "needs PyTorch",
     "triton": "needs Triton and a GPU",
     "install": "installs or builds",
+    "package": "needs the installed package",
     "long": "takes minutes",
-    "yours": "has files of yours",
+    "yours": "is about files of yours",
 }
 
 

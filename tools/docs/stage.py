@@ -155,8 +155,10 @@ class Site:
                 block.language, block.language)
             why = block.why_not_run()
             if why:
+                note = ("Run only where PyTorch is." if "torch" in block.tags
+                        else f"No test runs this: it {why}.")
                 lines[at] = (f"{indent}```{{code-block}} {language}\n"
-                             f"{indent}:caption: No test runs this: it {why}.\n")
+                             f"{indent}:caption: {note}\n")
             elif not language.startswith("{"):
                 lines[at] = f"{indent}```{language}"
         return "\n".join(lines)
@@ -194,7 +196,7 @@ class Site:
                 "| folder | what it is |", "|---|---|"]
         for path in sorted(tracked("README.md", "*/README.md")):
             title = (ROOT / path).read_text().split("\n", 1)[0].lstrip("# ")
-            folder = os.path.dirname(path) or "."
+            folder = os.path.dirname(path) or "the root"
             what = title.partition(": ")[2] or title
             rows.append(f"| [{folder}]({page_of(path)}) | {what} |")
         rows += ["", "[CONTRIBUTING](CONTRIBUTING.md) says how to add a format, "
