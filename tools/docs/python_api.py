@@ -7,6 +7,8 @@ import re
 from markdown import ROOT
 
 PACKAGE = ROOT / "tools/python/zeroulp"
+# zeroulp.plugin is this module.
+PLUGIN = ROOT / "tools/examples/zeroulp_plugin.py"
 
 MODULES = {
     "zeroulp": "__init__", "zeroulp.testing": "testing",
@@ -23,20 +25,32 @@ def definitions(tree):
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
 
 
-def docstrings():
-    """Returns {name: node} of every module behind zeroulp's names."""
+def known_to(tree):
+    """Returns {name: node} of what a module defines, or takes from another one
+    of the package by `from ._x import name`."""
     found = {}
-    for path in sorted(PACKAGE.glob("_*.py")):
-        if path.stem not in ("__init__", "__main__", "_abi"):
-            found.update(definitions(ast.parse(path.read_text())))
-    return found
+    for node in tree.body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        path = PACKAGE / f"{node.module}.py"
+        if not path.exists():
+            continue
+        theirs = known_to(ast.parse(path.read_text()))
+        for name in node.names:
+            if name.name in theirs:
+                found[name.asname or name.name] = theirs[name.name]
+    return {**found, **definitions(tree)}
 
 
 def signature(node):
     text = ast.unparse(node.args)
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
-    return f"({text}){returns}".replace("_Array", "Array").replace(
-        "_FormatLike", "FormatLike")
+    return public_types(f"({text}){returns}")
+
+
+def public_types(text):
+    """Returns annotations without the underscore of the stubs' own types."""
+    return re.sub(r"\b_(?=[A-Z])", "", text)
 
 
 def doc_of(node):
@@ -66,7 +80,7 @@ def members(node, source):
     out, seen = [], set()
     for part in node.body:
         if isinstance(part, ast.AnnAssign) and not part.target.id.startswith("_"):
-            kind = ast.unparse(part.annotation).replace("_Array", "Array")
+            kind = public_types(ast.unparse(part.annotation))
             out.append(f"```{{py:attribute}} {part.target.id}\n:type: {kind}\n```\n")
         if not isinstance(part, ast.FunctionDef) or part.name in seen:
             continue
@@ -78,7 +92,8 @@ def members(node, source):
             else part.args.args[1:]
         text = doc_of(known.get(part.name))
         if "property" in decorators:
-            kind = f":type: {ast.unparse(part.returns)}\n" if part.returns else ""
+            kind = f":type: {public_types(ast.unparse(part.returns))}\n" \
+                if part.returns else ""
             out.append(f"```{{py:property}} {part.name}\n{kind}\n{text}\n```\n")
         else:
             out.append(directive("method", part.name + signature(part), text, 3))
@@ -107,12 +122,9 @@ def page(name, stem):
     source = ast.parse((PACKAGE / f"{stem}.py").read_text())
     stub = PACKAGE / f"{stem}.pyi"
     types = ast.parse(stub.read_text()) if stub.exists() else source
-    known = {**(docstrings() if stem == "__init__" else {}),
-             **definitions(source)}
-    if stem != "__init__":
-        shared = docstrings()
-        known = {**{k: v for k, v in shared.items() if k not in known}, **known}
-    shown = [n for n in definitions(types).values() if not n.name.startswith("_")]
+    known = known_to(ast.parse(PLUGIN.read_text()) if stem == "plugin" else source)
+    shown = [n for n in definitions(types).values()
+             if not n.name.startswith(("_", "pytest_"))]
     if stem == "__init__":
         names = next(ast.literal_eval(n.value) for n in source.body
                      if isinstance(n, ast.Assign) and
@@ -141,7 +153,8 @@ def pages():
     for name, stem in MODULES.items():
         result[f"api/python/{name}.md"] = page(name, stem)
         text = ast.get_docstring(ast.parse((PACKAGE / f"{stem}.py").read_text()))
-        first = re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(":.") + "."
+        first = re.split(r"(?<=[.:])\s", text.removeprefix("zeroulp: "),
+                         maxsplit=1)[0].rstrip(":.") + "."
         rows.append(f"| [{name}]({name}.md) | {' '.join(first.split())} |")
     rows += ["", "```{toctree}", ":hidden:", "", *MODULES, "```", ""]
     result["api/python/index.md"] = "\n".join(rows)
