@@ -21,6 +21,7 @@ enum class evidence_kind : std::uint8_t {
   published,       ///< what others report
   refuted,         ///< outputs of the instruction contradict it
   definition,      ///< no GPU has it: a clause of the SPEC
+  inferred,        ///< nobody looked: other rows of this GPU suggest it
 };
 
 struct evidence {

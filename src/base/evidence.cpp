@@ -56,8 +56,8 @@ constexpr fact facts[] = {
     {"turing.mma.*.*.*", {two_models, 11'520, "MMA-Sim 2.1.1"}},
     {"volta.mma.*.*.*", {two_models, 11'520, "MMA-Sim 2.1.1"}},
 
-    {"blackwell.mma.e4m3.e5m2.*", {published, 0, "as pairs of one format"}},
-    {"blackwell.mma.e5m2.e4m3.*", {published, 0, "as pairs of one format"}},
+    {"blackwell.mma.e4m3.e5m2.*", {inferred, 0, "its pairs of one format"}},
+    {"blackwell.mma.e5m2.e4m3.*", {inferred, 0, "its pairs of one format"}},
     {"hopper.mma_zero.*.*.f32", {published, 0, "nvcc 12.4.131"}},
     {"blackwell.tcgen05.mx*.*.*.*", {two_models, 5120, "MMA-Sim 2.1.1"}},
     {"rtx_blackwell.mma.mx*.*.*.*", {two_models, 5120, "MMA-Sim 2.1.1"}},
@@ -119,9 +119,9 @@ std::vector<evidence> evidence_of(std::string_view path) {
 }
 
 std::string_view name_of(evidence_kind k) {
-  constexpr std::string_view names[] = {"measured",   "public_vectors",
-                                        "two_models", "published",
-                                        "refuted",    "definition"};
+  constexpr std::string_view names[] = {
+      "measured", "public_vectors", "two_models", "published",
+      "refuted",  "definition",     "inferred"};
   return names[static_cast<std::size_t>(k)];
 }
 

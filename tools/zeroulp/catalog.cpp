@@ -210,6 +210,7 @@ evidence    measured: outputs of this GPU, in conformance/records
             two_models: directed steps on which a model of others agrees
             published: what others report; refuted: GPUs do something else
             definition: no GPU has it; a clause of the SPEC
+            inferred: nobody looked; other rows of this GPU suggest it
 )";
 
 /// Which paths are listed; an empty text or list takes all.
