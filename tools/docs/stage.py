@@ -27,7 +27,8 @@ PAGES = "tools/docs/pages/"
 
 # The pages in the order of the sidebar; of a path of the tree, or a page here.
 CONTENTS = {
-    "Begin": ["install", "whose_bits", "ties", "fourteen_bits"],
+    "Begin": ["install", "whose_bits", "ties", "fourteen_bits",
+              "block_scales"],
     "Names": ["conventions", "recipes"],
     "Hold a kernel": ["hold", "plugin", "campaigns"],
     "Train": ["training_step", "parity", "study"],
