@@ -262,19 +262,6 @@ constexpr call calls[] = {
                               a.out(x.m, x.n));
     },
     [](arguments& a, source& s, const shape& x) {
-      zeroulp_block_scaled_path p{};
-      zeroulp_block_scaled_path_from_name(
-          name_in(s, ZEROULP_BLOCK_SCALED_PATHS), &p);
-      const auto blocks = groups(x.k, p.block);
-      const zeroulp_operand left{p.path.a, a.in_value(x.m, x.k, 1),
-                                 a.in_value(x.m, blocks, 1)};
-      const zeroulp_operand right{p.path.b, a.in_value(x.n, x.k, 1),
-                                  a.in_value(x.n, blocks, 1)};
-      const auto* c = s.rarely(2) ? nullptr : a.in(x.m, x.n, 4);
-      return zeroulp_multiply_block_scaled(a.disturbed(p), &left, &right, c,
-                                           a.out(x.m, x.n, 4));
-    },
-    [](arguments& a, source& s, const shape& x) {
       zeroulp_comparison found{};
       const auto* f = s.rarely(3) ? nullptr : a.disturbed(any_format(s));
       return zeroulp_compare(f, a.in(x.m, x.n), a.in(x.m, x.n), &found);
@@ -484,6 +471,19 @@ constexpr call calls[] = {
           shape, a.in(x.m, x.k, 2), a.in(x.m, x.k, 2), a.in(x.m, x.n, 2),
           a.in(x.m, x.n), a.in(x.m, 1), a.in(x.m, 1), a.in(x.m, x.n, 2),
           a.out(x.m, x.k, 2), a.out(x.m, x.k, 2), a.out(x.m, x.n, 2));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      zeroulp_block_scaled_path p{};
+      zeroulp_block_scaled_path_from_name(
+          name_in(s, ZEROULP_BLOCK_SCALED_PATHS), &p);
+      const auto blocks = groups(x.k, p.block);
+      const zeroulp_operand left{p.path.a, a.in_value(x.m, x.k, 1),
+                                 a.in_value(x.m, blocks, 1)};
+      const zeroulp_operand right{p.path.b, a.in_value(x.n, x.k, 1),
+                                  a.in_value(x.n, blocks, 1)};
+      const auto* c = s.rarely(2) ? nullptr : a.in(x.m, x.n, 4);
+      return zeroulp_multiply_block_scaled(a.disturbed(p), &left, &right, c,
+                                           a.out(x.m, x.n, 4));
     },
 };
 
