@@ -98,6 +98,8 @@ std::uint64_t scale_code(block_scale s, scale_family family, counter_rng& rng) {
   // Bit 7 of ue4m3 means nothing.
   const std::uint64_t sign =
       s == block_scale::unsigned_e4m3 && rng.one_in(4) ? 0x80 : 0;
+  // Of ue4m3, zero.
+  if (rng.one_in(12)) return sign;
   switch (family) {
     case scale_family::near_one:
       return sign | drawn(one - spread, one + spread);
@@ -144,11 +146,25 @@ std::uint64_t c_near_scales(const block_scaled_path& p, const scaled_case& x,
          (rng.one_in(3) ? 0 : fraction);
 }
 
+/// In some groups of 16 the later half of the products undoes the first.
+void cancel_sums(const block_scaled_path& p, step_case& s, counter_rng& rng) {
+  const std::uint64_t sign = std::uint64_t{1} << (p.unscaled.a.bits() - 1);
+  for (int first = 0; first + 16 <= s.count; first += 16) {
+    if (!rng.one_in(2)) continue;
+    for (int k = first; k < first + 8; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      s.a[at + 8] = s.a[at] ^ sign;
+      s.b[at + 8] = s.b[at];
+    }
+  }
+}
+
 scaled_case make_case(const block_scaled_path& p, int family, int scales,
                       counter_rng rng) {
   scaled_case x;
   x.s = make_step_case(p.unscaled, static_cast<step_family>(family),
                        counter_rng(rng.next(), 0));
+  if (rng.one_in(3)) cancel_sums(p, x.s, rng);
   const auto blocks = static_cast<std::size_t>(ceil_div(x.s.count, p.block));
   const auto how = static_cast<scale_family>(scales);
   for (std::size_t n = 0; n < blocks; ++n) {
