@@ -159,8 +159,8 @@ void cancel_sums(const block_scaled_path& p, step_case& s, counter_rng& rng) {
   }
 }
 
-scaled_case make_case(const block_scaled_path& p, int family, int scales,
-                      counter_rng rng) {
+scaled_case make_scaled_case(const block_scaled_path& p, int family, int scales,
+                             counter_rng rng) {
   scaled_case x;
   x.s = make_step_case(p.unscaled, static_cast<step_family>(family),
                        counter_rng(rng.next(), 0));
@@ -205,7 +205,7 @@ bool count_case(const implementation& i, const effort& e, const named& p,
   return !e.stop_early || v.failures == 0;
 }
 
-verdict check_random(const implementation& i, const effort& e) {
+verdict check_scaled_cases(const implementation& i, const effort& e) {
   const std::uint64_t rounds = e.level == 0   ? 4
                                : e.level == 1 ? 60
                                : e.level == 2 ? 1000
@@ -216,8 +216,9 @@ verdict check_random(const implementation& i, const effort& e) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (const auto& p : paths) {
       for (int n = 0; n < step_families * scale_families; ++n) {
-        const auto x = make_case(p.value, n % step_families, n / step_families,
-                                 counter_rng(e.seed, index++));
+        const auto x =
+            make_scaled_case(p.value, n % step_families, n / step_families,
+                             counter_rng(e.seed, index++));
         if (!count_case(i, e, p, x, v)) return v;
       }
     }
@@ -225,7 +226,7 @@ verdict check_random(const implementation& i, const effort& e) {
   return v;
 }
 
-verdict check_rows(const implementation&, const effort&) {
+verdict check_scaled_rows(const implementation&, const effort&) {
   verdict v;
   const auto specified = specified_block_scaled_paths();
   const auto& rows = all_block_scaled_paths();
@@ -247,9 +248,9 @@ verdict check_rows(const implementation&, const effort&) {
 check_list block_scaled_checks() {
   return {
       {"BlockScaledPathsAreTheSpecifiedRows", "T20", "definition", 0,
-       check_rows},
+       check_scaled_rows},
       {"BlockScaledStepEqualsTheRationalOnRandomCases", "T17 T18 T19",
-       "rational", 0, check_random},
+       "rational", 0, check_scaled_cases},
   };
 }
 
