@@ -38,7 +38,7 @@ named_block_scaled_path named(std::string_view family,
   return {std::move(name), p, std::move(known_by)};
 }
 
-std::vector<named_block_scaled_path> make_paths() {
+std::vector<named_block_scaled_path> make_block_scaled_paths() {
   std::vector<named_block_scaled_path> paths;
   for (const char* instruction : instructions) {
     const auto family = fmt::format("{}.mxf8f6f4", instruction);
@@ -73,7 +73,7 @@ bool find_what_if(std::string_view text, named_block_scaled_path& found) {
 }  // namespace
 
 const std::vector<named_block_scaled_path>& all_block_scaled_paths() {
-  static const auto paths = make_paths();
+  static const auto paths = make_block_scaled_paths();
   return paths;
 }
 
