@@ -16,8 +16,8 @@ variables kept from block to block:
 `...` in a shown output stands for anything, on a line of its own for any lines.
 `status=N` after the language is the exit status that is expected. A tag such as
 `gpu` says why a block is not run (markdown.py lists them): it is skipped, and
-its syntax is checked. Blocks with `torch` run where PyTorch is. --update writes what was printed into pages where it
-differs; read what it wrote.
+its syntax is checked. Blocks with `torch` run where PyTorch is. --update writes
+what was printed into pages where it differs; read what it wrote.
 
 FOLDER of --libraries has libzeroulp.so, libzeroulp_suite.so and the static
 libzeroulp.a. Exit status: 1 a block failed.
