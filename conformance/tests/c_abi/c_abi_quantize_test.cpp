@@ -1,6 +1,7 @@
 // The C ABI's names, quantizers, scales and packing give what C++ gives.
 
 #include "conformance/tests/c_abi/c_abi_parts.hpp"
+#include "zeroulp/block_scaled.hpp"
 #include "zeroulp/model_arm.hpp"
 #include "zeroulp/simd.hpp"
 
@@ -39,9 +40,10 @@ TEST(CAbi, NamesAreThoseOfTheTables) {
   expect_lists(ZEROULP_RECIPES, named_recipes, false);
   expect_lists(ZEROULP_PATHS, all_paths(), false);
   expect_lists(ZEROULP_ARMS, named_arms, false);
+  expect_lists(ZEROULP_BLOCK_SCALED_PATHS, all_block_scaled_paths(), false);
   expect_lists(ZEROULP_SIMD_SETS, engine::named_simds, true);
   EXPECT_EQ(zeroulp_name(-1, 0), nullptr);
-  EXPECT_EQ(zeroulp_name(11, 0), nullptr);
+  EXPECT_EQ(zeroulp_name(12, 0), nullptr);
 }
 
 TEST(CAbi, FormatsHaveTheirFieldsAndTheirNames) {
