@@ -121,9 +121,13 @@ std::uint32_t draw_tie(counter_rng& rng) {
   return head << 16 | one_of(tails, rng);
 }
 
-/// Returns the code of 2^e.
+/// Returns the code of 2^e, e <= 0; 0 where the format has no number so small.
 std::uint64_t power(format f, int e) {
-  return static_cast<std::uint64_t>(e + f.bias) << f.man_bits;
+  if (e >= f.min_exponent()) {
+    return static_cast<std::uint64_t>(e + f.bias) << f.man_bits;
+  }
+  const int place = e - f.quantum_exponent();
+  return place < 0 ? 0 : std::uint64_t{1} << place;
 }
 
 /// Makes sums that are midpoints of BF16, or beside one. They are sums of two
@@ -154,8 +158,11 @@ void fill_ties(operands_of_gemm x, bool accumulates, counter_rng& rng) {
     const std::uint64_t minus = sign(x.a.type);
     x.a(i, 0) = power(x.a.type, 0) | minus;
     if (by_scale) continue;
-    // Three more fraction bits (FP8 has no more), 2^-7, 2^-8, 2^-12.
-    x.a(i, 0) |= rng.below(4) << (x.a.type.man_bits - 2);
+    // Three more fraction bits (FP8 has no more), 2^-7, 2^-8, 2^-12. FP6 and
+    // FP4 do not have them all.
+    const int man_bits = x.a.type.man_bits;
+    const std::uint64_t fraction = rng.below(4);
+    x.a(i, 0) |= man_bits < 2 ? fraction / 2 : fraction << (man_bits - 2);
     const std::uint64_t beside = rng.below(3);
     const std::uint64_t parts[] = {
         power(x.a.type, -4) | minus, power(x.a.type, -3) | minus,
