@@ -25,7 +25,9 @@ class decoded_rows {
     }
   }
   const unpacked* elements(int i) const { return elements_.data() + i * cols_; }
-  const unpacked* scales(int i) const { return &scales_(first_ + i, 0); }
+  const unpacked* scales(int i) const {
+    return scales_.data + (first_ + i) * scales_.row_stride;
+  }
 
  private:
   std::ptrdiff_t cols_;
