@@ -61,6 +61,7 @@ if [[ -z $binaries ]]; then
   fi
 fi
 
+cores=$(nproc)  # which OMP_NUM_THREADS would change
 export OMP_NUM_THREADS=1
 declare -A longest=([npy]=1024 [vectors]=2048 [token]=2048 [arguments]=512
                     [values]=512 [c_abi]=256 [safetensors]=1024)
@@ -79,7 +80,7 @@ fuzz() {
   # Targets must not write: they run where nothing else is.
   mkdir -p "$work/findings" "$work/logs" "$work/empty"
   cd "$work/empty"
-  for ((job = 1; job <= $(nproc); ++job)); do
+  for ((job = 1; job <= cores; ++job)); do
     [[ -z $same ]] ||
       corpus=$work/corpus.$job reload=0 runs=${executed[$target]}
     mkdir -p "$corpus"
