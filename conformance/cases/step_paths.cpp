@@ -170,6 +170,32 @@ std::vector<named_path> specified_paths() {
   return distinct;
 }
 
+std::vector<named_block_scaled> specified_block_scaled_paths() {
+  const accumulator narrow = truncating(32, 25, -133, spec_fp32);
+  const accumulator fp4 = truncating(64, 35, -139, spec_fp32);
+  std::vector<named_block_scaled> paths;
+  for (const std::string gpu : {"blackwell.tcgen05.", "rtx_blackwell.mma."}) {
+    for (const auto& a : narrow_operands) {
+      for (const auto& b : narrow_operands) {
+        paths.push_back({gpu + "mxf8f6f4." + a.name + "." + b.name + ".f32",
+                         {{a.value, b.value, narrow},
+                          block_scale::power_of_two,
+                          32,
+                          block_terms::products}});
+      }
+    }
+    const auto add = [&](const char* kind, block_scale s, std::int16_t block) {
+      paths.push_back(
+          {gpu + kind + ".e2m1.e2m1.f32",
+           {{spec_e2m1, spec_e2m1, fp4}, s, block, block_terms::sums}});
+    };
+    add("mxf4", block_scale::power_of_two, 32);
+    add("mxf4nvf4", block_scale::unsigned_e4m3, 16);
+    add("mxf4nvf4_ue8m0", block_scale::power_of_two, 16);
+  }
+  return paths;
+}
+
 std::vector<named_path> what_if_paths() {
   std::vector<named_path> paths;
   const auto add = [&](const std::string& name, format f, accumulator acc,

@@ -1,5 +1,5 @@
 // Defines the paths that the step is checked on, written out from SPEC clauses
-// T10 to T16 a second time, so that a wrong row of the core's table shows.
+// T10 to T20 a second time, so that a wrong row of the core's table shows.
 
 #ifndef ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
 #define ZEROULP_CONFORMANCE_CASES_STEP_PATHS_HPP_
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "zeroulp/core/path.hpp"
+#include "zeroulp/core/block_scaled.hpp"
 
 namespace zeroulp::conformance {
 
@@ -33,6 +33,14 @@ accumulator specified_fraction(int fraction_bits);
 /// Every row with every operand pair that it takes. Instructions that do the
 /// same are one path, under the first name.
 std::vector<named_path> specified_paths();
+
+struct named_block_scaled {
+  std::string name;
+  block_scaled_path value;
+};
+
+/// T20's rows, those of the first GPU before those of the second.
+std::vector<named_block_scaled> specified_block_scaled_paths();
 
 /// Accumulators that are no row: F from 8 to 34, other lengths, outputs and
 /// roundings, and combinations of what-ifs.

@@ -7,76 +7,22 @@
 #include <algorithm>
 
 #include "conformance/cases/step_cases.hpp"
+#include "conformance/cases/step_paths.hpp"
 #include "conformance/oracles/rational_step.hpp"
 #include "zeroulp/block_scaled.hpp"
 
 namespace zeroulp::conformance {
 namespace {
 
-struct named {
-  std::string name;
-  block_scaled_path value;
-};
-
-constexpr format e8m13_output{8, 13, 127, specials::ieee};
-constexpr format fp32_output{8, 23, 127, specials::ieee};
-
-accumulator truncating(int length, int fraction_bits, int floor,
-                       format output) {
-  return {static_cast<std::int16_t>(length),
-          static_cast<std::int16_t>(fraction_bits),
-          static_cast<std::int16_t>(floor),
-          output,
-          rounding::toward_zero,
-          fp32_output};
-}
-
-/// T20 a second time: the rows, and the what-ifs of 13, 25 and 34 bits.
-std::vector<named> specified_block_scaled_paths() {
-  const struct {
-    const char* name;
-    format value;
-  } formats[] = {{"e4m3", {4, 3, 7, specials::fn}},
-                 {"e5m2", {5, 2, 15, specials::ieee}},
-                 {"e3m2", {3, 2, 3, specials::finite}},
-                 {"e2m3", {2, 3, 1, specials::finite}},
-                 {"e2m1", {2, 1, 1, specials::finite}}};
-  const format fp4 = formats[4].value;
-  const accumulator narrow = truncating(32, 25, -133, fp32_output);
-  const accumulator quarter = truncating(64, 35, -139, fp32_output);
-  std::vector<named> paths;
-  for (const std::string gpu : {"blackwell.tcgen05", "rtx_blackwell.mma"}) {
-    for (const auto& a : formats) {
-      for (const auto& b : formats) {
-        paths.push_back(
-            {fmt::format("{}.mxf8f6f4.{}.{}.f32", gpu, a.name, b.name),
-             {{a.value, b.value, narrow},
-              block_scale::power_of_two,
-              32,
-              block_terms::products}});
-      }
-    }
-    const auto add = [&](const char* kind, block_scale s, std::int16_t block) {
-      paths.push_back({fmt::format("{}.{}.e2m1.e2m1.f32", gpu, kind),
-                       {{fp4, fp4, quarter}, s, block, block_terms::sums}});
-    };
-    add("mxf4", block_scale::power_of_two, 32);
-    add("mxf4nvf4", block_scale::unsigned_e4m3, 16);
-    add("mxf4nvf4_ue8m0", block_scale::power_of_two, 16);
-  }
-  return paths;
-}
-
 /// Those of one GPU, and Hopper's unit with scales.
-std::vector<named> distinct_block_scaled_paths() {
-  std::vector<named> paths = specified_block_scaled_paths();
+std::vector<named_block_scaled> distinct_block_scaled_paths() {
+  auto paths = specified_block_scaled_paths();
   paths.resize(paths.size() / 2);
   const format a{4, 3, 7, specials::fn};
   const format b{5, 2, 15, specials::ieee};
   for (const int f : {13, 25, 34}) {
-    const format output = f < 23 ? e8m13_output : fp32_output;
     paths.push_back({fmt::format("whatif.block_scaled_f{}.e4m3.e5m2.f32", f),
-                     {{a, b, truncating(32, f, -32768, output)},
+                     {{a, b, specified_fraction(f)},
                       block_scale::power_of_two,
                       128,
                       block_terms::products}});
@@ -184,8 +130,8 @@ std::string hex_bytes(const std::vector<std::uint64_t>& codes,
   return text;
 }
 
-bool count_case(const implementation& i, const effort& e, const named& p,
-                const scaled_case& x, verdict& v) {
+bool count_case(const implementation& i, const effort& e,
+                const named_block_scaled& p, const scaled_case& x, verdict& v) {
   const step_case& s = x.s;
   const std::uint64_t got =
       i.block_scaled_step(p.value, s.a.data(), s.b.data(), x.scales_a.data(),
