@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
-#include <span>
-
 #include "src/base/near_names.hpp"
 #include "zeroulp/block_scaled.hpp"
 #include "zeroulp/io.hpp"
@@ -13,8 +10,6 @@
 namespace zeroulp {
 namespace {
 
-constexpr format narrow_formats[] = {e4m3, e5m2, e3m2, e2m3, e2m1};
-constexpr format fp8_formats[] = {e4m3, e5m2};
 constexpr const char* instructions[] = {"blackwell.tcgen05",
                                         "rtx_blackwell.mma"};
 
@@ -42,10 +37,8 @@ std::vector<named_block_scaled_path> make_block_scaled_paths() {
   std::vector<named_block_scaled_path> paths;
   for (const char* instruction : instructions) {
     const auto family = fmt::format("{}.mxf8f6f4", instruction);
-    for (const format a : narrow_formats) {
-      for (const format b : narrow_formats) {
-        paths.push_back(named(family, mxf8f6f4(a, b)));
-      }
+    for (const auto& [a, b] : operand_pairs(operands::f8f6f4)) {
+      paths.push_back(named(family, mxf8f6f4(a, b)));
     }
     for (const auto& kind : fp4_kinds) {
       paths.push_back(named(fmt::format("{}.{}", instruction, kind.name),
@@ -60,11 +53,9 @@ bool find_what_if(std::string_view text, named_block_scaled_path& found) {
   for (int f = 8; f <= 34; ++f) {
     const auto family = fmt::format("whatif.block_scaled_f{}", f);
     if (!text.starts_with(family)) continue;
-    for (const format a : fp8_formats) {
-      for (const format b : fp8_formats) {
-        found = named(family, what_if_block_scaled(a, b, f));
-        if (found.name == text) return true;
-      }
+    for (const auto& [a, b] : operand_pairs(operands::fp8)) {
+      found = named(family, what_if_block_scaled(a, b, f));
+      if (found.name == text) return true;
     }
   }
   return false;
