@@ -323,11 +323,13 @@ else
     alone $command >.out 2>.err
     is "${command%% -*}_with_one_process" '0 ' "$? $(cat .err)"
   done
-  alone study --loss --loss-size smoke --out open/alone/loss >.out 2>.err
-  is measure_loss_with_one_process '1 ' "$? $(cat .err)"
-  alone study --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
-    --out open/alone/loss999 >.out 2>.err
-  is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
+  if level 1; then  # two minutes of CPU under sanitizers; see loss.sh
+    alone study --loss --loss-size smoke --out open/alone/loss >.out 2>.err
+    is measure_loss_with_one_process '1 ' "$? $(cat .err)"
+    alone study --loss --loss-size smoke --loss-threads 999 --loss-seed 2 \
+      --out open/alone/loss999 >.out 2>.err
+    is measure_loss_of_999_threads_with_one_process '1 ' "$? $(cat .err)"
+  fi
   holds gemm_with_one_process_gives_the_same_bits \
     cmp many.npy open/alone/many.npy
   # A plug-in that gets no process is not wrong.
