@@ -43,17 +43,8 @@ problem large_product(const char* recipe) {
   return multiplying(recipe, 256, 128, 1024, 1);
 }
 
-/// Codes of rows with scales that are powers of two.
-problem retiling() {
-  const outputs made =
-      claimed_outputs(large_quantizing("vllm", scale_kind::pow2));
-  problem p;
-  p.what = target::retile;
-  p.with.from = e4m3;
-  p.with.scale = scale_kind::pow2;
-  p.in = {made[1], made[0]};
-  p.in[0].name = "codes";
-  return p;
+problem large_retiling() {
+  return retiling(large_quantizing("vllm", scale_kind::pow2));
 }
 
 constexpr user_data all_data[] = {
@@ -69,7 +60,7 @@ constexpr user_data all_data[] = {
      [] {
        return large_quantizing("torchao", scale_kind::float32, {0, 0});
      }},
-    {"retile", retiling},
+    {"retile", large_retiling},
     {"gemm.deepgemm.1d2d", [] { return large_product("deepgemm.1d2d"); }},
     {"gemm.cublaslt.tensorwise",
      [] { return large_product("cublaslt.tensorwise"); }},

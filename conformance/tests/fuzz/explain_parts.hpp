@@ -46,6 +46,19 @@ inline problem quantizing(const char* convention, scale_kind scale,
   return p;
 }
 
+/// Re-tiles what a quantizer made: codes of rows with scales that are powers of
+/// two.
+inline problem retiling(const problem& quantizer) {
+  const outputs made = claimed_outputs(quantizer);
+  problem p;
+  p.what = target::retile;
+  p.with.from = e4m3;
+  p.with.scale = scale_kind::pow2;
+  p.in = {made[1], made[0]};
+  p.in[0].name = "codes";
+  return p;
+}
+
 /// C, A and B of N(0, 1), quantized as DeepGEMM takes them.
 inline problem multiplying(const char* name, std::ptrdiff_t m, std::ptrdiff_t n,
                            std::ptrdiff_t k, std::uint64_t seed) {

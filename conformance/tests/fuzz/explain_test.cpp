@@ -78,15 +78,8 @@ TEST(Explain, NamesTheCauseOfAProduct) {
 }
 
 TEST(Explain, NamesTheCauseOfARetiling) {
-  problem q = quantizing("vllm", scale_kind::pow2, 256, 512, 3);
-  const outputs made = claimed_outputs(q);
-  problem p;
-  p.what = target::retile;
-  p.with.from = e4m3;
-  p.with.scale = scale_kind::pow2;
-  p.in = {made[1], made[0]};
-  p.in[0].name = "codes";
-  const auto c = confuse(p);
+  const auto c =
+      confuse(retiling(quantizing("vllm", scale_kind::pow2, 256, 512, 3)));
   EXPECT_GE(c.share(), 0.8) << c.text();
 }
 
