@@ -68,8 +68,8 @@ struct likely_cause {
 };
 
 /// A case in which causes that are tied give different results: whoever runs
-/// his kernel on it, too, can tell more of them apart.
-struct telling_case {
+/// a kernel on it, too, can tell more of them apart.
+struct distinguishing_case {
   std::string token;
   std::size_t results = 0;  ///< how many different ones
 };
@@ -77,8 +77,9 @@ struct telling_case {
 struct explanation {
   std::vector<output_difference> outputs;  ///< of those that were given
   std::vector<likely_cause> likely;        ///< the likeliest first
-  std::optional<telling_case> telling;     ///< of the first cause and its ties
-  std::uint64_t tried = 0;                 ///< suspects
+  std::optional<distinguishing_case>
+      distinguishing;       ///< of the first cause and its ties
+  std::uint64_t tried = 0;  ///< suspects
   /// The elements on which suspects ran; fewer than all of a large result.
   std::uint64_t looked_at = 0;
   /// Of a quantizer: codes that differ from those that the claimed rule makes
@@ -91,10 +92,10 @@ struct explanation {
 };
 
 struct explain_options {
-  kind_set ignored;       ///< kinds of differences that do not count
-  bool causes = true;     ///< look for them
-  bool tell = true;       ///< look for a case that tells ties apart
-  std::size_t named = 3;  ///< causes that are returned
+  kind_set ignored;         ///< kinds of differences that do not count
+  bool causes = true;       ///< look for them
+  bool distinguish = true;  ///< look for a case that tells ties apart
+  std::size_t named = 3;    ///< causes that are returned
 };
 
 /// Explains `given`, some of the target's outputs, by name. Throws input_error

@@ -228,9 +228,9 @@ std::vector<suspect> likely_faults(const std::vector<suspect>& all,
                                    bool far) {
   // Most faults do nothing to these numbers. So many differing elements show
   // it.
-  constexpr std::uint64_t telling = 16;
+  constexpr std::uint64_t enough = 16;
   const question glance = densest(q, glance_elements, ignored);
-  const bool skips = !far && differing(glance, ignored) >= telling;
+  const bool skips = !far && differing(glance, ignored) >= enough;
   std::vector<std::pair<double, const suspect*>> tried;
   double best = 0;
   for (const suspect& s : all) {
@@ -242,7 +242,7 @@ std::vector<suspect> likely_faults(const std::vector<suspect>& all,
   }
   // A quarter: what is right for half of many elements may be less so here. But
   // whoever has half of what another has is not the first there, either.
-  if (differing(q, ignored) < telling) best = 0;
+  if (differing(q, ignored) < enough) best = 0;
   std::vector<suspect> found;
   for (const auto& [share, s] : tried) {
     if (share >= std::max(0.25, best / 2)) found.push_back(*s);
@@ -341,8 +341,9 @@ void find_likely(const question& all, const explain_options& how,
                             t.found.added,
                             {}});
   }
-  if (how.tell) {
-    found.telling = find_telling_case(middle.p, middle.given, first);
+  if (how.distinguish) {
+    found.distinguishing =
+        find_distinguishing_case(middle.p, middle.given, first);
   }
 }
 

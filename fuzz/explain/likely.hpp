@@ -31,7 +31,7 @@ void find_likely(const question& all, const explain_options& how,
 
 /// Returns a case of the fuzzer with the problem's settings for which `tied`
 /// suspects give the most different results; empty if none was found.
-std::optional<telling_case> find_telling_case(
+std::optional<distinguishing_case> find_distinguishing_case(
     const problem& p, const outputs& given,
     const std::vector<const suspect*>& tied);
 

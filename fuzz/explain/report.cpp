@@ -145,11 +145,11 @@ std::string to_text(const explanation& e, const std::string& claim) {
                       *e.wrong_by_given_scales, claim);
   }
   for (const auto& c : e.likely) text += cause_text(c, place_text(e));
-  if (e.telling) {
+  if (e.distinguishing) {
     text += fmt::format(
         "  apart     this case has {} different results of these:\n"
         "            {}\n",
-        e.telling->results, e.telling->token);
+        e.distinguishing->results, e.distinguishing->token);
   }
   if (e.tried > 0 && e.likely.empty()) {
     text += fmt::format(
@@ -202,9 +202,9 @@ json to_json(const explanation& e, const std::string& claim) {
                                 {"same_bits", names_of(c.same)},
                                 {"one_of", one_of(c)}});
   }
-  if (e.telling) {
-    result["apart"] = {{"token", e.telling->token},
-                       {"results", e.telling->results}};
+  if (e.distinguishing) {
+    result["apart"] = {{"token", e.distinguishing->token},
+                       {"results", e.distinguishing->results}};
   }
   result["tried"] = e.tried;
   result["looked_at"] = e.looked_at;

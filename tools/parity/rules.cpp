@@ -283,7 +283,7 @@ std::optional<rule> exact_rule(std::vector<rule> all, const question& q) {
 rule explained_rule(const question& q) {
   fuzz::explain_options how;
   how.named = 8;
-  how.tell = false;
+  how.distinguish = false;
   const question part = window_of(q, explained_elements);
   const fuzz::explanation found = fuzz::explain(part.p, part.made, how);
   rule near{"", "", "", {}, {}, {}};

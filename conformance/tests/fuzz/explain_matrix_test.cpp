@@ -93,7 +93,7 @@ std::optional<row> row_of(const char* data, const problem& p,
   const outputs made = results(cause.answer(p));
   if (same(claimed, made)) return {};
   explain_options how;
-  how.tell = false;
+  how.distinguish = false;
   return row{data, cause.name, answer_of(explain(p, made, how), cause.name)};
 }
 

@@ -123,7 +123,7 @@ TEST(Explain, NamesNothingElseOfAKernelThatIsRightOtherwise) {
     if (same(made, results(claimed_outputs(p)))) continue;
     ++differ;
     explain_options how;
-    how.tell = false;
+    how.distinguish = false;
     const auto e = explain(p, made, how);
     if (e.likely.empty()) continue;
     ++named;
@@ -259,12 +259,13 @@ TEST(Explain, ListsTiesAsOneAnswer) {
                                   1 + e.likely[0].same.size())),
             std::string::npos)
       << text;
-  ASSERT_TRUE(e.telling) << text;
-  EXPECT_GE(e.telling->results, 2u);
-  EXPECT_EQ(parse_token(e.telling->token).with.how.name, p.with.how.name);
+  ASSERT_TRUE(e.distinguishing) << text;
+  EXPECT_GE(e.distinguishing->results, 2u);
+  EXPECT_EQ(parse_token(e.distinguishing->token).with.how.name,
+            p.with.how.name);
   const auto json = to_json(e, "vllm");
   EXPECT_EQ(json["likely"][0]["one_of"].size(), 1 + e.likely[0].same.size());
-  EXPECT_EQ(json["apart"]["token"], e.telling->token);
+  EXPECT_EQ(json["apart"]["token"], e.distinguishing->token);
 }
 
 TEST(Explain, LeavesOutWhatIsIgnored) {

@@ -34,13 +34,13 @@ std::size_t different_results(const std::vector<const suspect*>& tied,
 
 }  // namespace
 
-std::optional<telling_case> find_telling_case(
+std::optional<distinguishing_case> find_distinguishing_case(
     const problem& p, const outputs& given,
     const std::vector<const suspect*>& tied) {
   std::vector<const suspect*> asked;
   std::copy_if(tied.begin(), tied.end(), std::back_inserter(asked),
                [](const suspect* s) { return !s->of_this_data; });
-  std::optional<telling_case> best;
+  std::optional<distinguishing_case> best;
   if (asked.size() < 2) return best;
   const pins same_settings = [&p](settings& s) { s = p.with; };
   for (std::uint64_t i = 0; i < cases_tried; ++i) {
