@@ -11,7 +11,7 @@
 namespace zeroulp::program {
 namespace {
 
-constexpr const char* known =
+constexpr const char* ignorable_kinds =
     "values, nan (NaN against a number), nan-bits (NaNs of other bits), "
     "zero-sign";
 
@@ -23,16 +23,16 @@ std::size_t parse_class(std::string_view name) {
   throw input_error(fmt::format(
       "--ignore: unknown class of differences '{}': {}use {}", name,
       did_you_mean(name, {difference_names.begin(), difference_names.end()}),
-      known));
+      ignorable_kinds));
 }
 
 }  // namespace
 
 void add_ignore(CLI::App* command, std::vector<std::string>& list) {
   command
-      ->add_option(
-          "--ignore", list,
-          fmt::format("differences that do not count, some of {}", known))
+      ->add_option("--ignore", list,
+                   fmt::format("differences that do not count, some of {}",
+                               ignorable_kinds))
       ->take_all()
       ->type_name("CLASS")
       ->expected(1)

@@ -117,16 +117,16 @@ struct path_words {
 template <class Parts>
 void check_filter(std::string_view option, const std::string& value,
                   Parts parts) {
-  std::vector<std::string> known;
+  std::vector<std::string> listed;
   for (const auto& row : all_paths()) {
     for (const std::string& part : parts(path_words(row.name))) {
       const bool is_new =
-          std::find(known.begin(), known.end(), part) == known.end();
-      if (is_new && !part.empty()) known.push_back(part);
+          std::find(listed.begin(), listed.end(), part) == listed.end();
+      if (is_new && !part.empty()) listed.push_back(part);
     }
   }
-  if (std::find(known.begin(), known.end(), value) != known.end()) return;
-  const std::vector<std::string_view> names(known.begin(), known.end());
+  if (std::find(listed.begin(), listed.end(), value) != listed.end()) return;
+  const std::vector<std::string_view> names(listed.begin(), listed.end());
   throw input_error(fmt::format("{}: no path has '{}': {}", option, value,
                                 use_one_of(value, names)));
 }
