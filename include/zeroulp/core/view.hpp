@@ -35,14 +35,14 @@ struct matrix_view {
   ZEROULP_HD constexpr T& operator()(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return data[i * row_stride + j * col_stride];
   }
-  /// The m x n block whose first element is (i, j). An empty one begins where
-  /// the matrix does: an empty matrix has no address to count from.
+  /// The m x n block whose first element is (i, j). A matrix without elements
+  /// may have no address to count from.
   ZEROULP_HD constexpr matrix_view block(std::ptrdiff_t i, std::ptrdiff_t j,
                                          std::ptrdiff_t m,
                                          std::ptrdiff_t n) const {
-    T* const first =
-        m > 0 && n > 0 ? data + i * row_stride + j * col_stride : data;
-    return {first, m, n, row_stride, col_stride};
+    if (data == nullptr) return {data, m, n, row_stride, col_stride};
+    return {data + i * row_stride + j * col_stride, m, n, row_stride,
+            col_stride};
   }
   ZEROULP_HD constexpr matrix_view transposed() const {
     return {data, cols, rows, col_stride, row_stride};
