@@ -11,6 +11,7 @@
 #include "src/io/gzip.hpp"
 #include "tools/zeroulp/operands.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "zeroulp/core/gemm.hpp"
 #include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::program {
@@ -116,13 +117,11 @@ std::uint64_t chained_steps(const path& p, const std::vector<std::uint64_t>& a,
   std::vector<unpacked> y;
   for (const auto code : a) x.push_back(decode(p.a, code));
   for (const auto code : b) y.push_back(decode(p.b, code));
-  const auto length = static_cast<std::size_t>(p.length());
-  const std::size_t each = length == 0 ? x.size() : length;
-  if (x.empty()) return step(p, x.data(), y.data(), 0, c);
-  for (std::size_t k = 0; k < x.size(); k += each) {
-    c = step(p, &x[k], &y[k], static_cast<int>(each), c);
-  }
-  return c;
+  const unpacked* const left = x.data();
+  const unpacked* const right = y.data();
+  // A chain without products has no step; a record without them is one.
+  return x.empty() ? step(p, left, right, 0, c)
+                   : chain(p, left, right, 0, std::ssize(x), c);
 }
 
 void check_record(const std::string& line, const named_path& named,
