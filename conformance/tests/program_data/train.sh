@@ -296,3 +296,11 @@ refuses train_reports_losses_of_the_chain 'held_out.csv: line 2 is damaged' \
   "${report[@]}"
 rm runs/full.2/held_out.csv
 refuses train_reports_runs_that_ended 'full.2/held_out.csv' "${report[@]}"
+# The runs that are committed are those of their plans.
+campaign=$here/../records/train/campaign
+for runs in "$campaign"/*.runs.tar.gz; do
+  rate=$(basename "$runs" .runs.tar.gz)
+  mkdir "committed.$rate" && tar xzf "$runs" -C "committed.$rate"
+  shows "train_reports_the_campaign_at_$rate" '^full +bf16 +[0-9]+ ' \
+    train --report "committed.$rate/runs" --plan "$campaign/$rate.json"
+done
