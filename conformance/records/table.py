@@ -10,7 +10,7 @@ README.md: a row is a section of SPEC.md, a pair of columns a record of all
 checks of a level. A check counts in each row whose clauses it cites. Beside
 this file: a row is a record, also those of some checks (--only); below stand
 the machines. SPEC.md: a row is a convention, with the packages that were held
-against it.
+against it, or the source that it was read from.
 """
 
 import json
@@ -116,12 +116,21 @@ def claim_text(claim):
         for name, token in sorted(claim["differences"].items()))
 
 
+def sources():
+    """Returns the source of each convention, as the core's table has it."""
+    core = (ROOT / "include/zeroulp/core/convention.hpp").read_text()
+    table = core.partition("named_conventions[] = {")[2].partition("};")[0]
+    return dict(re.findall(r'\{"([^"]+)",\s*\w+,\s*"([^"]+)"\}', table))
+
+
 def table_of_peers(_):
     """A row for each convention of SPEC Q13 and package that claims it."""
+    source = sources()
     q13 = SPEC.read_text().partition("- **Q13**")[2].partition("\n\n  \"all\"")[0]
     names = re.findall(r"^  \| ([a-z]\S+) \|", q13, re.MULTILINE)[1:]
     runs = json.loads((HERE / "peers.json").read_text())["runs"]
-    text = row(["name", "package, module", "on", "held"]) + "|---|---|---|---|\n"
+    text = row(["name", "package, module; or its source", "on", "held"])
+    text += "|---|---|---|---|\n"
     for name in names:
         rows = ""
         for run in runs:
@@ -133,8 +142,10 @@ def table_of_peers(_):
                     rows += row([name,
                                  f"{p['package']} {p['version']}, `{p['module']}`",
                                  on, "; ".join(map(claim_text, claims))])
-        text += rows or row([name, "", "", "ours" if name == "zeroulp"
-                             else "from its source, not run"])
+        absent = [name, source[name], "not run", "from its source"]
+        if name == "zeroulp":
+            absent = [name, source[name], "the checks of section Q", "ours"]
+        text += rows or row(absent)
     return text
 
 
