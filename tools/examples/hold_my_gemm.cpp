@@ -3,9 +3,9 @@
 //   g++ -std=c++20 hold_my_gemm.cpp $(pkg-config --cflags --libs zeroulp
 //   eigen3)
 //
-// (--static for the static library). The kernel under test sums in FP32 as the
-// CPU does; the recipe promotes what Hopper's tensor core sums every 128
-// elements of K. Exit status: 0 the same bits, 1 others.
+// The kernel under test sums in FP32 as the CPU does; the recipe promotes what
+// Hopper's tensor core sums every 128 elements of K. Exit status: 0 the same
+// bits, 1 others.
 
 #include <cstdint>
 #include <cstdio>

@@ -2,8 +2,8 @@
 //
 //   gcc -std=c11 hold_my_quantizer.c $(pkg-config --cflags --libs zeroulp)
 //
-// (--static for the static library). The kernel under test stands in for yours:
-// it rounds to FP16 on the way from FP32 to E4M3.
+// The kernel under test stands in for yours: it rounds to FP16 on the way from
+// FP32 to E4M3.
 // Exit status: 0 the same bits, 1 others, 2 an error.
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // The engine of zeroulp as a plug-in, in C11: what an honest one looks like
 // that serves every setting.
 //
-//   flags=$(pkg-config --cflags --libs zeroulp)  # static: --static, too
+//   flags=$(pkg-config --cflags --libs zeroulp)
 //   gcc -std=c11 -shared -fPIC -o plugin_engine.so plugin_engine.c $flags
 //   zeroulp conform --plugin ./plugin_engine.so
 //

@@ -1,6 +1,6 @@
 // A plug-in in C that is wrong, and shows what zeroulp says then:
 //
-//   flags=$(pkg-config --cflags --libs zeroulp)  # static: --static, too
+//   flags=$(pkg-config --cflags --libs zeroulp)
 //   gcc -std=c11 -shared -fPIC -o plugin_wrong.so plugin_wrong.c $flags
 //   zeroulp fuzz quantize --against ./plugin_wrong.so
 //

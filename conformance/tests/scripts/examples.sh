@@ -44,13 +44,12 @@ finds_the_difference() {
 # example static|shared SOURCE PACKAGES COMPILER...
 example() {
   local library=$1 source=$root/tools/examples/$2 packages=$3
-  local lib options=() flags
+  local lib flags
   shift 3
   lib=$(lib_of "$library")
-  [[ $library == shared ]] || options=(--static)
   # shellcheck disable=SC2086
-  flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "${options[@]}" \
-    --cflags --libs $packages) || return 1
+  flags=$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --cflags --libs \
+    $packages) || return 1
   # shellcheck disable=SC2086
   "$@" -o "$folder/example" "$source" $flags &&
     LD_LIBRARY_PATH=$lib finds_the_difference "$folder/example"
