@@ -133,6 +133,11 @@ holds() {
   fi
 }
 
+# first_on_its_page NAME FILE PATTERN: a page shows it above its first heading.
+first_on_its_page() {
+  holds "$1" sh -c 'sed "/<h2/,\$d" "$1" | grep -q "$2"' sh "$2" "$3"
+}
+
 # is NAME EXPECTED GOT
 is() {
   local reason=

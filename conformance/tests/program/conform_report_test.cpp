@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+
 #include "tools/zeroulp/conform/report.hpp"
+#include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
 
@@ -125,8 +128,53 @@ TEST(ConformReport, RecordsHoldVerdictsAndSourcesButNoTimes) {
 
 TEST(ConformReport, PageNamesFailuresAndPlatform) {
   const auto text = to_html(example());
-  EXPECT_NE(text.find("<h2>Failures</h2>"), std::string::npos);
+  EXPECT_NE(text.find("<h2 id=\"check-0\">core.a</h2>"), std::string::npos);
+  EXPECT_NE(text.find("2 of 3 cases are not what host says. The first: case 1 "
+                      "&lt;"),
+            std::string::npos);
+  EXPECT_NE(text.find("Clauses T1 T2. Again: zeroulp conform --gpu --level 1 "
+                      "--seed 7 --only core.a"),
+            std::string::npos);
   EXPECT_NE(text.find("<td>&lt;H &amp; 200&gt;</td>"), std::string::npos);
+}
+
+// A row for what failed, which leads to it; the others by the SPEC's sections.
+TEST(ConformReport, PageHasVerdictsFirst) {
+  auto r = example();
+  r.checks.push_back(r.checks[1]);
+  r.checks.back().found.vacuous = "1 of 2 refused";
+  const auto text = to_html(r);
+  const auto verdicts = text.substr(0, text.find("<h2"));
+  for (const char* part :
+       {"<span class=\"badge bad\">1 FAILED</span>",
+        "<span class=\"badge bad\">1 VACUOUS</span>",
+        "<span class=\"badge good\">1 held</span>",
+        "<span class=\"badge none\">1 skipped</span>",
+        "FAILED</span></td><td><a href=\"#check-0\">core.a</a></td><td>2 of 3 "
+        "cases",
+        "VACUOUS</span></td><td><a href=\"#check-3\">core.b</a></td><td>1 of 2 "
+        "refused",
+        "held</span></td><td>F. Formats</td><td>1 check, 256 cases, 1 proved",
+        "skipped</span></td><td>G. GEMM</td><td>0 checks"}) {
+    EXPECT_NE(verdicts.find(part), std::string::npos) << part << "\n" << text;
+  }
+  EXPECT_EQ(verdicts.find("T. The"), std::string::npos);
+}
+
+// Titles stand in SPEC.md; N's is the file's own.
+TEST(ConformReport, SectionsAreThoseOfTheSpec) {
+  const auto bytes = read_file(ZEROULP_SOURCE_DIR "/conformance/SPEC.md");
+  const std::string spec(reinterpret_cast<const char*>(bytes.data()),
+                         bytes.size());
+  const std::regex heading("\n## ([A-Z])\\. ([^\n]*)");
+  int found = 0;
+  for (std::sregex_iterator i(spec.begin(), spec.end(), heading), end; i != end;
+       ++i, ++found) {
+    EXPECT_EQ(title_of_section((*i)[1].str()[0]), (*i)[2].str());
+  }
+  EXPECT_EQ(found, 12);
+  EXPECT_NE(title_of_section('N'), "");
+  EXPECT_EQ(title_of_section('X'), "");
 }
 
 TEST(Verdict, SumIsExhaustiveIffEveryPartIs) {

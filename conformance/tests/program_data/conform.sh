@@ -38,6 +38,8 @@ holds conform_forms_of_the_report_agree reports conformed
 holds conform_page_is_self_contained sh -c \
   '! grep -qE "src=|<link|<script|@import|(href|url)[^>]*https?:" \
     conformed/conform.html'
+first_on_its_page conform_page_has_verdicts_first conformed/conform.html \
+  '<span class="badge good">held</span></td><td>P[.] Packing of 12-bit codes'
 holds conform_page_says_on_what grep -q '>compiler</td>' conformed/conform.html
 shows conform_json_goes_to_stdout '"held": 2' conform "$only" --json
 shows conform_list_runs_nothing 'PackedBits +P1 P2 +definition +0$' \

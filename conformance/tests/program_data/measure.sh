@@ -18,6 +18,8 @@ self_contained measure_html_is_self_contained m/measure.html
 if command -v gnuplot >/dev/null; then
   holds measure_html_has_plots grep -q '<svg' m/measure.html
 fi
+first_on_its_page measure_page_has_verdicts_first m/measure.html \
+  '<span class="badge good">smaller</span>'
 cp m/measure.csv first.csv
 run 0 measure --m 8 --n 8 --k 96 64 --interval none 32 --out m
 holds measure_repeats_bit_for_bit cmp first.csv m/measure.csv
@@ -343,7 +345,13 @@ holds measure_takes_the_loss_in grep -q '"arm": "full"' t/study.json
 holds measure_page_says_what_made_the_loss grep -qF \
   'smoke --loss-seed 1, with width 128, fork steps 4, stress exponents [0,8].' \
   t/measure.html
-holds measure_page_shows_the_loss grep -q 'held: within' t/measure.html
+holds measure_page_shows_the_loss grep -q \
+  '<span class="badge good">held</span></td><td>.*</td><td>within</td>' \
+  t/measure.html
+if command -v gnuplot >/dev/null; then
+  holds measure_page_shows_the_loss_with_its_interval grep -q \
+    'aria-label="Paired forks: the loss beside BF16"' t/measure.html
+fi
 holds measure_page_shows_its_intervals grep -q 'full</td>.*0.2</td>' \
   t/measure.html
 echo '{' >t/loss.json

@@ -33,6 +33,8 @@ for line in 'first tensor that differs: q$' \
 done
 verdict parity_names_the_rule "$reason"
 holds parity_writes_a_page grep -q 'inherited' parity.html
+first_on_its_page parity_page_has_verdicts_first parity.html \
+  '<span class="badge bad">differs</span></td><td>quantize</td>'
 run 1 parity dump_a dump_b --chain pass.json --json
 cp .out parity.json
 holds parity_json_parses python3 -S -E -c '

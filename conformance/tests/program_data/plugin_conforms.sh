@@ -54,6 +54,15 @@ holds plugin_that_does_not_conform_can_be_replayed \
   grep -q 'replay  *zeroulp fuzz quantize --against .* --replay 2/' .out
 holds plugin_command_is_repeated grep -q -- '--plugin .*wrong.so --level 0' .out
 holds plugin_report_is_written test -s plugged/conform.xml
+first_on_its_page plugin_page_has_verdicts_first plugged/conform.html \
+  'badge bad">FAILED</span></td><td><a href="#check-0">Claim0[.]quantize[.]vllm'
+# Where it differs, and in which bits.
+holds plugin_page_shows_the_failure_as_a_map grep -Eq \
+  'aria-label="Map of [0-9]+ x [0-9]+ elements: another value: [1-9]' \
+  plugged/conform.html
+holds plugin_page_shows_the_bits_that_differ grep -q \
+  '>plug-in</th>.*<td class="\(begins \)\?differs">[01]</td>' \
+  plugged/conform.html
 lie crash
 run 1 conform --plugin "$liar"
 holds plugin_that_crashes_does_not_conform grep -q 'died of signal 11' .out

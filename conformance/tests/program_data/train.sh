@@ -274,6 +274,11 @@ shows train_reports_that_nothing_was_sensitive '^No positive control' \
   "${report[@]}" --out report
 holds train_reports_in_files test -s report/parity.json -a \
   -s report/gaps.csv -a -s report/losses.csv
+if command -v gnuplot >/dev/null; then
+  holds train_reports_in_figures grep -q '>Held-out loss beside bf16<' \
+    report/held_out.svg
+  holds train_reports_the_losses_by_step test -s report/curves.svg
+fi
 refuses train_reports_by_a_plan 'name the plan' train --report runs
 refuses train_reports_what_there_is 'no such|name the folder' \
   train --report nowhere --plan plan.json

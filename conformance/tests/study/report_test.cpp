@@ -276,12 +276,16 @@ TEST_F(Svg, TellsSeriesThatCoincideApart) {
 
 TEST(HtmlPage, ShowsVerdictsWithBadges) {
   html_page page("Study");
-  page.add_verdicts({{true, "E & F", "e", "fell"}, {false, "G", "", "grew"}});
+  page.add_verdicts({{badge_of(true), "E & F", "e", "fell"},
+                     {badge_of(false), "G", "", "grew"},
+                     {{mark::doubtful, "<?>"}, "H", "", "-"}});
   const std::string text = page.str();
-  EXPECT_NE(text.find("<span class=\"badge held\">held</span></td><td><a "
+  EXPECT_NE(text.find("<span class=\"badge doubtful\">&lt;?&gt;</span>"),
+            std::string::npos);
+  EXPECT_NE(text.find("<span class=\"badge good\">held</span></td><td><a "
                       "href=\"#e\">E &amp; F</a></td><td>fell</td>"),
             std::string::npos);
-  EXPECT_NE(text.find("<span class=\"badge failed\">FAILED</span></td><td>G"),
+  EXPECT_NE(text.find("<span class=\"badge bad\">FAILED</span></td><td>G"),
             std::string::npos);
 }
 

@@ -1,13 +1,16 @@
-// Defines the text of page.html. CMake makes its definition of that file.
-// Internal to this folder.
+// Defines the texts of page.html and parts.html. CMake makes their definitions
+// of those files. Internal to this folder.
 
 #ifndef ZEROULP_TOOLS_STUDY_REPORT_PAGE_TEMPLATE_HPP_
 #define ZEROULP_TOOLS_STUDY_REPORT_PAGE_TEMPLATE_HPP_
 
 namespace zeroulp {
 
-/// A page with {{title}}, twice, and {{body}} behind it.
+/// A page with its {{title}} and its {{{body}}}.
 extern const char* const page_template;
+
+/// What a body is made of: see markup.hpp. A part begins with {{part NAME}}.
+extern const char* const parts_template;
 
 }  // namespace zeroulp
 

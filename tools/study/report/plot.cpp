@@ -58,18 +58,94 @@ bool shown(double value, bool log) {
   return std::isfinite(value) && (!log || value > 0);
 }
 
-// The points that can be drawn: x is the category's number for bars.
-std::vector<std::pair<double, double>> visible(const plot& p, const series& s) {
-  std::vector<std::pair<double, double>> result;
+bool has_categories(const plot& p) { return p.kind != plot_kind::lines; }
+
+struct point {
+  double x, y;
+  std::optional<std::pair<double, double>> bar;
+};
+
+// The points that can be drawn: x is the category's number for bars and dots.
+std::vector<point> visible(const plot& p, const series& s) {
+  std::vector<point> result;
   for (std::size_t i = 0; i < s.points.size(); ++i) {
     auto [x, y] = s.points[i];
-    const bool bars = p.kind == plot_kind::bars;
-    if (bars && i >= p.categories.size()) break;
-    if (bars) x = static_cast<double>(i);
-    const bool log_x = p.log_x && !bars;
-    if (shown(x, log_x) && shown(y, p.log_y)) result.emplace_back(x, y);
+    if (has_categories(p)) {
+      if (i >= p.categories.size()) break;
+      x = static_cast<double>(i);
+    }
+    const bool log_x = p.log_x && !has_categories(p);
+    if (!shown(x, log_x) || !shown(y, p.log_y)) continue;
+    result.push_back({x, y, {}});
+    if (i >= s.bars.size()) continue;
+    const auto [low, high] = s.bars[i];
+    if (std::isfinite(low) && std::isfinite(high)) {
+      result.back().bar = s.bars[i];
+    }
   }
   return result;
+}
+
+// The least and the largest that is drawn. On a log axis a bar may end at 0 or
+// below: the axis begins where the least other end is.
+struct range {
+  double low = HUGE_VAL, high = -HUGE_VAL;
+};
+range range_of(const plot& p) {
+  range r;
+  const auto see = [&](double y) {
+    if (!shown(y, p.log_y)) return;
+    r.low = std::min(r.low, y);
+    r.high = std::max(r.high, y);
+  };
+  for (const auto& s : p.curves) {
+    for (const auto& at : visible(p, s)) {
+      see(at.y);
+      if (at.bar) see(at.bar->first), see(at.bar->second);
+    }
+  }
+  for (const double y : p.bounds) see(y);
+  return r;
+}
+
+// An axis that shows all of it.
+std::string with_margin(const range& r) {
+  const double margin = std::max(0.08 * (r.high - r.low), 1e-12);
+  return fmt::format("set yrange [{}:{}]\n", r.low - margin, r.high + margin);
+}
+
+// Data of error bars and how to draw them, behind the points themselves.
+struct drawn_bars {
+  std::string data, draw;
+};
+drawn_bars error_bars(std::size_t k, const std::vector<point>& points,
+                      double least, std::string_view how) {
+  drawn_bars made;
+  for (const auto& at : points) {
+    if (!at.bar) continue;
+    made.data += fmt::format("{} {} {} {}\n", at.x, at.y,
+                             std::max(at.bar->first, least), at.bar->second);
+  }
+  if (made.data.empty()) return {};
+  made.data = fmt::format("$e{} << EOD\n{}EOD\n", k, made.data);
+  made.draw = fmt::format(
+      ", $e{} using 1:2:3:4 with yerrorbars {} linewidth 1.2 linecolor rgb "
+      "'{}' notitle",
+      k, how, colours[k % colours.size()]);
+  return made;
+}
+
+// Broken lines from side to side.
+std::string bounds_script(const plot& p) {
+  std::string s;
+  for (const double y : p.bounds) {
+    if (!shown(y, p.log_y)) continue;
+    s += fmt::format(
+        "set arrow from graph 0, first {0} to graph 1, first {0} nohead "
+        "dashtype 3 linewidth 1 linecolor rgb '#8a8a8a'\n",
+        y);
+  }
+  return s;
 }
 
 // True where the categories would run into each other on one line.
@@ -95,16 +171,17 @@ std::string preamble(const plot& p) {
                    quoted(p.y_label));
   if (p.log_y) s += "set logscale y\nset format y '%g'\n";
   if (p.curves.size() < 2) s += "unset key\n";
-  return s;
+  return s + "set errorbars 0.8\n" + bounds_script(p);
 }
 
 // Whether a reader sees one line for two: most points of `s` lie on `other`.
 bool lies_on(const plot& p, const series& s, const series& other) {
   const auto points = visible(p, s);
   std::size_t same = 0;
-  for (const auto& [x, y] : points) {
-    for (const auto& [other_x, other_y] : visible(p, other)) {
-      same += x == other_x && std::fabs(y - other_y) <= 0.02 * std::fabs(y);
+  const auto others = visible(p, other);
+  for (const auto& at : points) {
+    for (const auto& is : others) {
+      same += at.x == is.x && std::fabs(at.y - is.y) <= 0.02 * std::fabs(at.y);
     }
   }
   return !points.empty() && 2 * same > points.size();
@@ -138,21 +215,34 @@ std::string lines_script(const plot& p) {
     s += fmt::format("set xtics ({})\n", fmt::join(p.x_ticks, ", "));
   }
   double low = HUGE_VAL, high = -HUGE_VAL;
+  const range y = range_of(p);
+  bool has_bars = false;
   for (std::size_t k = 0; k < p.curves.size(); ++k) {
     const auto points = visible(p, p.curves[k]);
     if (points.empty()) continue;
     s += fmt::format("$d{} << EOD\n", k);
-    for (const auto& [x, y] : points) {
-      s += fmt::format("{} {}\n", x, y);
-      low = std::min(low, x);
-      high = std::max(high, x);
+    for (const auto& at : points) {
+      s += fmt::format("{} {}\n", at.x, at.y);
+      low = std::min(low, at.x);
+      high = std::max(high, at.x);
     }
     s += "EOD\n";
     draw += fmt::format("{}$d{} using 1:2 with {} linecolor rgb '{}' title {}",
                         draw.empty() ? "plot " : ", ", k, drawn_as(p, k),
                         colours[k % colours.size()], quoted(p.curves[k].name));
+    const auto bars = error_bars(
+        k, points, p.log_y ? y.low / 1.6 : -HUGE_VAL,
+        fmt::format("pointtype {} pointsize 0.7", markers[k % markers.size()]));
+    s += bars.data;
+    draw += bars.draw;
+    has_bars = has_bars || !bars.draw.empty();
   }
   if (draw.empty()) return draw;
+  if (p.log_y && has_bars) {
+    s += fmt::format("set yrange [{}:{}]\n", y.low / 1.6, y.high * 1.6);
+  } else if (!p.log_y && !p.bounds.empty()) {
+    s += with_margin(y);
+  }
   // gnuplot would extend the axis to the next tick and leave half of it empty.
   const double margin = p.log_x ? std::pow(high / low, 0.04) : high - low;
   if (high > low) {
@@ -181,34 +271,39 @@ std::string bars_script(const plot& p) {
   s += fmt::format(")\nset rmargin 3\nset xrange [-0.6:{}]\n",
                    static_cast<double>(p.categories.size()) - 0.4);
   const double width = 0.8 / static_cast<double>(p.curves.size());
+  const range all = range_of(p);
+  const bool has_dots = p.log_y || p.kind == plot_kind::dots;
   std::string draw;
-  double low = HUGE_VAL, high = 0;
   for (std::size_t k = 0; k < p.curves.size(); ++k) {
-    const auto points = visible(p, p.curves[k]);
+    auto points = visible(p, p.curves[k]);
     if (points.empty()) continue;
     s += fmt::format("$d{} << EOD\n", k);
-    for (const auto& [x, y] : points) {
-      const double left = x - 0.4 + width * (static_cast<double>(k) + 0.5);
-      s += fmt::format("{} {} {}\n", left, y, width * 0.9);
-      low = std::min(low, y);
-      high = std::max(high, y);
+    for (auto& at : points) {
+      at.x += width * (static_cast<double>(k) + 0.5) - 0.4;
+      s += fmt::format("{} {} {}\n", at.x, at.y, width * 0.9);
     }
     s += "EOD\n";
+    const auto marker =
+        fmt::format("pointtype {} pointsize 0.9", markers[k % markers.size()]);
     draw += draw.empty() ? "plot " : ", ";
-    draw += p.log_y ? fmt::format(
-                          "$d{} using 1:2 with points pointtype {} "
-                          "pointsize 0.9",
-                          k, markers[k % markers.size()])
-                    : fmt::format("$d{} using 1:2:3 with boxes", k);
+    draw += has_dots ? fmt::format("$d{} using 1:2 with points {}", k, marker)
+                     : fmt::format("$d{} using 1:2:3 with boxes", k);
     draw += fmt::format(" linecolor rgb '{}' title {}",
                         colours[k % colours.size()], quoted(p.curves[k].name));
+    const auto bars = error_bars(k, points, p.log_y ? all.low / 1.6 : -HUGE_VAL,
+                                 has_dots ? marker : "pointtype 0");
+    s += bars.data;
+    draw += bars.draw;
   }
   if (draw.empty()) return draw;
   // Bars stand on zero. A log axis has none: the length of a bar would say
   // nothing there.
-  if (!p.log_y && low >= 0) s += "set yrange [0:*]\n";
   if (p.log_y) {
-    s += fmt::format("set yrange [{}:{}]\n", low / 1.6, high * 1.6);
+    s += fmt::format("set yrange [{}:{}]\n", all.low / 1.6, all.high * 1.6);
+  } else if (has_dots) {
+    s += with_margin(all);
+  } else if (all.low >= 0) {
+    s += "set yrange [0:*]\n";
   }
   return s + draw + "\n";
 }
@@ -292,8 +387,7 @@ std::string adapt(std::string_view svg) {
 table to_table(const plot& p) {
   table t;
   t.columns.push_back(p.x_label);
-  const bool bars = p.kind == plot_kind::bars;
-  std::vector<std::vector<std::string>> cells;
+  const bool bars = has_categories(p);
   std::map<double, std::size_t> row_of;
   for (std::size_t i = 0; bars && i < p.categories.size(); ++i) {
     t.rows.push_back({p.categories[i]});
@@ -313,7 +407,12 @@ table to_table(const plot& p) {
     for (std::size_t i = 0; i < p.curves[k].points.size(); ++i) {
       const auto& [x, y] = p.curves[k].points[i];
       if (bars ? i >= t.rows.size() : std::isnan(x)) continue;
-      t.rows[bars ? i : row_of[x]][k + 1] = fmt::format("{:.6g}", y);
+      auto& cell = t.rows[bars ? i : row_of[x]][k + 1];
+      cell = fmt::format("{:.6g}", y);
+      if (i >= p.curves[k].bars.size()) continue;
+      const auto& [low, high] = p.curves[k].bars[i];
+      if (!std::isnan(low))
+        cell += fmt::format(" ({:.6g} to {:.6g})", low, high);
     }
   }
   return t;

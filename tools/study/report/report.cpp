@@ -1,4 +1,5 @@
-// Tables as CSV and HTML, and the page that holds them.
+// Tables as CSV, and the page that holds them: its text, its tables, its
+// verdicts.
 
 #include "tools/study/report/report.hpp"
 
@@ -8,36 +9,11 @@
 #include <cstdlib>
 
 #include "tools/study/report/cells.hpp"
+#include "tools/study/report/markup.hpp"
 #include "tools/study/report/page_template.hpp"
 
 namespace zeroulp {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&#39;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 std::string csv_field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
@@ -51,23 +27,20 @@ std::string csv_field(const std::string& text) {
 
 std::string html_table(const table& t) {
   const std::vector<bool> numeric = numeric_columns(t);
-  const auto mark = [&](std::size_t i) {
-    return numeric[i] ? " class=\"n\"" : "";
-  };
-  std::string result = "<div class=\"box\"><table>\n<thead><tr>";
+  const auto kind = [&](std::size_t i) { return numeric[i] ? "n" : ""; };
+  std::string head, rows;
   for (std::size_t i = 0; i < t.columns.size(); ++i) {
-    result += fmt::format("<th scope=\"col\"{}>{}</th>", mark(i),
-                          escaped(t.columns[i]));
+    head += fill_part("head", {{"kind", kind(i)}, {"text", t.columns[i]}});
   }
-  result += "</tr></thead>\n<tbody>\n";
   for (const auto& row : t.rows) {
-    result += "<tr>";
+    std::string cells;
     for (std::size_t i = 0; i < t.columns.size(); ++i) {
-      result += fmt::format("<td{}>{}</td>", mark(i), escaped(cell(row, i)));
+      cells += fill_part("cell", {{"kind", kind(i)}, {"text", cell(row, i)}});
     }
-    result += "</tr>\n";
+    rows += fill_part("row", {{"cells", cells}}) + "\n";
   }
-  return result + "</tbody></table></div>\n";
+  return fill_part("table", {{"kind", ""}, {"head", head}, {"rows", rows}}) +
+         "\n";
 }
 
 /// The colour of a share in percent: none of what is no number, or 0.
@@ -76,13 +49,12 @@ std::string heat_of(const std::string& percent) {
   const double share = std::strtod(percent.c_str(), &end);
   if (end == percent.c_str() || !(share > 0)) return "";
   // Small shares are to be seen, too; text stays readable on the strongest.
-  return fmt::format(" style=\"--share: {:.0f}%\"",
-                     10 + 0.55 * std::min(share, 100.0));
+  return fmt::format("{:.0f}", 10 + 0.55 * std::min(share, 100.0));
 }
 
-std::string figcaption(std::string_view text) {
-  if (text.empty()) return {};
-  return fmt::format("<figcaption>{}</figcaption>\n", escaped(text));
+std::string_view class_of(mark m) {
+  constexpr std::string_view names[] = {"good", "bad", "doubtful", "none"};
+  return names[static_cast<std::size_t>(m)];
 }
 
 // Puts `prefix` before every id and every reference to one, inside tags only.
@@ -122,105 +94,112 @@ std::string to_csv(const table& t) {
   return result;
 }
 
-html_page::html_page(std::string_view title) : title_(escaped(title)) {}
-
-void html_page::add_heading(std::string_view text) {
-  body_ += fmt::format("<h2>{}</h2>\n", escaped(text));
+badge badge_of(bool held) {
+  return held ? badge{mark::good, "held"} : badge{mark::bad, "FAILED"};
 }
 
+html_page::html_page(std::string_view title) : title_(title) {}
+
+void html_page::add_heading(std::string_view text) { add_heading(text, ""); }
+
 void html_page::add_heading(std::string_view text, std::string_view id) {
-  body_ += fmt::format("<h2 id=\"{}\">{}</h2>\n", escaped(id), escaped(text));
+  body_ += fill_part("heading", {{"id", id}, {"text", text}}) + "\n";
 }
 
 void html_page::add_links(
     const std::vector<std::pair<std::string, std::string>>& headings) {
-  body_ += "<nav><ul>\n";
+  std::string items;
   for (const auto& [id, text] : headings) {
-    body_ += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escaped(id),
-                         escaped(text));
+    items += fill_part("link", {{"id", id}, {"text", text}}) + "\n";
   }
-  body_ += "</ul></nav>\n";
+  body_ += fill_part("links", {{"items", items}}) + "\n";
 }
 
 void html_page::add_paragraph(std::string_view text) {
-  body_ += fmt::format("<p>{}</p>\n", escaped(text));
+  body_ += fill_part("paragraph", {{"text", text}}) + "\n";
+}
+
+void html_page::add_lines(std::string_view text) {
+  body_ += fill_part("lines", {{"text", text}}) + "\n";
+}
+
+void html_page::add_figure(std::string_view body, std::string_view caption) {
+  body_ +=
+      fill_part("captioned", {{"body", body}, {"caption", caption}}) + "\n";
 }
 
 void html_page::add_table(const table& t, std::string_view caption) {
-  body_ += "<figure>\n" + figcaption(caption) + html_table(t) + "</figure>\n";
+  add_figure(html_table(t), caption);
 }
 
 void html_page::add_figure(const plot& p, std::string_view caption,
                            const std::optional<std::string>& svg) {
   ++figures_;
-  body_ += "<figure>\n";
-  if (svg) {
-    body_ += fmt::format(
-        "<div class=\"box plot\" role=\"img\" "
-        "aria-label=\"{}\">\n{}\n</div>\n",
-        escaped(p.title), with_own_ids(*svg, fmt::format("f{}-", figures_)));
-  } else {
-    body_ += fmt::format(
-        "<p><strong>{}</strong>. No plot: gnuplot was not found or failed; the "
-        "table holds its numbers ({}).</p>\n",
-        escaped(p.title), escaped(p.y_label));
-    body_ += html_table(to_table(p));
+  const std::string body =
+      svg ? fill_part(
+                "plot",
+                {{"title", p.title},
+                 {"svg", with_own_ids(*svg, fmt::format("f{}-", figures_))}}) +
+                "\n"
+          : fill_part("no_plot", {{"title", p.title}, {"label", p.y_label}}) +
+                "\n" + html_table(to_table(p));
+  body_ += fill_part("figure", {{"body", body}, {"caption", caption}}) + "\n";
+}
+
+void html_page::add_badges(const std::vector<badge>& all) {
+  std::string badges;
+  for (const auto& b : all) {
+    badges +=
+        fill_part("badge", {{"kind", class_of(b.is)}, {"text", b.word}}) + " ";
   }
-  body_ += figcaption(caption) + "</figure>\n";
+  body_ += fill_part("counts", {{"badges", badges}}) + "\n";
 }
 
 void html_page::add_verdicts(const std::vector<shown_verdict>& all) {
-  body_ +=
-      "<figure>\n<div class=\"box verdicts\"><table>\n<thead><tr><th "
-      "scope=\"col\">verdict</th><th scope=\"col\">of</th><th "
-      "scope=\"col\">what was found</th></tr></thead>\n<tbody>\n";
-  for (const auto& v : all) {
-    const auto name = escaped(v.of);
-    body_ += fmt::format(
-        "<tr><td><span class=\"badge {}\">{}</span></td><td>{}</td><td>{}</td>"
-        "</tr>\n",
-        v.held ? "held" : "failed", v.held ? "held" : "FAILED",
-        v.id.empty()
-            ? name
-            : fmt::format("<a href=\"#{}\">{}</a>", escaped(v.id), name),
-        escaped(v.text));
+  std::string head, rows;
+  for (const char* name : {"verdict", "of", "what was found"}) {
+    head += fill_part("head", {{"kind", ""}, {"text", name}});
   }
-  body_ += "</tbody></table></div>\n</figure>\n";
+  for (const auto& v : all) {
+    rows += fill_part("verdict", {{"kind", class_of(v.said.is)},
+                                  {"word", v.said.word},
+                                  {"id", v.id},
+                                  {"of", v.of},
+                                  {"text", v.text}}) +
+            "\n";
+  }
+  add_figure(fill_part("table",
+                       {{"kind", "verdicts"}, {"head", head}, {"rows", rows}}) +
+                 "\n",
+             "");
 }
 
 void html_page::add_matrix(const table& t, std::string_view caption) {
-  std::string rows = "<thead><tr>";
+  std::string head, rows;
   for (const auto& name : t.columns) {
-    rows +=
-        fmt::format("<th scope=\"col\"><span>{}</span></th>", escaped(name));
+    head += fill_part("upright_head", {{"text", name}});
   }
-  rows += "</tr></thead>\n<tbody>\n";
   for (const auto& row : t.rows) {
-    rows += "<tr>";
+    std::string cells;
     for (std::size_t i = 0; i < t.columns.size(); ++i) {
-      rows += fmt::format("<td{}>{}</td>", i == 0 ? "" : heat_of(cell(row, i)),
-                          escaped(cell(row, i)));
+      const auto& text = cell(row, i);
+      const auto share = i == 0 ? "" : heat_of(text);
+      cells +=
+          share.empty()
+              ? fill_part("cell", {{"kind", ""}, {"text", text}})
+              : fill_part("shaded_cell",
+                          {{"share", share}, {"title", ""}, {"text", text}});
     }
-    rows += "</tr>\n";
+    rows += fill_part("row", {{"cells", cells}}) + "\n";
   }
-  body_ += fmt::format(
-      "<figure>\n{}<div class=\"box matrix\"><table>\n{}</tbody></table></div>"
-      "\n</figure>\n",
-      figcaption(caption), rows);
+  add_figure(
+      fill_part("table", {{"kind", "matrix"}, {"head", head}, {"rows", rows}}) +
+          "\n",
+      caption);
 }
 
-// What is put in is not looked at: it may have marks in it.
 std::string html_page::str() const {
-  std::string page;
-  std::string_view rest = page_template;
-  for (std::size_t at; (at = rest.find("{{")) != rest.npos;) {
-    page += rest.substr(0, at);
-    rest.remove_prefix(at + 2);
-    const auto end = rest.find("}}");
-    page += rest.substr(0, end) == "title" ? title_ : body_;
-    rest.remove_prefix(end + 2);
-  }
-  return page += rest;
+  return fill(page_template, {{"title", title_}, {"body", body_}});
 }
 
 }  // namespace zeroulp

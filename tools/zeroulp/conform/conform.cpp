@@ -41,6 +41,7 @@ struct conform_request {
   std::set<std::string> names;  ///< of the checks; empty: all
 #ifdef ZEROULP_HAVE_CONFORMANCE
   std::shared_ptr<plugin_user> user = std::make_shared<plugin_user>();
+  std::shared_ptr<picture_album> album = std::make_shared<picture_album>();
 #endif
 };
 
@@ -87,7 +88,7 @@ platform_text gpu_platform() { refuse_gpu(); }
 
 conformance::check_list checks_of(const conform_request& q) {
   auto checks = !q.plugin.empty()
-                    ? plugin_checks(q.plugin, q.user->find(q.plugin))
+                    ? plugin_checks(q.plugin, q.user->find(q.plugin), q.album)
                 : q.gpu ? gpu_checks(q)
                         : conformance::all_checks();
   std::erase_if(checks, [&q](const auto& check) {
@@ -155,6 +156,8 @@ conform_run run_checks(const conform_request& q) {
     const std::chrono::duration<double> seconds = clock::now() - start;
     if (found.skipped == asks_nothing) continue;
     r.checks.push_back({check, found, seconds.count()});
+    const auto picture = q.album->find(check.name);
+    if (picture != q.album->end()) r.checks.back().picture = picture->second;
     tell(static_cast<double>(r.checks.size()),
          static_cast<double>(checks.size()), check.name);
   }

@@ -72,11 +72,24 @@ std::string text_of(const fuzz::finding& f) {
              : fmt::format("case {}: it {}: {}", f.index, d.failure, f.token);
 }
 
+/// Runs the case again as it was found: shrunk, it has hardly an element.
+std::optional<failure_picture> picture_again(const fuzz::campaign& all,
+                                             const fuzz::finding& f) {
+  if (!f.where.failure.empty()) return {};
+  auto picture = picture_of(fuzz::run(all.left, f.found),
+                            fuzz::run(all.right, f.found), {"core", "plug-in"});
+  if (picture) {
+    picture->map_caption = fmt::format("Case {} before it was shrunk. {}",
+                                       f.index, picture->map_caption);
+  }
+  return picture;
+}
+
 /// The cases of the engine under one claim. What differs is shrunk, named and
 /// can be replayed, of each kind the first.
 verdict hold_claim(const std::string& file, std::size_t i,
                    const shared_code& code, const model_implementation& held,
-                   const effort& e) {
+                   const effort& e, std::optional<failure_picture>& picture) {
   verdict v;
   const claim& c = code->claims()[i];
   if (plugin::lacks_name(c)) {
@@ -108,7 +121,10 @@ verdict hold_claim(const std::string& file, std::size_t i,
   }
   const sides names{"core", file, code->is_trusted()};
   for (const auto& f : fuzz::investigate(all, r)) {
-    if (v.first_failure.empty()) v.first_failure = text_of(f);
+    if (v.first_failure.empty()) {
+      v.first_failure = text_of(f);
+      if (!code->has_hung()) picture = picture_again(all, f);
+    }
     v.notes.push_back(finding_text(f, names, at(r.seen, f.kind).cases - 1));
   }
   v.failures = r.mismatches;
@@ -160,7 +176,8 @@ verdict count_calls(const shared_code& code, Run check) {
 
 }  // namespace
 
-check_list plugin_checks(const std::string& file, const shared_code& code) {
+check_list plugin_checks(const std::string& file, const shared_code& code,
+                         const std::shared_ptr<picture_album>& album) {
   check_list all;
   const auto plugged = plugin::implementation_of(code);
   std::vector<bool> claimed(plugin::operations().size());
@@ -176,12 +193,15 @@ check_list plugin_checks(const std::string& file, const shared_code& code) {
                        return identify(code, i);
                      }});
     }
-    all.push_back(
-        {fmt::format("Claim{}.{}{}{}", i, name, c.as.empty() ? "" : ".", c.as),
-         clauses_of(c.what), "the core", 0,
-         [=](const implementation&, const effort& e) {
-           return hold_claim(file, i, code, plugged, e);
-         }});
+    const auto claim_name =
+        fmt::format("Claim{}.{}{}{}", i, name, c.as.empty() ? "" : ".", c.as);
+    all.push_back({claim_name, clauses_of(c.what), "the core", 0,
+                   [=](const implementation&, const effort& e) {
+                     std::optional<failure_picture> picture;
+                     auto v = hold_claim(file, i, code, plugged, e, picture);
+                     if (picture) album->emplace(claim_name, *picture);
+                     return v;
+                   }});
   }
   const auto has = [&claimed](kind k) {
     return claimed[static_cast<std::size_t>(k)];

@@ -8,14 +8,17 @@
 
 #include "conformance/contract/registry.hpp"
 #include "conformance/plugin/plugin.hpp"
+#include "tools/zeroulp/conform/picture.hpp"
 
 namespace zeroulp::program {
 
 /// `file` is what the commands in a finding call it. The implementation that
-/// the checks are given is implementation_of(code).
+/// the checks are given is implementation_of(code). A claim that fails adds its
+/// picture to `album`, which lives as long as the checks.
 conformance::check_list plugin_checks(
     const std::string& file,
-    const std::shared_ptr<conformance::plugin::plugin_code>& code);
+    const std::shared_ptr<conformance::plugin::plugin_code>& code,
+    const std::shared_ptr<picture_album>& album);
 
 /// Why a check of the registry says nothing of a plug-in.
 inline constexpr const char* asks_nothing = "asks nothing that it claims";

@@ -44,6 +44,115 @@ totals count(const conform_run& r) {
           vacuous};
 }
 
+constexpr std::pair<char, std::string_view> sections[] = {
+    {'F', "Formats"},
+    {'R', "Rounding"},
+    {'C', "Conversion"},
+    {'A', "Arithmetic"},
+    {'T', "The tensor-core step"},
+    {'Q', "Quantizers"},
+    {'P', "Packing of 12-bit codes"},
+    {'W', "Re-tiling"},
+    {'G', "GEMM"},
+    {'E', "Elementary functions"},
+    {'S', "The training path"},
+    {'M', "Error measures"},
+    {'N', "A training step"},
+};
+
+std::string nothing_held(const conform_run& r) {
+  return fmt::format("VACUOUS: nothing held: all {} checks are skipped",
+                     r.checks.size());
+}
+
+std::vector<badge> badges_of(const conform_run& r) {
+  const auto n = count(r);
+  const auto say = [](std::size_t number, const char* word) {
+    return fmt::format("{} {}", number, word);
+  };
+  std::vector<badge> all;
+  if (n.failed > 0) all.push_back({mark::bad, say(n.failed, "FAILED")});
+  if (n.vacuous > 0) all.push_back({mark::bad, say(n.vacuous, "VACUOUS")});
+  all.push_back({n.held > 0 ? mark::good : mark::bad, say(n.held, "held")});
+  if (n.skipped > 0) all.push_back({mark::none, say(n.skipped, "skipped")});
+  return all;
+}
+
+/// Whether the page has a part of its own for it.
+bool is_shown(const checked& c) { return c.failed() || c.vacuous(); }
+
+std::string id_of(std::size_t check) { return fmt::format("check-{}", check); }
+
+/// What the checks of a section found that did not fail: a row, or none.
+std::optional<shown_verdict> verdict_of_section(const conform_run& r,
+                                                char letter,
+                                                std::string_view title) {
+  std::size_t held = 0, proved = 0, skipped = 0;
+  double cases = 0;
+  for (const auto& c : r.checks) {
+    const bool cites = c.what.clauses.find(letter) != std::string::npos;
+    if (!cites || is_shown(c)) continue;
+    skipped += c.skipped() ? 1 : 0;
+    if (c.skipped()) continue;
+    ++held;
+    proved += c.found.exhaustive ? 1 : 0;
+    cases += static_cast<double>(c.found.cases);
+  }
+  if (held + skipped == 0) return {};
+  std::string text = fmt::format("{} {}, {:.3g} cases", held,
+                                 held == 1 ? "check" : "checks", cases);
+  if (proved > 0) text += fmt::format(", {} proved: all there are", proved);
+  if (skipped > 0) text += fmt::format("; {} skipped", skipped);
+  return shown_verdict{held > 0 ? badge_of(true) : badge{mark::none, "skipped"},
+                       fmt::format("{}. {}", letter, title), "",
+                       std::move(text)};
+}
+
+/// What failed, each by itself; then the rest by sections of the SPEC.
+std::vector<shown_verdict> verdicts_of(const conform_run& r) {
+  std::vector<shown_verdict> all;
+  for (std::size_t i = 0; i < r.checks.size(); ++i) {
+    const auto& c = r.checks[i];
+    if (!is_shown(c)) continue;
+    all.push_back({{mark::bad, status_of(c)},
+                   c.what.name,
+                   id_of(i),
+                   c.failed() ? fmt::format("{} of {} cases", c.found.failures,
+                                            c.found.cases)
+                              : c.found.vacuous});
+  }
+  for (const auto& [letter, title] : sections) {
+    if (auto row = verdict_of_section(r, letter, title)) {
+      all.push_back(std::move(*row));
+    }
+  }
+  return all;
+}
+
+/// A failure in words, as a picture, and how to have it again.
+void add_failure(const conform_run& r, const checked& c, html_page& page) {
+  if (c.failed()) {
+    page.add_paragraph(
+        fmt::format("{} of {} cases are not what {} says. The "
+                    "first: {}",
+                    c.found.failures, c.found.cases,
+                    c.what.oracle.empty() ? "the contract" : c.what.oracle,
+                    c.found.first_failure));
+    const auto picture =
+        c.picture ? c.picture : picture_of(c.found.first_failure);
+    if (picture && picture->map) {
+      page.add_map(*picture->map, picture->map_caption);
+    }
+    if (picture) page.add_bits(picture->bits, picture->bits_caption);
+  } else {
+    page.add_paragraph("VACUOUS: " + c.found.vacuous + ".");
+  }
+  page.add_paragraph(fmt::format(
+      "{}Again: {}",
+      c.what.clauses.empty() ? "" : "Clauses " + c.what.clauses + ". ",
+      command(r, c.what.name)));
+}
+
 /// What both the report and the record say of a check.
 json check_json(const checked& c) {
   json j{{"check", c.what.name},    {"clauses", c.what.clauses},
@@ -126,8 +235,7 @@ std::vector<std::string> failures(const conform_run& r) {
   }
   const auto n = count(r);
   if (n.held + n.failed + n.vacuous == 0) {
-    all.push_back(fmt::format(
-        "VACUOUS: nothing held: all {} checks are skipped", r.checks.size()));
+    all.push_back(nothing_held(r));
   }
   return all;
 }
@@ -195,24 +303,42 @@ std::string to_junit(const conform_run& r) {
   return text + "</testsuite>\n";
 }
 
-std::string to_html(const conform_run& r) {
-  html_page page(command(r, r.only));
-  page.add_paragraph(summary(r) + ".");
-  table platform{{"", ""}, {}};
-  for (const auto& [name, value] : r.platform) {
-    platform.rows.push_back({name, value});
+std::string_view title_of_section(char letter) {
+  for (const auto& [of, title] : sections) {
+    if (of == letter) return title;
   }
-  page.add_table(platform, "What it ran on");
-  const auto failed = failures(r);
-  if (!failed.empty()) page.add_heading("Failures");
-  for (const auto& text : failed) page.add_paragraph(text);
+  return "";
+}
+
+std::string to_html(const conform_run& r) {
+  html_page page("Is it right, to the bit?");
+  page.add_badges(badges_of(r));
+  page.add_paragraph(fmt::format("{} against the oracles, made by: {}",
+                                 r.implementation, command(r, r.only)));
+  page.add_verdicts(verdicts_of(r));
+  if (count(r).held + count(r).failed + count(r).vacuous == 0) {
+    page.add_paragraph(nothing_held(r));
+  }
+  for (std::size_t i = 0; i < r.checks.size(); ++i) {
+    if (!is_shown(r.checks[i])) continue;
+    page.add_heading(r.checks[i].what.name, id_of(i));
+    add_failure(r, r.checks[i], page);
+  }
   const auto noted = notes(r);
   if (!noted.empty()) page.add_heading("Notes");
-  for (const auto& text : noted) page.add_paragraph(text);
+  for (const auto& text : noted) {
+    text.find('\n') == std::string::npos ? page.add_paragraph(text)
+                                         : page.add_lines(text);
+  }
   page.add_heading("Checks");
   page.add_table(to_table(r),
                  "Proved: the cases are all there are. Sampled: a function of "
                  "the seed. Clauses are those of SPEC.md.");
+  table platform{{"what", "value"}, {}};
+  for (const auto& [name, value] : r.platform) {
+    platform.rows.push_back({name, value});
+  }
+  page.add_table(platform, "What it ran on");
   return page.str();
 }
 

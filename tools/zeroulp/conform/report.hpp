@@ -4,12 +4,14 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_CONFORM_REPORT_HPP_
 #define ZEROULP_TOOLS_ZEROULP_CONFORM_REPORT_HPP_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "conformance/contract/registry.hpp"
+#include "tools/zeroulp/conform/picture.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/record.hpp"
 
@@ -20,6 +22,8 @@ struct checked {
   conformance::check what;
   conformance::verdict found;
   double seconds = 0;
+  /// Of its first failure, if the check has more than its text.
+  std::optional<failure_picture> picture{};
 
   bool failed() const { return found.failures > 0; }
   bool skipped() const { return !found.skipped.empty(); }
@@ -63,7 +67,11 @@ json to_json(const conform_run& r);
 /// A test case for each check.
 std::string to_junit(const conform_run& r);
 
-/// One self-contained page.
+/// The title of a section of the SPEC by the letter of its clauses; "" if there
+/// is none.
+std::string_view title_of_section(char letter);
+
+/// One self-contained page: verdicts, then each failure with its picture.
 std::string to_html(const conform_run& r);
 
 /// What conformance/records/ keeps.

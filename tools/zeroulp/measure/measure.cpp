@@ -196,33 +196,40 @@ struct summary {
   std::string shape;
 };
 
-/// What the tables say, in a sentence or two.
-std::vector<std::string> verdicts(const std::vector<study_cell>& cells,
-                                  const summary& s) {
-  std::vector<std::string> lines;
+/// Whether promotion made the error smaller, of each input.
+std::vector<shown_verdict> verdicts(const std::vector<study_cell>& cells,
+                                    const summary& s) {
+  std::vector<shown_verdict> all;
   for (const auto* row : rows_of(cells)) {
     if (row->k != s.k) continue;
     const auto* none = find(cells, row->distribution, row->k, 0);
     const auto* with = find(cells, row->distribution, row->k, s.promoted);
-    lines.push_back(fmt::format(
-        "{}, K = {}: the largest error is {} % of the mean magnitude; promoted "
-        "every {}, {} %. Bias {} %, then {} %.",
-        row->distribution, row->k, percent(none->errors.max_over_mean),
-        s.promoted, percent(with->errors.max_over_mean),
-        percent(none->errors.bias), percent(with->errors.bias)));
+    const bool helps = with->errors.frobenius <= none->errors.frobenius;
+    all.push_back(
+        {helps ? badge{mark::good, "smaller"} : badge{mark::bad, "LARGER"},
+         fmt::format("{}, K = {}", row->distribution, row->k), "",
+         fmt::format("the largest error is {} % of the mean magnitude; "
+                     "promoted every {}, {} %. Bias {} %, then {} %.",
+                     percent(none->errors.max_over_mean), s.promoted,
+                     percent(with->errors.max_over_mean),
+                     percent(none->errors.bias), percent(with->errors.bias))});
   }
-  return lines;
+  return all;
 }
 
 std::string make_page(const std::vector<study_cell>& cells, const summary& s) {
   html_page page("What Hopper's FP8 accumulator does to a GEMM");
+  page.add_verdicts(verdicts(cells, s));
+  page.add_paragraph(fmt::format(
+      "Smaller: promoted every {}, the Frobenius error of all outputs is not "
+      "above the unpromoted one.",
+      s.promoted));
   page.add_paragraph(
       "The FP8 tensor core of Hopper aligns 32 products and the accumulator to "
       "the largest exponent and keeps 13 fraction bits: about 14 bits. Over a "
       "long K that truncation adds up. Promotion takes the partial sum out of "
       "the tensor core every so many elements of K and adds it in FP32. " +
       s.shape + " Errors are against the exact product of the codes.");
-  for (const auto& line : verdicts(cells, s)) page.add_paragraph(line);
   page.add_heading("Unpromoted, and promoted");
   page.add_table(
       promotion_table(cells, s.promoted),
@@ -349,7 +356,9 @@ void run_measure(measure_request q) {
   print("\nFrobenius error in percent, by promotion interval:\n\n");
   print(interval_table(cells, intervals, &error_metrics::frobenius));
   print("\n");
-  for (const auto& line : verdicts(cells, s)) print(line + "\n");
+  for (const auto& v : verdicts(cells, s)) {
+    print(fmt::format("{}: {}\n", v.of, v.text));
+  }
   if (draws) {
     print("* may be what \"nearly 2 %\" at K = 4096 means.\n");
   }

@@ -254,6 +254,44 @@ std::string shares_text(const parity_report& r) {
   return text;
 }
 
+/// Equal, the same rules on other inputs, another rule, or nobody knows.
+mark mark_of(state s) {
+  constexpr mark marks[] = {mark::good, mark::bad, mark::doubtful, mark::none};
+  return marks[static_cast<std::size_t>(s)];
+}
+
+/// How many operators are in each state.
+std::vector<badge> badges_of(const parity_report& r) {
+  std::vector<badge> all;
+  for (const state s :
+       {state::differs, state::unknown, state::inherited, state::equal}) {
+    const auto n = std::count_if(r.operators.begin(), r.operators.end(),
+                                 [s](const auto& o) { return o.said == s; });
+    if (n > 0) all.push_back({mark_of(s), fmt::format("{} {}", n, name_of(s))});
+  }
+  return all;
+}
+
+/// A row an operator, in the order of the pass.
+std::vector<shown_verdict> verdicts_of(const parity_report& r) {
+  std::vector<shown_verdict> all;
+  for (const operator_report& o : r.operators) {
+    std::string text = different_text(o) + " elements";
+    if (!r.same()) {
+      const auto a = short_of(o.a), b = short_of(o.b);
+      text += a == b ? "; " + a : fmt::format("; A {}, B {}", a, b);
+    }
+    if (o.share)
+      text += fmt::format("; {} of the difference", percent(*o.share));
+    all.push_back(
+        {{mark_of(o.said), name_of(o.said)},
+         o.name == o.is ? o.name : fmt::format("{} ({})", o.name, o.is),
+         "",
+         std::move(text)});
+  }
+  return all;
+}
+
 json to_json(const parity::compared_tensor& t) {
   json one{{"tensor", t.name}, {"elements", t.by.elements}};
   one["types"] = {t.by.type_a, t.by.type_b};
@@ -341,18 +379,14 @@ std::string text_of(const parity_report& r, std::size_t width) {
 std::string page_of(const std::string& a, const std::string& b,
                     const parity_report& r) {
   html_page page("Whose bits differ first");
+  page.add_badges(badges_of(r));
   page.add_paragraph(fmt::format("A is {}, B is {}.", a, b));
-  const std::string verdict = verdict_text(r);
-  for (std::size_t at = 0; at < verdict.size();) {
-    const auto end = verdict.find('\n', at);
-    page.add_paragraph(verdict.substr(at, end - at));
-    at = end + 1;
-  }
+  page.add_verdicts(verdicts_of(r));
+  page.add_lines(verdict_text(r) + (r.same() ? "" : shares_text(r)));
   page.add_heading("Operators");
   page.add_table(operator_table(r),
                  "In the order of the pass. The share is that of the rule in "
                  "the difference of the last tensor.");
-  if (!r.same()) page.add_paragraph(shares_text(r));
   const std::pair<const char*, table> more[] = {
       {"Inputs that differ", input_table(r)},
       {"Tensors of two types", type_table(r)},

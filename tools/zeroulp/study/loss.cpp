@@ -4,11 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "src/base/near_names.hpp"
 #include "tools/zeroulp/progress.hpp"
+#include "tools/zeroulp/study/dose.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -96,112 +96,6 @@ table same_state_table(const loss_result& r) {
          s.same_as.empty() ? "its own" : "the same bits as " + s.same_as});
   }
   return t;
-}
-
-/// What the accumulators of a size err by, in percent.
-table dose_table(const loss_result& r) {
-  table t{{"fraction bits", "K", "interval", "Frobenius", "max over mean"}, {}};
-  for (const auto& d : r.doses) {
-    t.rows.push_back({std::to_string(d.fraction_bits), std::to_string(d.k),
-                      d.interval == 0 ? "none" : std::to_string(d.interval),
-                      fmt::format("{:.4f}", 100 * d.frobenius),
-                      fmt::format("{:.3f}", 100 * d.max_over_mean)});
-  }
-  return t;
-}
-
-/// K of the doses that are for a measure.
-constexpr std::ptrdiff_t hopper_k = 4096;
-
-/// A curve of `y` by the error of each dose at the model's K, and where
-/// Hopper's accumulator is at K = 4096.
-template <class X, class Y>
-plot dose_plot(const loss_result& r, const char* error, X x, Y y,
-               const char* y_label, bool with_bound) {
-  plot p;
-  p.title = "What an accumulator's error does";
-  p.x_label = error;
-  p.y_label = y_label;
-  p.log_x = p.log_y = true;
-  const auto at = [&](const std::string& tail, const char* name) {
-    series s{name, {}};
-    for (const auto& d : r.doses) {
-      if (d.k == hopper_k || d.interval != 0) continue;
-      const auto arm = dose_arm(d.fraction_bits) + tail;
-      if (const auto value = y(arm)) s.points.emplace_back(100 * x(d), *value);
-    }
-    p.curves.push_back(s);
-  };
-  at("", "beside BF16");
-  at(std::string("/") + exact_arm, "beside exact accumulation");
-  double least = 1e300, most = 0;
-  for (const auto& s : p.curves) {
-    for (const auto& [at_x, value] : s.points) {
-      if (value <= 0) continue;
-      least = std::min(least, value);
-      most = std::max(most, value);
-    }
-  }
-  double low = 1e300, high = 0;
-  for (const auto& d : r.doses) {
-    low = std::min(low, 100 * x(d));
-    high = std::max(high, 100 * x(d));
-    if (d.k != hopper_k) continue;
-    p.curves.push_back({d.interval == 0 ? "Hopper, K = 4096, unpromoted"
-                                        : "Hopper, K = 4096, promoted",
-                        {{100 * x(d), least}, {100 * x(d), most}}});
-  }
-  if (with_bound) {
-    p.curves.push_back(
-        {"0.25 %", {{low, 100 * loss_bound}, {high, 100 * loss_bound}}});
-  }
-  return p;
-}
-
-constexpr const char* dose_files[] = {
-    "dose_loss_frobenius.svg", "dose_loss_max.svg",
-    "dose_gradient_frobenius.svg", "dose_gradient_max.svg"};
-
-struct dose_figure {
-  const char* file;
-  plot drawn;
-};
-
-/// The loss gap of forks and the gradients' error, each by the Frobenius error
-/// and by the largest over the mean.
-std::vector<dose_figure> dose_figures(const loss_result& r) {
-  if (r.doses.empty()) return {};
-  const auto loss = [&r](const std::string& arm) -> std::optional<double> {
-    for (const auto& s : r.forks) {
-      if (s.arm == arm) return 100 * std::abs(s.over.mean);
-    }
-    return {};
-  };
-  const auto gradient = [&r](const std::string& arm) -> std::optional<double> {
-    double sum = 0;
-    int count = 0;
-    for (const auto& g : r.gaps) {
-      if (g.arm != arm) continue;
-      sum += g.gradient_l2;
-      ++count;
-    }
-    if (count == 0) return {};
-    return 100 * sum / count;
-  };
-  const auto frobenius = [](const loss_dose& d) { return d.frobenius; };
-  const auto largest = [](const loss_dose& d) { return d.max_over_mean; };
-  constexpr const char* by_norm = "the accumulator's Frobenius error, percent";
-  constexpr const char* by_max =
-      "the accumulator's largest error over the mean, percent";
-  constexpr const char* of_loss = "change of the loss, percent";
-  constexpr const char* of_gradient = "error of the gradients, percent";
-  return {
-      {dose_files[0], dose_plot(r, by_norm, frobenius, loss, of_loss, true)},
-      {dose_files[1], dose_plot(r, by_max, largest, loss, of_loss, true)},
-      {dose_files[2],
-       dose_plot(r, by_norm, frobenius, gradient, of_gradient, false)},
-      {dose_files[3],
-       dose_plot(r, by_max, largest, gradient, of_gradient, false)}};
 }
 
 json to_json(const std::vector<loss_series>& all) {

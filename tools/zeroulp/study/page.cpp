@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tools/zeroulp/study/loss_page.hpp"
 #include "tools/zeroulp/study/report.hpp"
 #include "tools/zeroulp/study/throughput.hpp"
 
@@ -20,74 +21,6 @@ void add_reasons(const asked& one, html_page& page) {
     said.push_back(*c.impossible);
   }
   for (const auto& why : said) page.add_paragraph("Impossible: " + why + ".");
-}
-
-std::string percent_of(const json& of, const char* name) {
-  const auto found = of.find(name);
-  return found != of.end() && found->is_number()
-             ? study::percent(found->get<double>())
-             : "-";
-}
-
-constexpr const char* loss_heading = "From GEMM to loss";
-
-/// "Made by" the command, and its options: width 128, layers 2, ...
-std::string loss_options_text(const json& loss) {
-  const auto command = loss.value("command", std::string());
-  auto text = command.empty() ? std::string("Made by an unknown command")
-                              : "Made by: " + command;
-  const char* between = ", with ";
-  const auto options = loss.value("options", json::object());
-  for (const auto& [name, value] : options.items()) {
-    auto words = name;
-    std::replace(words.begin(), words.end(), '_', ' ');
-    text += fmt::format("{}{} {}", between, words, value.dump());
-    between = ", ";
-  }
-  return text + ".";
-}
-
-/// What loss.json says: its verdicts and the interval of each arm.
-void add_loss(const json& loss, html_page& page) {
-  page.add_heading(loss_heading, "loss");
-  if (loss.is_null()) {
-    page.add_paragraph(
-        "Absent: zeroulp study --loss --out DIR writes loss.json, and is "
-        "shown here where it is the same directory.");
-    return;
-  }
-  page.add_paragraph(loss_options_text(loss));
-  const auto list = [&](const char* name) {
-    return loss.value(name, json::array());
-  };
-  for (const auto& v : list("verdicts")) {
-    page.add_paragraph(fmt::format("{}: {}",
-                                   v.value("held", false) ? "held" : "FAILED",
-                                   v.value("text", std::string())));
-  }
-  for (const auto& [name, caption] :
-       {std::pair("same_state", "The same state"),
-        std::pair("forks", "Paired forks"),
-        std::pair("outliers", "Injected outliers")}) {
-    table t{{"arm", "outlier", "mean", "low90", "high90"}, {}};
-    for (const auto& one : list(name)) {
-      auto arm = one.value("arm", std::string());
-      if (one.contains("same_bits_as")) {
-        arm += ", the same bits as " + one.value("same_bits_as", std::string());
-      }
-      t.rows.push_back({std::move(arm),
-                        one.contains("outlier")
-                            ? one.value("outlier", std::string()) + " 2^" +
-                                  one["exponent"].dump()
-                            : "-",
-                        percent_of(one, "mean"), percent_of(one, "low90"),
-                        percent_of(one, "high90")});
-    }
-    if (t.rows.empty()) continue;
-    page.add_table(t, fmt::format("{}: relative change of the loss beside BF16,"
-                                  " percent, with its 90 % interval.",
-                                  caption));
-  }
 }
 
 /// How many verdicts there are, and how many failed.
@@ -152,8 +85,8 @@ std::string questions_page(const study_run& run,
   std::vector<std::pair<std::string, std::string>> headings;
   for (const auto& one : all) {
     if (one.judged) {
-      verdicts.push_back(
-          {one.judged->held, one.what.asks, one.what.name, one.judged->text});
+      verdicts.push_back({badge_of(one.judged->held), one.what.asks,
+                          one.what.name, one.judged->text});
     } else {
       headings.emplace_back(one.what.name, one.what.asks);
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "tools/study/parity/report.hpp"
@@ -118,30 +119,77 @@ table loss_table(const runs_by_key& runs) {
   return t;
 }
 
-/// The relative gap of the smoothed training loss by step, mean over seeds.
+/// The interval of these gaps in percent; none of fewer than two.
+std::pair<double, double> bar_of(const std::vector<double>& gaps,
+                                 double level) {
+  if (gaps.size() < 2) return {NAN, NAN};
+  const auto e = parity::estimate_of(gaps, level);
+  return {100 * e.low, 100 * e.high};
+}
+
+/// The relative gap of an arm's smoothed training loss by step: the mean over
+/// seeds, with its interval at some steps.
+series gap_curve(const plan& p, const runs_by_key& runs,
+                 const std::string& arm) {
+  std::vector<std::vector<double>> gaps;  // by step, of each seed
+  for (const std::uint64_t seed : p.seeds) {
+    const auto ours = runs.find({arm, seed});
+    const auto base = runs.find({p.base, seed});
+    if (ours == runs.end() || base == runs.end()) continue;
+    const auto a = parity::smoothed(ours->second.losses);
+    const auto b = parity::smoothed(base->second.losses);
+    gaps.resize(a.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      gaps[i].push_back((a[i] - b[i]) / b[i]);
+    }
+  }
+  constexpr std::size_t bars = 12;
+  const std::size_t every = std::max<std::size_t>(1, gaps.size() / bars);
+  series s{arm, {}, {}};
+  for (std::size_t i = 0; i < gaps.size(); ++i) {
+    double sum = 0;
+    for (const double gap : gaps[i]) sum += gap;
+    s.points.emplace_back(static_cast<double>(i + 1),
+                          100 * sum / static_cast<double>(gaps[i].size()));
+    s.bars.push_back((i + 1) % every == 0
+                         ? bar_of(gaps[i], p.level)
+                         : std::pair<double, double>{NAN, NAN});
+  }
+  return s;
+}
+
 plot curve_plot(const plan& p, const runs_by_key& runs) {
   plot drawn;
   drawn.title = "Training loss beside " + p.base;
   drawn.x_label = "step";
   drawn.y_label = "gap of the smoothed loss, percent";
   for (const auto& arm : p.arms) {
-    std::vector<double> sum;
-    int count = 0;
-    for (const std::uint64_t seed : p.seeds) {
-      const auto ours = runs.find({arm, seed});
-      const auto base = runs.find({p.base, seed});
-      if (ours == runs.end() || base == runs.end()) continue;
-      const auto a = parity::smoothed(ours->second.losses);
-      const auto b = parity::smoothed(base->second.losses);
-      sum.resize(a.size());
-      for (std::size_t i = 0; i < a.size(); ++i) sum[i] += (a[i] - b[i]) / b[i];
-      ++count;
+    auto s = gap_curve(p, runs, arm);
+    if (!s.points.empty()) drawn.curves.push_back(std::move(s));
+  }
+  return drawn;
+}
+
+/// The gaps of held-out loss that are judged, with their intervals.
+plot held_out_plot(const plan& p, const campaign_report& r) {
+  plot drawn;
+  drawn.title = "Held-out loss beside " + p.base;
+  drawn.x_label = "arm";
+  drawn.y_label = "gap, percent";
+  drawn.kind = plot_kind::dots;
+  drawn.bounds = {0, -100 * p.bound, 100 * p.bound};
+  for (const auto& [name, all] :
+       {std::pair("by its own numerics", &r.own),
+        std::pair("by those of the base", &r.by_base)}) {
+    series s{name, {}, {}};
+    for (const arm_report& a : *all) {
+      const auto at = s.points.size();
+      if (drawn.categories.size() == at) drawn.categories.push_back(a.arm);
+      s.points.emplace_back(at, a.look ? 100 * a.look->mean : NAN);
+      s.bars.emplace_back(a.look ? 100 * a.look->low : NAN,
+                          a.look ? 100 * a.look->high : NAN);
     }
-    series s{arm, {}};
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      s.points.emplace_back(static_cast<double>(i + 1), 100 * sum[i] / count);
-    }
-    if (count > 0) drawn.curves.push_back(std::move(s));
+    drawn.curves.push_back(std::move(s));
   }
   return drawn;
 }
@@ -183,8 +231,10 @@ int run_report(const report_request& q) {
     files.add("parity.json", to_text(to_json(p, r)));
     files.add("gaps.csv", to_csv(gap_table(r)));
     files.add("losses.csv", to_csv(loss_table(runs)));
-    if (const auto svg = render_svg(curve_plot(p, runs))) {
-      files.add("curves.svg", *svg + "\n");
+    for (const auto& [file, drawn] :
+         {std::pair("curves.svg", curve_plot(p, runs)),
+          std::pair("held_out.svg", held_out_plot(p, r))}) {
+      if (const auto svg = render_svg(drawn)) files.add(file, *svg + "\n");
     }
     files.commit();
   }

@@ -18,9 +18,9 @@ struct report_request {
 /// Adds --report, which goes with --plan and --out alone.
 void add_report(CLI::App* command, report_request& q);
 
-/// Writes parity.json, gaps.csv, losses.csv and curves.svg to q.out, if there
-/// is one, and prints the tables. Returns the exit status: 1 if the control is
-/// not within the bound.
+/// Writes parity.json, gaps.csv, losses.csv, curves.svg and held_out.svg to
+/// q.out, if there is one, and prints the tables. Returns the exit status: 1 if
+/// the control is not within the bound.
 int run_report(const report_request& q);
 
 }  // namespace zeroulp::program
