@@ -28,6 +28,10 @@ struct named_path {
 /// Returns every path: each family with each pair of operand formats.
 const std::vector<named_path>& all_paths();
 
+/// Returns every recipe of SPEC G10: named_recipes, then those of cuBLASLt that
+/// it lacks.
+const std::vector<named_recipe>& all_recipes();
+
 // Each parser throws input_error naming the text, what was expected and the
 // known names.
 
@@ -43,6 +47,7 @@ retile_rule parse_retile_rule(std::string_view text);
 /// A name of convention.hpp, or that with other fields:
 /// vllm+scale_floor:1e-7+amax:keep_nan.
 named_convention parse_convention(std::string_view text);
+/// A name of all_recipes().
 named_recipe parse_recipe(std::string_view text);
 /// The accumulator of a path to f32 of which an instruction is one step.
 accumulator parse_accumulator(std::string_view path);

@@ -256,11 +256,18 @@ retile_rule parse_retile_rule(std::string_view text) {
   return row_named(named_retile_rules, "re-tiling rule", text).value;
 }
 
+const std::vector<named_recipe>& all_recipes() {
+  static const auto recipes = [] {
+    std::vector<named_recipe> all(std::begin(named_recipes),
+                                  std::end(named_recipes));
+    all.insert(all.end(), std::begin(more_recipes), std::end(more_recipes));
+    return all;
+  }();
+  return recipes;
+}
+
 named_recipe parse_recipe(std::string_view text) {
-  for (const auto& row : more_recipes) {
-    if (row.name == text) return row;
-  }
-  return row_named(named_recipes, "recipe", text);
+  return row_named(all_recipes(), "recipe", text);
 }
 
 named_path parse_path(std::string_view text) {

@@ -38,7 +38,7 @@ auto with_table(std::int32_t table, Use use) {
     case ZEROULP_CONVENTIONS:
       return use(named_conventions);
     case ZEROULP_RECIPES:
-      return use(named_recipes);
+      return use(all_recipes());
     case ZEROULP_PATHS:
       return use(all_paths());
     case ZEROULP_ARMS:

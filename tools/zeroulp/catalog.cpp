@@ -104,14 +104,17 @@ entry show(const named_recipe& row) {
     return g.mn == 0 && g.k == 0 ? std::string("tensor")
                                  : fmt::format("{}x{}", g.mn, g.k);
   };
+  // Without an interval there is one p, and what adds it only says how it meets
+  // scales.
   constexpr const char* updates[] = {"fl(acc+p)", "fma(p, fl(sa*sb), acc)",
                                      "fma(fl(p*sa), sb, acc)",
                                      "fma(fl(p*sb), sa, acc)"};
   const recipe& r = row.value;
   return {row.name,
           {{"interval", r.interval == 0 ? json("none") : json(r.interval)},
-           {"update",
-            r.interval == 0 ? "none" : updates[static_cast<int>(r.update)]},
+           {"update", r.interval == 0 && r.update == promotion::add
+                          ? "none"
+                          : updates[static_cast<int>(r.update)]},
            {"a", cover(r.a)},
            {"b", cover(r.b)},
            {"splits", r.splits},
@@ -129,7 +132,7 @@ constexpr std::string_view recipe_legend =
     R"(
 interval    elements of K after which the partial sum p is added to acc
 update      how it is added; sa and sb are the scales of A and B, fl rounds
-a, b        rows x elements of K that share a scale
+a, b        rows x elements of K that share a scale; 0: all of them
 splits      ranges of K that are summed apart, then added
 L           products that a step of the tensor core takes; all: all of K
 F           fraction bits that each term keeps below the largest place, which
@@ -293,7 +296,7 @@ void add_catalog(CLI::App& app, outcome&) {
   add_catalog_command(
       app, "recipes", "List the GEMM recipes",
       "zeroulp recipes deepgemm.1d2d --diff cublaslt.1x128_1x128",
-      with_legend(catalog_of(named_recipes, parse_recipe, entry_of),
+      with_legend(catalog_of(all_recipes(), parse_recipe, entry_of),
                   recipe_legend));
   add_paths(app);
   add_catalog_command(app, "arms",

@@ -37,7 +37,7 @@ TEST(CAbi, NamesAreThoseOfTheTables) {
   expect_lists(ZEROULP_FORMATS, named_formats, false);
   expect_lists(ZEROULP_POLICIES, named_policies, false);
   expect_lists(ZEROULP_CONVENTIONS, named_conventions, false);
-  expect_lists(ZEROULP_RECIPES, named_recipes, false);
+  expect_lists(ZEROULP_RECIPES, all_recipes(), false);
   expect_lists(ZEROULP_PATHS, all_paths(), false);
   expect_lists(ZEROULP_ARMS, named_arms, false);
   expect_lists(ZEROULP_BLOCK_SCALED_PATHS, all_block_scaled_paths(), false);

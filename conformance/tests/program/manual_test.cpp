@@ -131,7 +131,12 @@ TEST(CompletionValues, ComeFromTheTables) {
   const auto conventions = values_of("quantize", "--convention");
   EXPECT_NE(std::find(conventions.begin(), conventions.end(), "vllm"),
             conventions.end());
-  EXPECT_EQ(values_of("step", "PATH"), values_of("paths", "NAME"));
+  // A step is of a path, with block scales or without.
+  auto steps = values_of("paths", "NAME");
+  for (const auto& name : values_of("block-scaled-paths", "NAME")) {
+    steps.push_back(name);
+  }
+  EXPECT_EQ(values_of("step", "PATH"), steps);
   EXPECT_TRUE(values_of("quantize", "--out").empty());
   for (const auto& row : value_rows()) {
     EXPECT_FALSE(row.values().empty()) << row.command << row.option;

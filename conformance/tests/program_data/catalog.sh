@@ -15,7 +15,7 @@ run 0 formats
 is formats_lists_15_formats 17 "$(wc -l <.out)"
 run 0 conventions
 is conventions_lists_23_conventions 25 "$(wc -l <.out)"
-for what in formats conventions recipes paths arms sizes; do
+for what in formats conventions recipes paths block-scaled-paths arms sizes; do
   run 0 "$what" --json
   holds "${what}_json_is_an_array_of_named_things" python3 -c \
     'import json; assert all(x["name"] for x in json.load(open(".out")))'
@@ -31,6 +31,10 @@ for what in formats conventions recipes paths arms sizes; do
   refuses "${what}_refuses_diff_alone" '--diff needs a NAME' \
     "$what" --diff "$first"
 done
+run 0 recipes --json
+is recipes_lists_16_recipes 16 "$(grep -c '"name"' .out)"
+shows recipes_lists_what_cublaslt_does_with_scales_of_rows \
+  '^cublaslt.rows +none +fma.fl.p.sb., sa, acc. +1x0 +1x0 ' recipes
 shows recipes_show_where_two_differ 'interval +none +128' \
   recipes unpromoted --diff cublaslt.tensorwise
 

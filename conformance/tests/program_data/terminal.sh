@@ -89,6 +89,20 @@ python3 -c 'import json
 print(*(c["name"] for c in json.load(open(".out"))))' >names.txt
 is completion_has_every_convention "$(cat names.txt)" \
   "$(completes quantize --convention '')"
+# Every catalog completes the names that it lists, and takes all of them.
+for catalog in formats conventions recipes paths block-scaled-paths arms \
+  sizes; do
+  run 0 "$catalog" --json
+  python3 -c 'import json
+print(*(row["name"] for row in json.load(open(".out"))))' >names.txt
+  is "completion_has_all_of_$catalog" "$(cat names.txt)" \
+    "$(completes "$catalog" '')"
+  is "completion_of_diff_has_all_of_$catalog" "$(cat names.txt)" \
+    "$(completes "$catalog" --diff '')"
+done
+is completion_of_a_step_with_block_scales \
+  'blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32' \
+  "$(completes step blackwell.tcgen05.mxf4nvf4.e)"
 run 0 completion zsh
 cp .out _zeroulp
 run 0 completion fish

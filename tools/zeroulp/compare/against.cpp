@@ -195,7 +195,7 @@ evidence read_evidence(const against_request& q) {
     convention = parse_convention(q.claim);
   } catch (const input_error& e) {
     const bool is_recipe =
-        std::any_of(std::begin(named_recipes), std::end(named_recipes),
+        std::any_of(all_recipes().begin(), all_recipes().end(),
                     [&q](const auto& r) { return r.name == q.claim; });
     if (!is_recipe) {
       throw input_error(

@@ -8,6 +8,7 @@
 #include "tools/study/error/questions.hpp"
 #include "tools/study/loss/study.hpp"
 #include "tools/train/shape.hpp"
+#include "zeroulp/block_scaled.hpp"
 #include "zeroulp/metrics.hpp"
 #include "zeroulp/model_arm.hpp"
 #include "zeroulp/names.hpp"
@@ -27,8 +28,14 @@ texts row_names(const Rows& rows) {
 
 texts conventions() { return row_names(named_conventions); }
 texts formats() { return row_names(named_formats); }
-texts recipes() { return row_names(named_recipes); }
+texts recipes() { return row_names(all_recipes()); }
 texts paths() { return row_names(all_paths()); }
+texts block_scaled_paths() { return row_names(all_block_scaled_paths()); }
+texts steps() {
+  auto all = paths();
+  for (auto& name : block_scaled_paths()) all.push_back(std::move(name));
+  return all;
+}
 texts arms() { return row_names(named_arms); }
 texts sizes() { return row_names(train::named_shapes); }
 texts scale_kinds() { return row_names(named_scale_kinds); }
@@ -67,6 +74,8 @@ constexpr value_row rows[] = {
     {"recipes", "--diff", recipes},
     {"paths", "NAME", paths},
     {"paths", "--diff", paths},
+    {"block-scaled-paths", "NAME", block_scaled_paths},
+    {"block-scaled-paths", "--diff", block_scaled_paths},
     {"arms", "NAME", arms},
     {"arms", "--diff", arms},
     {"sizes", "NAME", sizes},
@@ -85,7 +94,7 @@ constexpr value_row rows[] = {
     {"train", "--first-arm", arms},
     {"train", "--on", devices},
     {"vectors generate", "PATH", paths},
-    {"step", "PATH", paths},
+    {"step", "PATH", steps},
     {"encode", "FORMAT", formats},
     {"decode", "FORMAT", formats},
     {"dequantize", "--to", formats},
