@@ -9,6 +9,11 @@
 #ifndef ZEROULP_EIGEN_HPP_
 #define ZEROULP_EIGEN_HPP_
 
+// g++ takes an older standard unless it is told: hundreds of errors below.
+#if __cplusplus <= 201703L
+#error "zeroulp needs C++20: compile with -std=c++20"
+#endif
+
 #include <Eigen/Core>
 #include <optional>
 

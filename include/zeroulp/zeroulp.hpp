@@ -8,6 +8,11 @@
 #ifndef ZEROULP_ZEROULP_HPP_
 #define ZEROULP_ZEROULP_HPP_
 
+// g++ takes an older standard unless it is told: hundreds of errors below.
+#if __cplusplus <= 201703L
+#error "zeroulp needs C++20: compile with -std=c++20"
+#endif
+
 #include "zeroulp/core/accumulate.hpp"
 #include "zeroulp/core/arith.hpp"
 #include "zeroulp/core/config.hpp"

@@ -16,6 +16,7 @@ NOT_RUN = {
     "torch": "needs PyTorch",
     "triton": "needs Triton and a GPU",
     "install": "installs or builds",
+    "consumers": "is run by the test of installed packages, consumers.sh",
     "package": "needs the installed package",
     "long": "takes minutes",
     "yours": "is about files of yours",

@@ -157,6 +157,8 @@ class Site:
             why = block.why_not_run()
             if why:
                 note = ("Run only where PyTorch is." if "torch" in block.tags
+                        else "Run by the test of installed packages."
+                        if "consumers" in block.tags
                         else f"No test runs this: it {why}.")
                 lines[at] = (f"{indent}```{{code-block}} {language}\n"
                              f"{indent}:caption: {note}\n")

@@ -42,6 +42,33 @@ manuals_are_installed() {
       "$share/fish/vendor_completions.d/zeroulp.fish"
 }
 
+# Follows the page "install" as a C++ user does: its program, compiled by
+# pkg-config and by CMake, prints what the page shows both times.
+install_page_holds() {
+  local page=$folder/page
+  mkdir -p "$page" "$folder/home"
+  ln -sfn "$prefix" "$folder/home/zeroulp"
+  python3 -B - "$root/tools/docs" "$page" <<'END'
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+import markdown
+folder, steps = pathlib.Path(sys.argv[2]), []
+for block in markdown.blocks_of((markdown.PAGES / "install.md").read_text()):
+    text = "\n".join(block.code) + "\n"
+    if block.settings.get("file") == "first.cpp":
+        (folder / "first.cpp").write_text(text)
+        (folder / "shown").write_text("\n".join(block.output.code))
+    elif block.language == "cmake":
+        (folder / "CMakeLists.txt").write_text(text)
+    elif "consumers" in block.tags:
+        steps.append(text)
+assert len(steps) == 2, steps
+(folder / "steps.sh").write_text("".join(steps))
+END
+  (cd "$page" && HOME=$folder/home bash -eu steps.sh) | tee "$page/printed" &&
+    [[ $(grep -cFx "$(cat "$page/shown")" "$page/printed") -eq 2 ]]
+}
+
 needs_only_the_c_library() {
   ! ldd "$1" | grep -vE 'linux-vdso|ld-linux|/lib(c|m|dl|pthread|rt)\.so'
 }
@@ -59,6 +86,7 @@ if check "install" cmake --install "$build" --prefix "$prefix"; then
   else
     skip "installed program: zeroulp_plugin.py" "no python3 with NumPy here"
   fi
+  check "consumer: the page on how to install" install_page_holds || true
   check "consumer: find_package" consumer find_package \
     -DCMAKE_PREFIX_PATH="$prefix" || true
   if grep -q '^ZEROULP_NVCC:[^=]*=/' "$build/CMakeCache.txt"; then
