@@ -159,6 +159,8 @@ TEST(ConformReport, PageHasVerdictsFirst) {
     EXPECT_NE(verdicts.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(verdicts.find("T. The"), std::string::npos);
+  EXPECT_NE(text.find("<td>core.b</td><td>proved</td><td class=\"n\">256</td>"),
+            std::string::npos);
 }
 
 // Titles stand in SPEC.md; N's is the file's own.
