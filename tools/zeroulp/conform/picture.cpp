@@ -105,9 +105,10 @@ std::optional<failure_picture> picture_of(
       x.words.size() - static_cast<std::size_t>(std::count(
                            p.map->kinds.begin(), p.map->kinds.end(), 0));
   const auto rows = static_cast<std::size_t>(x.rows);
-  p.map_caption = fmt::format(
-      "Where {} ({} x {}) differs: {} elements, in {}.", x.name, x.rows, x.cols,
-      differing, to_text(places_of(x.words, y.words, {rows, columns})));
+  p.map_caption =
+      fmt::format("Where {} ({} x {}) differs: {} element{}, in {}.", x.name,
+                  x.rows, x.cols, differing, differing == 1 ? "" : "s",
+                  to_text(places_of(x.words, y.words, {rows, columns})));
   p.bits.fields = fields_of(x, a, b);
   p.bits.words = {{names.first, a}, {names.second, b}};
   int width = 0;
