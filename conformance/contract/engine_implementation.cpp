@@ -140,6 +140,10 @@ implementation engine_implementation() {
   i.recode = recode_one;
   i.step = step_one;
   i.block_scaled_step = block_scaled_step_one;
+  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_out codes,
+                         bytes_out scales, codes_out second) {
+    engine::quantize_blocks(q, x, codes, scales, second);
+  };
   i.quantize = [](const quantizer& q, codes_in x, codes_out codes,
                   codes_out scales) { engine::quantize(q, x, codes, scales); };
   i.quantize_by_scale = [](const quantizer& q, codes_in x, codes_in scales,

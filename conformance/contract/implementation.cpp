@@ -115,6 +115,9 @@ implementation core_implementation() {
       [](const quantizer& q, codes_in x, slots_in rows, codes_out codes,
          codes_out scales) { dispatch(q, x, rows, codes, scales); },
       core_block_scaled_step,
+      [](const block_quantizer& q, codes_in x, codes_out codes,
+         bytes_out scales,
+         codes_out second) { quantize_blocks(q, x, codes, scales, second); },
   };
 }
 

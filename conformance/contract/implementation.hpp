@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "zeroulp/core/block_quantize.hpp"
 #include "zeroulp/core/block_scaled.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/core/pack.hpp"
@@ -94,6 +95,8 @@ struct implementation {
                                      const std::uint64_t* scales_a,
                                      const std::uint64_t* scales_b, int count,
                                      std::uint64_t c);
+  void (*quantize_blocks)(const block_quantizer&, codes_in x, codes_out codes,
+                          bytes_out scales, codes_out second);
 };
 
 /// The core, as the headers define it.

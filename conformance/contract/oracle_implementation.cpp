@@ -4,6 +4,7 @@
 
 #include "conformance/contract/implementation.hpp"
 #include "conformance/contract/oracle_parts.hpp"
+#include "conformance/oracles/block_quantizer_oracle.hpp"
 #include "conformance/oracles/gemm_oracle.hpp"
 #include "conformance/oracles/layout_oracle.hpp"
 #include "conformance/oracles/mpfr_oracle.hpp"
@@ -118,6 +119,13 @@ implementation oracle_implementation() {
          const std::uint64_t* scales_b, int count, std::uint64_t c) {
         return oracle::rational_step(p, a, b, scales_a, scales_b, count, c);
       };
+  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_out codes,
+                         bytes_out scales, codes_out second) {
+    const auto made = oracle::quantize_blocks(q, to_grid(x));
+    from_grid(made.codes, codes);
+    from_grid(made.scales, scales);
+    if (q.level != second_level::none) from_grid(made.second, second);
+  };
   i.make_scale = oracle::make_scale;
   i.delayed_amax = oracle::delayed_amax;
   i.quantize = quantize_by_oracle;

@@ -416,6 +416,53 @@ constexpr call calls[] = {
       return zeroulp_multiply_block_scaled(a.disturbed(p), &left, &right, c,
                                            a.out(x.m, x.n, 4));
     },
+    [](arguments& a, source& s, const shape& x) {
+      const char* const name = name_in(s, ZEROULP_BLOCK_CONVENTIONS);
+      std::int32_t kind = 0;
+      std::int32_t block = 1;
+      zeroulp_block_convention_from_name(name, &kind, &block);
+      const auto* const to =
+          a.disturbed(s.rarely(2) ? format_of("e2m1") : any_format(s));
+      const auto blocks = groups(x.k, block);
+      const std::int32_t level = s.small() % 4;
+      if (s.rarely(2)) {
+        return zeroulp_dequantize_blocks(
+            to, kind, block, a.in(x.m, x.k), a.in(x.m, blocks, 1),
+            s.rarely(2) ? nullptr : a.in(s.rarely(2) ? 1 : x.m, 1, 4),
+            a.disturbed(any_format(s)), a.out(x.m, x.k));
+      }
+      return zeroulp_quantize_blocks(
+          name, a.disturbed(any_format(s)), to, level,
+          s.rarely(4) ? s.small() : 448, a.in(x.m, x.k), a.out(x.m, x.k),
+          a.out(x.m, blocks, 1),
+          a.out(level == ZEROULP_SECOND_ROW ? x.m : 1, 1, 4));
+    },
+    [](arguments& a, source& s, const shape& x) {
+      if (s.rarely(3)) {
+        const auto bytes = groups(x.m, 128) * groups(x.n, 4) * 512;
+        return s.rarely(2) ? zeroulp_interleave_scales(a.in(x.m, x.n, 1),
+                                                       a.out(1, bytes, 1))
+                           : zeroulp_separate_scales(a.in(1, bytes, 1),
+                                                     a.out(x.m, x.n, 1));
+      }
+      const char* const name = name_in(s, ZEROULP_BLOCK_RECIPES);
+      const std::int32_t block = s.rarely(2) ? 16 : 32;
+      const auto f = format_of(s.rarely(2) ? "e2m1" : "e4m3");
+      const auto blocks = groups(x.k, block);
+      const zeroulp_operand left{f, a.in_value(x.m, x.k, 1),
+                                 a.in_value(x.m, blocks, 1)};
+      const zeroulp_operand right{f, a.in_value(x.n, x.k, 1),
+                                  a.in_value(x.n, blocks, 1)};
+      const auto second = [&](std::int64_t rows) {
+        return s.rarely(2) ? nullptr : a.in(s.rarely(2) ? 1 : rows, 1, 4);
+      };
+      const auto* const by_a = second(x.m);
+      const auto* const by_b = second(x.n);
+      const auto* const c = s.rarely(2) ? nullptr : a.in(x.m, x.n, 4);
+      return zeroulp_gemm_block_scaled(name, &left, by_a, &right, by_b, c,
+                                       a.disturbed(any_format(s)),
+                                       a.out(x.m, x.n, 4));
+    },
 };
 
 void check(const std::uint8_t* data, std::size_t size) {

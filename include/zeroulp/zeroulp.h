@@ -185,6 +185,47 @@ ZEROULP_API zeroulp_status zeroulp_unpack(int32_t packing,
                                           const zeroulp_const_matrix* packed,
                                           const zeroulp_matrix* codes);
 
+// Block scales: SPEC, Q15 to Q18 and G14. A block is 32 (ue8m0) or 16 (ue4m3)
+// elements of K of one row; its scale is an element of 1 byte.
+
+enum zeroulp_second_level {
+  ZEROULP_SECOND_NONE = 0,
+  ZEROULP_SECOND_TENSOR = 1,  ///< an FP32 scale of the whole matrix
+  ZEROULP_SECOND_ROW = 2      ///< one for each row
+};
+
+/// What a convention of ZEROULP_BLOCK_CONVENTIONS makes: a zeroulp_block_scale,
+/// and how many elements share one.
+ZEROULP_API zeroulp_status zeroulp_block_convention_from_name(const char* name,
+                                                              int32_t* scale,
+                                                              int32_t* block);
+/// Quantizes m x k elements of `from` by a convention of
+/// ZEROULP_BLOCK_CONVENTIONS to `to`: any format for scales of ue8m0, which
+/// have no second level, e2m1 for those of ue4m3. `largest_scale` is 448, or
+/// less: the block scale that the largest amax gets. `scales` is
+/// m x ceil(k / block); `second`, FP32, is 1 x 1 or m x 1, and may be NULL
+/// without a second level.
+ZEROULP_API zeroulp_status zeroulp_quantize_blocks(
+    const char* convention, const zeroulp_format* from,
+    const zeroulp_format* to, int32_t second_level, int32_t largest_scale,
+    const zeroulp_const_matrix* x, const zeroulp_matrix* codes,
+    const zeroulp_matrix* scales, const zeroulp_matrix* second);
+/// code * scale * second, rounded once to `to`, m x k. `scale` is a
+/// zeroulp_block_scale, `from` has at most 24 bits; `second` may be NULL.
+ZEROULP_API zeroulp_status zeroulp_dequantize_blocks(
+    const zeroulp_format* from, int32_t scale, int32_t block,
+    const zeroulp_const_matrix* codes, const zeroulp_const_matrix* scales,
+    const zeroulp_const_matrix* second, const zeroulp_format* to,
+    const zeroulp_matrix* out);
+/// m x n block scales, elements of 1 byte, in the order that the tensor core's
+/// products expect: tiles of 128 rows by 4 blocks, 512 bytes each.
+/// `interleaved` is 1 x (ceil(m / 128) * ceil(n / 4) * 512), without gaps.
+ZEROULP_API zeroulp_status zeroulp_interleave_scales(
+    const zeroulp_const_matrix* scales, const zeroulp_matrix* interleaved);
+/// The inverse of zeroulp_interleave_scales.
+ZEROULP_API zeroulp_status zeroulp_separate_scales(
+    const zeroulp_const_matrix* interleaved, const zeroulp_matrix* scales);
+
 // The tensor core and the GEMM.
 
 /// One step for each row: d[i] = c[i] + sum over k of a[i, k] b[i, k]. `a` and
@@ -230,6 +271,15 @@ ZEROULP_API zeroulp_status zeroulp_multiply_block_scaled(
     const zeroulp_block_scaled_path* path, const zeroulp_operand* a,
     const zeroulp_operand* b, const zeroulp_const_matrix* c,
     const zeroulp_matrix* d);
+/// D = A B^T by a recipe of ZEROULP_BLOCK_RECIPES. Scales of `a` and `b` are
+/// those of blocks; those of the second level, FP32, are 1 x 1, one a row, or
+/// NULL. `c`, m x n FP32 to add, may be NULL. D has elements of 4 bytes: codes
+/// of `output`, fp32 or bf16.
+ZEROULP_API zeroulp_status zeroulp_gemm_block_scaled(
+    const char* recipe, const zeroulp_operand* a,
+    const zeroulp_const_matrix* second_a, const zeroulp_operand* b,
+    const zeroulp_const_matrix* second_b, const zeroulp_const_matrix* c,
+    const zeroulp_format* output, const zeroulp_matrix* d);
 /// The exact products of the codes, without scales, each rounded once to FP64.
 ZEROULP_API zeroulp_status zeroulp_exact_products(const zeroulp_operand* a,
                                                   const zeroulp_operand* b,

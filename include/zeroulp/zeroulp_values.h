@@ -280,7 +280,9 @@ enum zeroulp_table {
   ZEROULP_RECIPES = 8,
   ZEROULP_PATHS = 9,
   ZEROULP_ARMS = 10,  ///< of training steps: zeroulp_model.h
-  ZEROULP_BLOCK_SCALED_PATHS = 11
+  ZEROULP_BLOCK_SCALED_PATHS = 11,
+  ZEROULP_BLOCK_CONVENTIONS = 12,
+  ZEROULP_BLOCK_RECIPES = 13
 };
 
 /// Name number `index` of a table, or NULL if there is none: to list a table,

@@ -9,6 +9,7 @@
 //   model.cpp, experts.cpp    operators of a training step
 //   model_requests.hpp        what these are asked, checked; also on a GPU
 //   tensors.cpp               its tensors
+//   block_scaled.cpp          quantizers and GEMMs with block scales
 //
 // So do those of zeroulp_cuda.h: cuda/c_abi/c_abi.hpp.
 //

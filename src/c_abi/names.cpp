@@ -45,9 +45,13 @@ auto with_table(std::int32_t table, Use use) {
       return use(named_arms);
     case ZEROULP_BLOCK_SCALED_PATHS:
       return use(all_block_scaled_paths());
+    case ZEROULP_BLOCK_CONVENTIONS:
+      return use(named_block_conventions);
+    case ZEROULP_BLOCK_RECIPES:
+      return use(all_block_recipes());
     default:
       refuse("table is {}: use {} to {}", table, ZEROULP_ROUNDINGS,
-             ZEROULP_BLOCK_SCALED_PATHS);
+             ZEROULP_BLOCK_RECIPES);
   }
 }
 

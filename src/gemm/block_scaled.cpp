@@ -1,4 +1,4 @@
-// The chain of an instruction with block scales over K.
+// The chain of an instruction with block scales over K, and the GEMM of it.
 
 #include "zeroulp/block_scaled.hpp"
 
@@ -73,6 +73,58 @@ void check_operand(const char* what, format expected, const prepared_operand& x,
   }
 }
 
+void check_addend(const matrix_view<const std::uint32_t>& c,
+                  const matrix_view<std::uint32_t>& d) {
+  if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
+    throw input_error("block scales: C must have the shape of D");
+  }
+}
+
+/// Throws unless the second level has no scale, one, or one a row.
+void check_second(const char* what, const engine::block_scaled_operand& x) {
+  if (x.second.data == nullptr) return;
+  const std::ptrdiff_t rows = x.elements.rows();
+  if (x.second.cols == 1 && (x.second.rows == 1 || x.second.rows == rows)) {
+    return;
+  }
+  throw input_error(fmt::format(
+      "{}: {} x {} scales of the second level, expected 1 x 1 or {} x 1", what,
+      x.second.rows, x.second.cols, rows));
+}
+
+std::uint32_t second_of(const engine::block_scaled_operand& x,
+                        std::ptrdiff_t i) {
+  if (x.second.data == nullptr) return fp32_one;
+  return x.second(x.second.rows == 1 ? 0 : i, 0);
+}
+
+/// Calls use(i, j, acc) with each output's chain from C, or +0.
+template <class Use>
+void for_each_chain(const block_scaled_path& p,
+                    const engine::block_scaled_operand& a,
+                    const engine::block_scaled_operand& b,
+                    const matrix_view<const std::uint32_t>& c,
+                    const matrix_view<std::uint32_t>& d, Use use) {
+  check_operand("a", p.unscaled.a, a.elements, a.scales, p.block);
+  check_operand("b", p.unscaled.b, b.elements, b.scales, p.block);
+  decoded_scales left(p.scale, a.scales);
+  decoded_scales right(p.scale, b.scales);
+  const std::ptrdiff_t k = a.elements.cols();
+  for_each_tile(
+      d.rows, d.cols, core_work * static_cast<double>(k), [&](const tile& t) {
+        const decoded_rows x(a.elements, left.view(), t.row, t.rows);
+        const decoded_rows y(b.elements, right.view(), t.col, t.cols);
+        for_each_output(t, [&](int i, int j, int) {
+          const std::ptrdiff_t row = t.row + i;
+          const std::ptrdiff_t col = t.col + j;
+          const auto acc =
+              chain(p, x.elements(i), y.elements(j), x.scales(i), y.scales(j),
+                    k, c.data == nullptr ? 0 : c(row, col));
+          use(row, col, static_cast<std::uint32_t>(acc));
+        });
+      });
+}
+
 }  // namespace
 
 namespace engine {
@@ -87,26 +139,34 @@ void multiply(const block_scaled_path& p, const prepared_operand& a,
     throw input_error(
         "block scales: the block, the scale and the terms do not fit");
   }
-  check_operand("a", p.unscaled.a, a, scales_a, p.block);
-  check_operand("b", p.unscaled.b, b, scales_b, p.block);
   check_shapes(a, b, d.rows, d.cols);
-  if (c.data != nullptr && (c.rows != d.rows || c.cols != d.cols)) {
-    throw input_error("block scales: C must have the shape of D");
+  check_addend(c, d);
+  for_each_chain(p, {a, scales_a}, {b, scales_b}, c, d,
+                 [&](std::ptrdiff_t i, std::ptrdiff_t j, std::uint32_t acc) {
+                   d(i, j) = acc;
+                 });
+}
+
+void gemm(const block_recipe& r, const block_scaled_operand& a,
+          const block_scaled_operand& b, matrix_view<const std::uint32_t> c,
+          matrix_view<std::uint32_t> d) {
+  if (!is_valid(r)) {
+    throw input_error(
+        "recipe with block scales: the output is fp32 or bf16, the path valid");
   }
-  decoded_scales left(p.scale, scales_a);
-  decoded_scales right(p.scale, scales_b);
-  const std::ptrdiff_t k = a.cols();
-  for_each_tile(
-      d.rows, d.cols, core_work * static_cast<double>(k), [&](const tile& t) {
-        const decoded_rows x(a, left.view(), t.row, t.rows);
-        const decoded_rows y(b, right.view(), t.col, t.cols);
-        for_each_output(t, [&](int i, int j, int) {
-          const std::ptrdiff_t row = t.row + i;
-          const std::ptrdiff_t col = t.col + j;
-          d(row, col) = static_cast<std::uint32_t>(
-              chain(p, x.elements(i), y.elements(j), x.scales(i), y.scales(j),
-                    k, c.data == nullptr ? 0 : c(row, col)));
-        });
+  check_shapes(a.elements, b.elements, d.rows, d.cols);
+  check_addend(c, d);
+  check_second("a", a);
+  check_second("b", b);
+  const bool scaled = a.elements.cols() > 0 &&
+                      (a.second.data != nullptr || b.second.data != nullptr);
+  for_each_chain(
+      r.path, a, b, {}, d,
+      [&](std::ptrdiff_t i, std::ptrdiff_t j, std::uint32_t acc) {
+        const std::uint32_t scale =
+            scaled ? detail::fl_multiply(second_of(a, i), second_of(b, j))
+                   : fp32_one;
+        d(i, j) = finish(r, acc, scale, c.data == nullptr ? 0 : c(i, j));
       });
 }
 

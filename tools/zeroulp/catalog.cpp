@@ -299,6 +299,7 @@ void add_catalog(CLI::App& app, outcome&) {
       with_legend(catalog_of(all_recipes(), parse_recipe, entry_of),
                   recipe_legend));
   add_paths(app);
+  add_block_catalogs(app);
   add_catalog_command(app, "arms",
                       "List how training steps store tensors and sum",
                       "zeroulp arms full --diff hybrid",

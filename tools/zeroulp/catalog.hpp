@@ -47,6 +47,9 @@ CLI::App* add_catalog_command(CLI::App& app, const std::string& command,
 /// Adds `paths` and `block-scaled-paths`.
 void add_paths(CLI::App& app);
 
+/// Adds `block-conventions` and `block-recipes`.
+void add_block_catalogs(CLI::App& app);
+
 }  // namespace zeroulp::program
 
 #endif  // ZEROULP_TOOLS_ZEROULP_CATALOG_HPP_

@@ -100,6 +100,9 @@ check_list quantize_checks() {
       {"MatricesByGivenScales", "Q1 Q14", "comparison", 0,
        matrices_by_given_scales},
       {"DequantizedMatrices", "Q1 Q10", "exact FP64", 0, dequantized_matrices},
+      {"QuantizedBlocks", "Q15 Q16 Q17", "comparison", 0, quantized_blocks},
+      {"BlocksAtBoundaries", "Q16 Q17", "comparison", 0, blocks_at_boundaries},
+      {"InterleavedScales", "Q18", "definition", 0, interleaved_scales},
   };
 }
 

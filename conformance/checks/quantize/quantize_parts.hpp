@@ -98,6 +98,11 @@ verdict laid_out_scales(const implementation&, const effort&);
 verdict packed_codes(const implementation&, const effort&);
 verdict packed_bits(const implementation&, const effort&);
 
+// block_checks.cpp
+verdict quantized_blocks(const implementation&, const effort&);
+verdict blocks_at_boundaries(const implementation&, const effort&);
+verdict interleaved_scales(const implementation&, const effort&);
+
 // double_rounding_check.cpp
 /// How many of the BF16 numbers from 0 to 448 get another E4M3 code through
 /// E5M6 than directly, under the scales of a tile whose amax is 448.

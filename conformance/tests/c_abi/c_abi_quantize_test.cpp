@@ -41,9 +41,11 @@ TEST(CAbi, NamesAreThoseOfTheTables) {
   expect_lists(ZEROULP_PATHS, all_paths(), false);
   expect_lists(ZEROULP_ARMS, named_arms, false);
   expect_lists(ZEROULP_BLOCK_SCALED_PATHS, all_block_scaled_paths(), false);
+  expect_lists(ZEROULP_BLOCK_CONVENTIONS, named_block_conventions, false);
+  expect_lists(ZEROULP_BLOCK_RECIPES, all_block_recipes(), false);
   expect_lists(ZEROULP_SIMD_SETS, engine::named_simds, true);
   EXPECT_EQ(zeroulp_name(-1, 0), nullptr);
-  EXPECT_EQ(zeroulp_name(12, 0), nullptr);
+  EXPECT_EQ(zeroulp_name(14, 0), nullptr);
 }
 
 TEST(CAbi, FormatsHaveTheirFieldsAndTheirNames) {

@@ -203,6 +203,36 @@ ZEROULP_HD constexpr std::uint64_t chain(const block_scaled_path& p, const A& a,
   return c;
 }
 
+/// A GEMM of operands with block scales: one chain over K, then the scales of
+/// their second level, FP32 numbers of a matrix or of a row.
+struct block_recipe {
+  block_scaled_path path;
+  epilogue end = epilogue::store;
+  format output = fp32;  ///< fp32 or bf16, nearest-even
+};
+
+ZEROULP_HD constexpr bool is_valid(const block_recipe& r) {
+  return is_valid(r.path) && r.path.unscaled.acc.stored == fp32 &&
+         (r.output == fp32 || r.output == bf16);
+}
+
+/// Returns D for the chain's result `acc` and the product of both scales of the
+/// second level, FP32 bits; `c` is used by accumulate. SPEC G14.
+ZEROULP_HD constexpr std::uint32_t finish(const block_recipe& r,
+                                          std::uint32_t acc,
+                                          std::uint32_t scale,
+                                          std::uint32_t c) {
+  const recipe end{.acc = r.path.unscaled.acc,
+                   .interval = 0,
+                   .update = promotion::add,
+                   .a = per_tensor,
+                   .b = per_tensor,
+                   .splits = 1,
+                   .end = r.end,
+                   .output = r.output};
+  return finish(end, detail::fl_multiply(acc, scale), c);
+}
+
 /// MXFP8, MXFP6 and MXFP4 in one instruction: tcgen05 and mma.sync of sm_120,
 /// kind::mxf8f6f4.
 ZEROULP_HD constexpr block_scaled_path mxf8f6f4(format a, format b) {

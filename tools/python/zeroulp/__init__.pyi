@@ -81,6 +81,26 @@ class Quantized:
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Quantized: ...
 
+class QuantizedBlocks:
+    codes: _Array
+    scales: _Array
+    second: _Array | None
+    format: Format
+    scale: str
+    block: int
+    convention: str
+    shape: tuple[int, int]
+    def __init__(
+        self, codes: _Array, scales: _Array, format: _FormatLike, scale: str,
+        block: int, second: _Array | None = None, *,
+        convention: str = 'unknown'
+    ) -> None: ...
+    def bits(self) -> Any: ...
+    def scale_bits(self) -> Any: ...
+    def second_bits(self) -> Any: ...
+    def dequantize(self, to: _FormatLike = 'fp32') -> _Array: ...
+    def interleaved(self) -> _Array: ...
+
 class Comparison:
     format: str | None
     count: int
@@ -198,11 +218,23 @@ def retile(
     q: Quantized, to: _FormatLike | None = None, *, rule: str = 'amax'
 ) -> Quantized: ...
 def gemm(
-    a: _Array | Quantized, b: _Array | Quantized,
+    a: _Array | Quantized | QuantizedBlocks,
+    b: _Array | Quantized | QuantizedBlocks,
     recipe: str | Recipe = 'deepgemm.1d2d', *, c: _Array | None = None,
     interval: int | None = None, splits: int | None = None,
     output: _FormatLike | None = None, format: _FormatLike | None = None
 ) -> _Array: ...
+def quantize_blocks(
+    x: _Array, convention: str = 'nvfp4', format: _FormatLike | None = None, *,
+    second: str | None = None, scale_max: int = 448,
+    source: _FormatLike | None = None
+) -> QuantizedBlocks: ...
+def interleave_scales(scales: _Array) -> _Array: ...
+def separate_scales(
+    interleaved: _Array, rows: int, blocks: int
+) -> _Array: ...
+def block_conventions() -> list[str]: ...
+def block_recipes() -> list[str]: ...
 def multiply(
     path: str | Path, a: _Array, b: _Array, c: _Array | None = None
 ) -> _Array: ...
@@ -352,19 +384,20 @@ __all__ = [
     "Attention", "AttentionGradients", "BlockScaledPath", "Cause", "Comparison",
     "Convention", "CudaError", "Error", "Errors", "Explanation", "Format",
     "IndexerKeys", "InternalError", "MtpGradients", "MtpInput", "Path", "Plan",
-    "Quantized", "Recipe", "Routing", "Tensor", "__version__",
-    "accumulate_micro_batches", "adamw", "add_shards", "arms", "attention",
-    "attention_backward", "balance_loss", "block_scaled_path",
-    "block_scaled_paths", "checkpoint", "choose_replicas", "clip_factor",
-    "combine", "compare", "convention", "conventions", "cross_entropy",
-    "decode", "dequantize", "dispatch", "dual_pipe_order", "dual_pipe_steps",
-    "encode", "explain", "format", "formats", "gemm", "gradient_norm",
-    "identify", "indexer_keys", "indexer_logits", "latent_attention", "log",
+    "Quantized", "QuantizedBlocks", "Recipe", "Routing", "Tensor",
+    "__version__", "accumulate_micro_batches", "adamw", "add_shards", "arms",
+    "attention", "attention_backward", "balance_loss", "block_conventions",
+    "block_recipes", "block_scaled_path", "block_scaled_paths", "checkpoint",
+    "choose_replicas", "clip_factor", "combine", "compare", "convention",
+    "conventions", "cross_entropy", "decode", "dequantize", "dispatch",
+    "dual_pipe_order", "dual_pipe_steps", "encode", "explain", "format",
+    "formats", "gemm", "gradient_norm", "identify", "indexer_keys",
+    "indexer_logits", "interleave_scales", "latent_attention", "log",
     "measure_errors", "merge_replicas", "mtp_input", "mtp_input_backward",
     "mtp_tokens", "multiply", "multiply_block_scaled", "parity", "path",
-    "paths", "plan", "quantize", "rate_of", "recipe", "recipes", "recode",
-    "retile", "rms_norm", "rms_norm_backward", "rope", "rope_table", "route",
-    "route_backward", "slot_backward", "step", "sum_of_losses", "swiglu",
-    "tensors", "testing", "threads", "update_average", "update_bias",
-    "use_threads",
+    "paths", "plan", "quantize", "quantize_blocks", "rate_of", "recipe",
+    "recipes", "recode", "retile", "rms_norm", "rms_norm_backward", "rope",
+    "rope_table", "route", "route_backward", "separate_scales", "slot_backward",
+    "step", "sum_of_losses", "swiglu", "tensors", "testing", "threads",
+    "update_average", "update_bias", "use_threads",
 ]

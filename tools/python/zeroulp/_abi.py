@@ -86,6 +86,8 @@ ZEROULP_RECIPES = 8
 ZEROULP_PATHS = 9
 ZEROULP_ARMS = 10
 ZEROULP_BLOCK_SCALED_PATHS = 11
+ZEROULP_BLOCK_CONVENTIONS = 12
+ZEROULP_BLOCK_RECIPES = 13
 ZEROULP_ADD = 0
 ZEROULP_SUBTRACT = 1
 ZEROULP_MULTIPLY = 2
@@ -100,6 +102,9 @@ ZEROULP_LAYOUT_BLK128 = 2
 ZEROULP_LAYOUT_UE8M0 = 3
 ZEROULP_PACKING_BYTES = 0
 ZEROULP_PACKING_WORDS = 1
+ZEROULP_SECOND_NONE = 0
+ZEROULP_SECOND_TENSOR = 1
+ZEROULP_SECOND_ROW = 2
 ZEROULP_SIMD_REFERENCE = 0
 ZEROULP_SIMD_PORTABLE = 1
 ZEROULP_SIMD_AVX2 = 2
@@ -554,10 +559,16 @@ FUNCTIONS = {
     "zeroulp_packed_bytes": (c_int32, [c_int32, c_int64, POINTER(c_int64)]),
     "zeroulp_pack": (c_int32, [c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_unpack": (c_int32, [c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_block_convention_from_name": (c_int32, [c_char_p, POINTER(c_int32), POINTER(c_int32)]),
+    "zeroulp_quantize_blocks": (c_int32, [c_char_p, POINTER(zeroulp_format), POINTER(zeroulp_format), c_int32, c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_dequantize_blocks": (c_int32, [POINTER(zeroulp_format), c_int32, c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_format), POINTER(zeroulp_matrix)]),
+    "zeroulp_interleave_scales": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_separate_scales": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_step": (c_int32, [POINTER(zeroulp_path), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_gemm": (c_int32, [POINTER(zeroulp_recipe), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_multiply": (c_int32, [POINTER(zeroulp_path), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_multiply_block_scaled": (c_int32, [POINTER(zeroulp_block_scaled_path), POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_gemm_block_scaled": (c_int32, [c_char_p, POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_operand), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_format), POINTER(zeroulp_matrix)]),
     "zeroulp_exact_products": (c_int32, [POINTER(zeroulp_operand), POINTER(zeroulp_operand), POINTER(zeroulp_matrix)]),
     "zeroulp_compare": (c_int32, [POINTER(zeroulp_format), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_comparison)]),
     "zeroulp_measure_errors": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_errors)]),

@@ -6,7 +6,7 @@ import pathlib
 
 import numpy as np
 
-from . import _abi, _html, _values
+from . import _abi, _blocks, _html, _values
 from ._arrays import (UNSIGNED, bits_of, format_name, given_back, matrix, number,
                       ref)
 from ._library import Error, call, names
@@ -374,7 +374,14 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
     `c` (m x n float32) is added at the end; zeros, if the recipe adds and there
     is none. `interval`, `splits` and `output`
     ("fp32", "bf16") replace the recipe's own. Returns m x n numbers. SPEC G1 to
-    G12. Raises Error if shapes, groups or formats do not fit the recipe."""
+    G12. Raises Error if shapes, groups or formats do not fit the recipe.
+
+    A recipe of block_recipes(), such as "nvfp4", takes two QuantizedBlocks, `c`
+    and `output`, fp32 if None. SPEC G14."""
+    if isinstance(recipe, str) and recipe in _blocks.block_recipes():
+        if interval is not None or splits is not None:
+            raise Error(f"recipe {recipe} takes no interval and no splits")
+        return _blocks.gemm_blocks(a, b, recipe, c=c, output=output)
     how = _values.recipe(recipe).replace(interval=interval, splits=splits,
                                          output=output)
     x, y = _Operand(a, "a", format), _Operand(b, "b", format)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "tools/zeroulp/gemm/block_gemm.hpp"
 #include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "tools/zeroulp/gemm/like.hpp"
 #include "tools/zeroulp/program.hpp"
@@ -27,6 +28,9 @@ struct gemm_request {
   std::string output;
   std::optional<int> splits;
   std::string like_source;  ///< where the recipe is from
+  std::string convention;   ///< of recipes with block scales, as the next two
+  std::string second;
+  std::string dtype;
   std::string out;
   bool gpu = false;
   bool as_json = false;
@@ -245,6 +249,22 @@ void run_gemm(gemm_request q) {
   }
 }
 
+void run(const gemm_request& q, const CLI::App& given) {
+  const bool blocks = is_block_recipe(q.recipe);
+  const std::vector<const char*> others =
+      blocks ? std::vector{"--like", "--interval", "--splits", "--gpu"}
+             : std::vector{"--convention", "--second", "--dtype"};
+  for (const char* other : others) {
+    if (given.count(other) == 0) continue;
+    throw input_error(
+        fmt::format("{}: recipe {} does not take it, since it {} block scales",
+                    other, q.recipe, blocks ? "has" : "has no"));
+  }
+  if (!blocks) return run_gemm(q);
+  run_block_gemm({q.a, q.b, q.recipe, q.convention, q.second, q.dtype, q.c,
+                  q.output, q.out, q.as_json});
+}
+
 }  // namespace
 
 void add_gemm(CLI::App& app, outcome&) {
@@ -254,11 +274,21 @@ void add_gemm(CLI::App& app, outcome&) {
       "of Rx1 with K along their columns)",
       "zeroulp gemm qx qw --recipe deepgemm.1d2d --out d.npy");
   auto q = std::make_shared<gemm_request>();
-  sub->add_option("DIR_A", q->a, "m x k, written by quantize")->required();
-  sub->add_option("DIR_B", q->b, "n x k, written by quantize")->required();
+  sub->add_option("DIR_A", q->a,
+                  "m x k, written by quantize; for a recipe with block scales "
+                  "also a .npy as quantize takes it")
+      ->required();
+  sub->add_option("DIR_B", q->b, "n x k, likewise")->required();
   sub->add_option("--recipe", q->recipe,
-                  "a name of zeroulp recipes, or a JSON file")
+                  "a name of zeroulp recipes, or a JSON file; or one of "
+                  "zeroulp block-recipes, such as mxfp8 or nvfp4")
       ->capture_default_str();
+  sub->add_option("--convention", q->convention,
+                  "how a .npy is quantized in blocks; the recipe's own if "
+                  "absent");
+  sub->add_option("--second", q->second,
+                  "and the scales of its second level: none, tensor or row");
+  sub->add_option("--dtype", q->dtype, "bf16: a .npy holds BF16 as uint16");
   auto* like = sub->add_option(
       "--like", q->like,
       "the recipe and the splits that a library took for this shape: "
@@ -282,7 +312,7 @@ void add_gemm(CLI::App& app, outcome&) {
     like->excludes(sub->get_option(other));
   }
   sub->get_option("--gpu")->excludes(sub->get_option("--reference"));
-  sub->callback([q] { run_gemm(*q); });
+  sub->callback([q, sub] { run(*q, *sub); });
 }
 
 }  // namespace zeroulp::program

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
 
 namespace zeroulp::program {
@@ -18,6 +19,8 @@ struct import_request {
   std::string group = "1x128";
   std::string scale;
   std::string scale_dtype;
+  std::string second;
+  std::string layout = "row_major";
   std::string out;
 };
 
@@ -86,7 +89,51 @@ tensor read_parts(const import_request& q) {
   return t;
 }
 
+/// Codes and bytes of scales, a row and `block` elements of K each.
+void import_blocks(const import_request& q) {
+  block_tensor t;
+  t.element = parse_format(q.format);
+  t.scale = parse_block_scale(q.scale);
+  const auto group = parse_group(q.group);
+  if (group.rows != 1 || group.cols < 1 || group.cols > 1024) {
+    throw input_error(fmt::format(
+        "--group {}: block scales are one a row and 1 to 1024 elements, such "
+        "as 1x32 or 1x16",
+        q.group));
+  }
+  t.block = group.cols;
+  t.interleaved = parse_block_layout(q.layout);
+  t.convention = unknown_convention;
+  check_target(t.element, "--format");
+  tensor codes;
+  codes.element = t.element;
+  codes.codes = code_matrix(read_npy(q.codes), q.codes);
+  check_codes(codes, q.codes);
+  t.codes = std::move(codes.codes);
+  t.scales = read_block_scales(read_npy(q.scales), t, q.scales);
+  if (!q.second.empty()) {
+    t.second = read_fp32(q.second);
+    const bool fits = t.second.rows == 1 || t.second.rows == t.codes.rows;
+    if (t.second.cols != 1 || !fits) {
+      throw input_error(fmt::format(
+          "{}: {} x {} scales of the second level, expected 1 x 1 or {} x 1",
+          q.second, t.second.rows, t.second.cols, t.codes.rows));
+    }
+  }
+  write_block_tensor(q.out, t, {{"imported_from", {q.codes, q.scales}}});
+  report(t, q.out, false);
+}
+
 void run_import(const import_request& q) {
+  if (q.scale == "ue8m0" || q.scale == "ue4m3") {
+    for (const auto& in : {q.codes, q.scales, q.second}) check_kept(in, q.out);
+    return import_blocks(q);
+  }
+  if (!q.second.empty() || q.layout != "row_major") {
+    throw input_error(
+        "--second and --layout: only block scales have them: --scale ue8m0 or "
+        "ue4m3");
+  }
   for (const auto& in : {q.codes, q.scales}) check_kept(in, q.out);
   const tensor t = read_parts(q);
   write_tensor(q.out, t, {{"imported_from", {q.codes, q.scales}}});
@@ -115,7 +162,13 @@ void add_import(CLI::App& app, outcome&) {
                   "RxC, 0 for the whole dimension, or tensor")
       ->capture_default_str();
   sub->add_option("--scale", q->scale,
-                  "kind: pow2 if absent and the scales are exponents, or fp32");
+                  "kind: pow2 if absent and the scales are exponents, or fp32; "
+                  "ue8m0 or ue4m3: bytes of block scales, for recipes such as "
+                  "mxfp8");
+  sub->add_option("--second", q->second,
+                  "FP32 scales of a second level: 1 x 1 or m x 1 .npy");
+  sub->add_option("--layout", q->layout, "of block scales: row_major or 128x4")
+      ->capture_default_str();
   sub->add_option("--scale-dtype", q->scale_dtype,
                   "bf16: SCALES holds BF16 as uint16");
   sub->add_option("--out", q->out, "directory to write")->required();

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
 #include "zeroulp/arrays.hpp"
@@ -49,9 +50,31 @@ struct quantize_request {
   std::string history;
   std::string history_rule = "max";
   std::string decay = "0.9";
+  std::string second;
+  int scale_max = 448;
   std::string out;
   bool as_json = false;
 };
+
+/// Conventions of blocks, such as nvfp4.
+void run_quantize_blocks(const quantize_request& q, const CLI::App& given) {
+  for (const char* other : {"--group", "--scale", "--scales", "--history"}) {
+    if (given.count(other) > 0) {
+      throw input_error(
+          fmt::format("{}: {} quantizes in blocks, with scales of its own",
+                      other, q.convention));
+    }
+  }
+  const bool interleaved = parse_block_layout(q.layout);
+  check_kept(q.input, q.out);
+  auto t = quantize_in_blocks(
+      {q.convention, given.count("--format") > 0 ? q.format : "", q.second,
+       q.scale_max},
+      read_input(q.input, q.dtype));
+  t.interleaved = interleaved;
+  write_block_tensor(q.out, t);
+  report(t, q.out, q.as_json);
+}
 
 /// The FP32 bits of --decay.
 std::uint32_t parse_decay(const std::string& text) {
@@ -189,12 +212,17 @@ void run_dequantize(const dequantize_request& q) {
   check_result(q.out);
   const format to = parse_format(q.to);
   check_target(to, "--to");
-  const tensor t = read_tensor(q.dir);
-  code_matrix x(t.codes.rows, t.codes.cols, to.bits());
-  if (to == fp32) x.stored.type = dtype::f32;
-  if (to == fp16) x.stored.type = dtype::f16;
-  engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(), to,
-                     x.view());
+  code_matrix x;
+  if (is_block_tensor(q.dir)) {
+    x = dequantized(read_block_tensor(q.dir), to);
+  } else {
+    const tensor t = read_tensor(q.dir);
+    x = code_matrix(t.codes.rows, t.codes.cols, to.bits());
+    if (to == fp32) x.stored.type = dtype::f32;
+    if (to == fp16) x.stored.type = dtype::f16;
+    engine::dequantize(t.element, t.group, t.codes.view(), t.scales.view(), to,
+                       x.view());
+  }
   write_npy(q.out, x.stored);
   print(fmt::format("{}: {} x {} {}\n", q.out, x.rows, x.cols,
                     to == fp32 ? "float32" : name_of(to)));
@@ -340,9 +368,20 @@ void add_tensor(CLI::App& app, outcome&) {
       "own if absent");
   quantize
       ->add_option("--convention", z->convention,
-                   "a name of zeroulp conventions, or a JSON file")
+                   "a name of zeroulp conventions, or a JSON file; or one of "
+                   "zeroulp block-conventions, which have --format e4m3 or "
+                   "e2m1 and groups and scales of their own")
       ->capture_default_str();
-  quantize->add_option("--layout", z->layout, "of the scales")
+  quantize->add_option("--second", z->second,
+                       "scales of the second level of a convention of blocks "
+                       "with ue4m3: none, tensor or row; tensor if absent");
+  quantize
+      ->add_option("--scale-max", z->scale_max,
+                   "the block scale that the largest amax gets: 448 or 256")
+      ->capture_default_str();
+  quantize
+      ->add_option("--layout", z->layout,
+                   "of the scales; 128x4 of those of blocks")
       ->capture_default_str();
   quantize->add_option("--dtype", z->dtype, "bf16: IN holds BF16 as uint16");
   auto* scales = quantize->add_option(
@@ -362,7 +401,17 @@ void add_tensor(CLI::App& app, outcome&) {
   quantize->add_option("--out", z->out, "directory to write")->required();
   quantize->add_flag("--json", z->as_json);
   add_reference(quantize);
-  quantize->callback([z] { run_quantize(*z); });
+  quantize->callback([z, quantize] {
+    if (is_block_convention(z->convention)) {
+      return run_quantize_blocks(*z, *quantize);
+    }
+    for (const char* other : {"--second", "--scale-max"}) {
+      if (quantize->count(other) == 0) continue;
+      throw input_error(fmt::format(
+          "{}: only conventions of blocks have it, such as nvfp4", other));
+    }
+    run_quantize(*z);
+  });
 
   auto* dequantize = add_command(app, "dequantize", "Codes times scales",
                                  "zeroulp dequantize qx --out back.npy");

@@ -247,6 +247,11 @@ tensor read_tensor(const fs::path& dir) {
       refuse(meta_file, e.what());
     }
   };
+  if (meta.contains("block")) {
+    refuse(dir,
+           "a tensor with block scales: dequantize takes it, and gemm with a "
+           "recipe such as mxfp8");
+  }
   tensor t;
   t.element = named("format", parse_format);
   t.group = named("group", parse_group);

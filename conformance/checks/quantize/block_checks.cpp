@@ -1,0 +1,180 @@
+// Quantizers of products with block scales (SPEC Q15 to Q18).
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "conformance/checks/quantize/quantize_parts.hpp"
+#include "conformance/oracles/block_quantizer_oracle.hpp"
+#include "conformance/oracles/nearest_code.hpp"
+#include "zeroulp/core/block_quantize.hpp"
+
+namespace zeroulp::conformance {
+namespace {
+
+constexpr const char* sources[] = {"fp32", "bf16", "fp16"};
+
+/// A convention with its formats, and what they are called.
+struct block_case {
+  named_block_convention how;
+  named_format from;
+  named_format to;
+  second_level level;
+  std::int16_t largest_scale;
+
+  block_quantizer value() const {
+    return {from.value, to.value, how.value, level, largest_scale};
+  }
+  std::string name() const {
+    static constexpr const char* levels[] = {"one level", "tensor", "row"};
+    return fmt::format("{} {} -> {}, {}, {}", how.name, from.name, to.name,
+                       levels[static_cast<int>(level)], largest_scale);
+  }
+};
+
+block_case any_block_case(std::uint64_t n, counter_rng& rng) {
+  static constexpr const char* mx[] = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"};
+  const auto& how =
+      named_block_conventions[n % std::size(named_block_conventions)];
+  const bool one = how.value.scale == block_scale::power_of_two;
+  return {how, format_named(sources[rng.below(3)]),
+          format_named(one ? mx[rng.below(5)] : "e2m1"),
+          one ? second_level::none : static_cast<second_level>(rng.below(3)),
+          static_cast<std::int16_t>(rng.one_in(3) ? 256 : 448)};
+}
+
+void check_blocks(const implementation& i, const block_case& c,
+                  const oracle::grid& x, counter_rng& rng, verdict& v) {
+  const block_quantizer q = c.value();
+  const auto want = oracle::quantize_blocks(q, x);
+  const auto where = any_placement(rng);
+  placed<std::uint32_t> input(any_placement(rng), x.rows, x.cols, 0x7f7f7f7f);
+  placed<std::uint32_t> codes(where, x.rows, x.cols, 0xc0dec0de);
+  placed<std::uint8_t> scales(where, want.scales.rows, want.scales.cols, 0xa5);
+  placed<std::uint32_t> second(where, want.second.rows, want.second.cols,
+                               0x5ca1e5ca);
+  input.load(x);
+  i.quantize_blocks(q, input.input(), codes.view(), scales.view(),
+                    second.view());
+  const auto describe = [&] {
+    return fmt::format("{} of {} x {}, x(0, 0) = {:#x}", c.name(), x.rows,
+                       x.cols, x.words.empty() ? 0 : x.words[0]);
+  };
+  compare(v, second.read(), want.second, "second level ", describe);
+  compare(v, scales.read(), want.scales, "scale ", describe);
+  compare(v, codes.read(), want.codes, "code ", describe);
+  v.count(codes.guards_hold() && scales.guards_hold() && second.guards_hold(),
+          [&] { return describe() + ": wrote outside its matrices"; });
+}
+
+/// A block (FP32 bits) whose amax is `amax`.
+void fill_block(oracle::grid& x, std::ptrdiff_t row, std::ptrdiff_t begin,
+                std::ptrdiff_t end, std::uint32_t amax, counter_rng& rng) {
+  const auto at = begin + static_cast<std::ptrdiff_t>(rng.below(
+                              static_cast<std::uint32_t>(end - begin)));
+  for (std::ptrdiff_t k = begin; k < end; ++k) {
+    // Magnitudes of a few binades below, each with a sign.
+    const std::uint32_t below = rng.next32() % 0x03000000;
+    const std::uint32_t size = amax > below ? amax - below : amax;
+    x(row, k) = (k == at ? amax : size) | (rng.one_in(2) ? 0x80000000 : 0);
+  }
+}
+
+/// An amax near where a scale of UE4M3 turns: max * t * (a code or a midpoint).
+std::uint32_t amax_near_byte(const block_quantizer& q, float t,
+                             counter_rng& rng) {
+  const std::uint32_t code = 1 + rng.below(126);
+  double r = oracle::magnitude_value(e4m3, code);
+  if (rng.one_in(2)) {
+    r = (r + oracle::magnitude_value(e4m3, code + 1)) / 2;
+  }
+  const auto max = oracle::magnitude_value(q.to, oracle::largest_code(q.to));
+  const auto near = static_cast<float>(r * max * static_cast<double>(t));
+  if (!(near > 0) || std::isinf(near)) return fp32_max;
+  return oracle::to_bits(near) + rng.below(5) - 2;
+}
+
+}  // namespace
+
+verdict quantized_blocks(const implementation& i, const effort& e) {
+  verdict v;
+  const std::uint64_t count = e.level == 0   ? 400
+                              : e.level == 1 ? 4'000
+                                             : 60'000;
+  for (std::uint64_t n = 0; n < count; ++n) {
+    counter_rng rng(e.seed + 7, n);
+    const auto c = any_block_case(n, rng);
+    const auto shape = any_shape(rng, e.level == 0 ? 1'500 : 6'000);
+    const auto family = static_cast<matrix_family>(rng.below(family_count));
+    const auto x =
+        make_matrix(family, c.from.value, shape.rows, shape.cols, rng);
+    check_blocks(i, c, x, rng, v);
+    if (e.stop_early && v.failures > 0) return v;
+  }
+  return v;
+}
+
+verdict blocks_at_boundaries(const implementation& i, const effort& e) {
+  verdict v;
+  const std::uint64_t rounds = e.level == 0 ? 1 : e.level == 1 ? 6 : 200;
+  std::uint64_t index = 0;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t n = 0; n < std::size(named_block_conventions); ++n) {
+      counter_rng rng(e.seed + 8, index++);
+      auto c = any_block_case(n, rng);
+      c.from = format_named("fp32");
+      const block_quantizer q = c.value();
+      const auto amaxes = boundary_amaxes(q.to);
+      const std::ptrdiff_t block = q.how.block;
+      const auto rows = static_cast<std::ptrdiff_t>(amaxes.size());
+      oracle::grid x(rows, 4 * block - 3);
+      const bool ue8m0_scale = q.how.scale == block_scale::power_of_two;
+      // The tensor's amax comes first, so that t is known.
+      const std::uint32_t whole =
+          (32 + rng.below(190)) << 23 | (rng.next32() & 0x7fffff);
+      const float t = oracle::to_float(second_scale(q, whole).scale);
+      for (std::ptrdiff_t r = 0; r < rows; ++r) {
+        for (std::ptrdiff_t k = 0; k < x.cols; k += block) {
+          const auto end = std::min(x.cols, k + block);
+          const std::uint32_t near =
+              ue8m0_scale ? amaxes[static_cast<std::size_t>(r)]
+                          : std::min(amax_near_byte(q, t, rng), whole);
+          fill_block(x, r, k, end, k + r == 0 ? whole : near, rng);
+        }
+      }
+      check_blocks(i, c, x, rng, v);
+      if (e.stop_early && v.failures > 0) return v;
+    }
+  }
+  return v;
+}
+
+verdict interleaved_scales(const implementation&, const effort& e) {
+  verdict v;
+  std::uint64_t index = 0;
+  for (const int rows : {0, 1, 31, 32, 33, 127, 128, 129, 300}) {
+    for (const int blocks : {0, 1, 3, 4, 5, 8, 9, 31}) {
+      counter_rng rng(e.seed + 9, index++);
+      oracle::grid s(rows, blocks);
+      for (auto& byte : s.words) byte = rng.below(256);
+      const auto want = oracle::interleave(s);
+      placed<std::uint8_t> scales(any_placement(rng), rows, blocks, 0xa5);
+      placed<std::uint8_t> out(placement::dense, 1, want.cols, 0xa5);
+      placed<std::uint8_t> back(any_placement(rng), rows, blocks, 0xa5);
+      scales.load(s);
+      const auto describe = [&] {
+        return fmt::format("interleaved, {} x {}", rows, blocks);
+      };
+      v.count(interleaved_bytes(rows, blocks) == want.cols, describe);
+      interleave_scales(scales.input(), out.view().data);
+      compare(v, out.read(), want, " byte ", describe);
+      separate_scales(out.input().data, back.view());
+      compare(v, back.read(), s, " back ", describe);
+      v.count(out.guards_hold() && back.guards_hold(),
+              [&] { return describe() + ": wrote outside"; });
+    }
+  }
+  return v;
+}
+
+}  // namespace zeroulp::conformance

@@ -1,0 +1,142 @@
+// engine::quantize_blocks and dequantize_blocks: tiles of rows on all cores,
+// elements by the core.
+
+#include <fmt/format.h>
+
+#include "src/arrays/lines.hpp"
+#include "zeroulp/block_scaled.hpp"
+#include "zeroulp/io.hpp"
+
+namespace zeroulp::engine {
+namespace {
+
+/// The scales of the second level: as many as it has.
+std::ptrdiff_t second_rows(second_level level, std::ptrdiff_t rows) {
+  return level == second_level::row ? rows : 1;
+}
+
+template <class T>
+void check_request(const block_quantizer& q, const const_code_view& x,
+                   const code_view& codes,
+                   const matrix_view<std::uint8_t>& scales,
+                   const matrix_view<T>& second) {
+  if (!is_valid(q) || q.how.block > line) {
+    throw input_error(
+        "block quantizer: input fp32, bf16 or fp16; ue8m0 with one level, or "
+        "e2m1 with ue4m3 and a largest scale of 1 to 448; blocks of 1 to 1024 "
+        "elements");
+  }
+  check_width(q.from, x, "quantize_blocks, input");
+  check_width(q.to, codes, "quantize_blocks, codes");
+  check_shape(codes, x.rows, x.cols, "quantize_blocks, codes", "the input is");
+  check_shape(scales, x.rows, ceil_div(x.cols, q.how.block),
+              "quantize_blocks, scales", "the blocks are");
+  if (q.level != second_level::none) {
+    check_shape(second, second_rows(q.level, x.rows), 1,
+                "quantize_blocks, second level", "its scales are");
+  }
+}
+
+/// By the scales t and T of each row, or one for all.
+void quantize_by(const block_quantizer& q, const const_code_view& x,
+                 const std::vector<group_scale>& second, const code_view& codes,
+                 const matrix_view<std::uint8_t>& scales) {
+  const number_reader numbers(q.from, x);
+  const std::ptrdiff_t block = q.how.block;
+  block_quantizer by_numbers = q;
+  by_numbers.from = fp32;
+  for_tiles(
+      x.rows, x.cols, 1, line / block * block,
+      [&](std::ptrdiff_t i, std::ptrdiff_t k, std::ptrdiff_t,
+          std::ptrdiff_t n) {
+        line_buffer buffer;
+        line_buffer words;
+        const auto t =
+            second[second.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+        quantize_row_blocks(by_numbers, t,
+                            matrix_view<const std::uint32_t>(
+                                numbers.read(i, k, n, buffer), 1, n),
+                            matrix_view<std::uint32_t>(words.word, 1, n),
+                            scales.block(i, k / block, 1, ceil_div(n, block)));
+        scatter(words.word, codes, i, k, n);
+      },
+      core_work);
+}
+
+}  // namespace
+
+void quantize_blocks(const block_quantizer& q, const_code_view x,
+                     code_view codes, matrix_view<std::uint8_t> scales,
+                     matrix_view<std::uint32_t> second) {
+  check_request(q, x, codes, scales, second);
+  std::vector<group_scale> made{{fp32_one, fp32_one}};
+  if (q.level != second_level::none) {
+    const std::ptrdiff_t rows = second_rows(q.level, x.rows);
+    std::vector<std::uint32_t> amaxes(static_cast<std::size_t>(rows));
+    quantizer elements = q.elements();
+    elements.group = {q.level == second_level::row ? 1 : 0, 0};
+    if (!x.is_empty()) group_amaxes(elements, x, {amaxes.data(), rows, 1});
+    made.resize(amaxes.size());
+    for (std::ptrdiff_t i = 0; i < rows; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      made[at] = second_scale(q, amaxes[at]);
+      second(i, 0) = made[at].scale;
+    }
+  }
+  if (!x.is_empty()) quantize_by(q, x, made, codes, scales);
+}
+
+void quantize_blocks_by_second(const block_quantizer& q, const_code_view x,
+                               matrix_view<const std::uint32_t> second,
+                               code_view codes,
+                               matrix_view<std::uint8_t> scales) {
+  check_request(q, x, codes, scales, second);
+  std::vector<group_scale> given{{fp32_one, fp32_one}};
+  if (q.level != second_level::none) {
+    given.resize(static_cast<std::size_t>(second.rows));
+    for (std::ptrdiff_t i = 0; i < second.rows; ++i) {
+      given[static_cast<std::size_t>(i)] = given_scale(second(i, 0));
+    }
+  }
+  if (!x.is_empty()) quantize_by(q, x, given, codes, scales);
+}
+
+void dequantize_blocks(format f, block_scale kind, int block,
+                       const_code_view codes,
+                       matrix_view<const std::uint8_t> scales,
+                       matrix_view<const std::uint32_t> second, format to,
+                       code_view out) {
+  if (block < 1 || f.bits() > 24) {
+    throw input_error(
+        "dequantize_blocks: blocks of 1 element or more, formats "
+        "of at most 24 bits");
+  }
+  check_width(f, codes, "dequantize_blocks, codes");
+  check_width(to, out, "dequantize_blocks, output");
+  check_shape(out, codes.rows, codes.cols, "dequantize_blocks, output",
+              "the codes are");
+  check_shape(scales, codes.rows, ceil_div(codes.cols, block),
+              "dequantize_blocks, scales", "the blocks are");
+  const bool by_row = second.rows > 1;
+  if (second.data != nullptr) {
+    check_shape(second, by_row ? codes.rows : 1, 1,
+                "dequantize_blocks, second level", "its scales are");
+  }
+  for_lines(
+      codes.rows, codes.cols, true,
+      [&](std::ptrdiff_t i, std::ptrdiff_t k0, std::ptrdiff_t n) {
+        line_buffer words;
+        gather(codes, i, k0, n, words.word);
+        const std::uint32_t t =
+            second.data == nullptr ? fp32_one : second(by_row ? i : 0, 0);
+        for (std::ptrdiff_t k = k0; k < k0 + n; ++k) {
+          auto& word = words.word[k - k0];
+          word = static_cast<std::uint32_t>(dequantize_block_element(
+              f, word, kind, scales(i, k / block), t, to));
+        }
+        scatter(words.word, out, i, k0, n);
+      },
+      core_work);
+}
+
+}  // namespace zeroulp::engine
