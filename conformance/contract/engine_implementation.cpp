@@ -144,6 +144,11 @@ implementation engine_implementation() {
                          bytes_out scales, codes_out second) {
     engine::quantize_blocks(q, x, codes, scales, second);
   };
+  i.dequantize_blocks = [](format f, block_scale kind, int block,
+                           codes_in codes, bytes_in scales, codes_in second,
+                           format to, codes_out out) {
+    engine::dequantize_blocks(f, kind, block, codes, scales, second, to, out);
+  };
   i.quantize = [](const quantizer& q, codes_in x, codes_out codes,
                   codes_out scales) { engine::quantize(q, x, codes, scales); };
   i.quantize_by_scale = [](const quantizer& q, codes_in x, codes_in scales,

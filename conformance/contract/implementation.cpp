@@ -46,6 +46,18 @@ std::uint64_t core_block_scaled_step(const block_scaled_path& p,
               decoded_scales{scales_b, p.scale}, count, c);
 }
 
+void core_dequantize_blocks(format f, block_scale kind, int block,
+                            codes_in codes, bytes_in scales, codes_in second,
+                            format to, codes_out out) {
+  for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
+    for (std::ptrdiff_t k = 0; k < codes.cols; ++k) {
+      out(i, k) = static_cast<std::uint32_t>(
+          dequantize_block_element(f, codes(i, k), kind, scales(i, k / block),
+                                   second(second.rows == 1 ? 0 : i, 0), to));
+    }
+  }
+}
+
 }  // namespace
 
 implementation core_implementation() {
@@ -118,6 +130,13 @@ implementation core_implementation() {
       [](const block_quantizer& q, codes_in x, codes_out codes,
          bytes_out scales,
          codes_out second) { quantize_blocks(q, x, codes, scales, second); },
+      core_dequantize_blocks,
+      [](bytes_in scales, std::uint8_t* out) {
+        interleave_scales(scales, out);
+      },
+      [](const std::uint8_t* interleaved, bytes_out scales) {
+        separate_scales(interleaved, scales);
+      },
   };
 }
 

@@ -97,6 +97,12 @@ struct implementation {
                                      std::uint64_t c);
   void (*quantize_blocks)(const block_quantizer&, codes_in x, codes_out codes,
                           bytes_out scales, codes_out second);
+  /// `second` is 1 x 1 or m x 1.
+  void (*dequantize_blocks)(format, block_scale, int block, codes_in codes,
+                            bytes_in scales, codes_in second, format to,
+                            codes_out out);
+  void (*interleave_scales)(bytes_in scales, std::uint8_t* out);
+  void (*separate_scales)(const std::uint8_t* interleaved, bytes_out scales);
 };
 
 /// The core, as the headers define it.

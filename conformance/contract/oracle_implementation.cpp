@@ -1,5 +1,6 @@
 // The oracles, as one more implementation.
 
+#include <algorithm>
 #include <vector>
 
 #include "conformance/contract/implementation.hpp"
@@ -125,6 +126,20 @@ implementation oracle_implementation() {
     from_grid(made.codes, codes);
     from_grid(made.scales, scales);
     if (q.level != second_level::none) from_grid(made.second, second);
+  };
+  i.dequantize_blocks = [](format f, block_scale kind, int block,
+                           codes_in codes, bytes_in scales, codes_in second,
+                           format to, codes_out out) {
+    from_grid(oracle::dequantize_blocks(f, kind, block, to_grid(codes),
+                                        to_grid(scales), to_grid(second), to),
+              out);
+  };
+  i.interleave_scales = [](bytes_in scales, std::uint8_t* out) {
+    const auto bytes = oracle::interleave(to_grid(scales));
+    std::copy(bytes.words.begin(), bytes.words.end(), out);
+  };
+  i.separate_scales = [](const std::uint8_t* interleaved, bytes_out scales) {
+    from_grid(oracle::separate(interleaved, scales.rows, scales.cols), scales);
   };
   i.make_scale = oracle::make_scale;
   i.delayed_amax = oracle::delayed_amax;

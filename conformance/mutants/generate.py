@@ -26,7 +26,7 @@ import sys
 NOT_BEHIND_THE_TABLE = {
     "to_double", "to_float", "is_valid", "what_if_fraction", "stored_shape",
     "packed_bytes", "packed_word_bytes", "bits", "bit_cast",
-    "is_quantizable",
+    "is_quantizable", "exact_mx", "torchao_mx", "interleaved_bytes",
 }
 OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
@@ -49,6 +49,10 @@ ENUMERATORS = {
     "addend": ["aligned", "last"],
     "history_rule": ["maximum", "moving_average"],
     "retile_rule": ["amax", "max_scale"],
+    "block_rule": ["floor", "ceil", "even", "round_up", "exact_quotient",
+                   "quotient", "two_quotients", "product"],
+    "block_ends": ["exact", "normal", "unit_of_zero"],
+    "second_level": ["none", "tensor", "row"],
     "scale_layout": ["row_major", "mn_major", "blk128", "packed_ue8m0"],
 }
 POLICIES = {"cuda_nosat": "ocp_saturate", "ocp_nonsaturate": "cuda_satfinite",
@@ -324,7 +328,7 @@ def write_sites(out, sites):
 # Held by checks that take another table; faults are put into them by hand, in
 # conformance/tests/study/training_sensitivity_test.cpp. Those of core/model have
 # conformance/tests/train/model_sensitivity_test.cpp.
-# Block scales: none is generated yet.
+# The step with block scales: none is generated yet.
 OTHERS = ["elementary.hpp", "training.hpp", "training_matrices.hpp",
           "block_scaled.hpp"]
 

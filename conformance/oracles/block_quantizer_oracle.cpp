@@ -164,36 +164,66 @@ quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x) {
   return result;
 }
 
-grid interleave(const grid& scales) {
-  const std::ptrdiff_t tall = (scales.rows + 127) / 128;
-  const std::ptrdiff_t wide = (scales.cols + 3) / 4;
-  grid out(1, tall * wide * 512);
+namespace {
+
+/// Calls use(byte, row, block) for each byte, in their order.
+template <class Use>
+void for_each_interleaved(std::ptrdiff_t rows, std::ptrdiff_t blocks, Use use) {
   std::size_t at = 0;
-  for (std::ptrdiff_t i = 0; i < tall; ++i) {
-    for (std::ptrdiff_t k = 0; k < wide; ++k) {
+  for (std::ptrdiff_t i = 0; i < rows; i += 128) {
+    for (std::ptrdiff_t k = 0; k < blocks; k += 4) {
       for (std::ptrdiff_t lane = 0; lane < 32; ++lane) {
         for (std::ptrdiff_t quarter = 0; quarter < 4; ++quarter) {
-          for (std::ptrdiff_t n = 0; n < 4; ++n, ++at) {
-            const std::ptrdiff_t row = 128 * i + 32 * quarter + lane;
-            const std::ptrdiff_t col = 4 * k + n;
-            if (row < scales.rows && col < scales.cols) {
-              out.words[at] = scales(row, col);
-            }
+          for (std::ptrdiff_t n = 0; n < 4; ++n) {
+            use(at++, i + 32 * quarter + lane, k + n);
           }
         }
       }
     }
   }
+}
+
+}  // namespace
+
+grid interleave(const grid& scales) {
+  grid out(1, (scales.rows + 127) / 128 * ((scales.cols + 3) / 4) * 512);
+  for_each_interleaved(
+      scales.rows, scales.cols,
+      [&](std::size_t at, std::ptrdiff_t row, std::ptrdiff_t block) {
+        if (row < scales.rows && block < scales.cols) {
+          out.words[at] = scales(row, block);
+        }
+      });
   return out;
 }
 
-std::uint32_t dequantize_block_element(format f, std::uint32_t code,
-                                       block_scale kind, std::uint32_t byte,
-                                       std::uint32_t second) {
-  // Of 28 bits, and by t of 52 at most: exact in FP64, unless too small.
-  const double scaled = code_value(f, code) * byte_value(kind, byte);
-  return to_bits(
-      static_cast<float>(scaled * static_cast<double>(to_float(second))));
+grid separate(const std::uint8_t* interleaved, std::ptrdiff_t rows,
+              std::ptrdiff_t blocks) {
+  grid out(rows, blocks);
+  for_each_interleaved(
+      rows, blocks,
+      [&](std::size_t at, std::ptrdiff_t row, std::ptrdiff_t block) {
+        if (row < rows && block < blocks) out(row, block) = interleaved[at];
+      });
+  return out;
+}
+
+grid dequantize_blocks(format f, block_scale kind, int block, const grid& codes,
+                       const grid& scales, const grid& second, format to) {
+  constexpr policy special{false, false, false, nan_payload::all_ones, true};
+  grid out(codes.rows, codes.cols);
+  for (std::ptrdiff_t i = 0; i < codes.rows; ++i) {
+    const float t = to_float(second(second.rows == 1 ? 0 : i, 0));
+    for (std::ptrdiff_t k = 0; k < codes.cols; ++k) {
+      // Of at most 49 bits, by t too: exact in FP64.
+      const double scaled = code_value(f, codes(i, k)) *
+                            byte_value(kind, scales(i, k / block)) *
+                            static_cast<double>(t);
+      out(i, k) =
+          static_cast<std::uint32_t>(nearest_code(to, scaled, 1, special));
+    }
+  }
+  return out;
 }
 
 }  // namespace zeroulp::oracle

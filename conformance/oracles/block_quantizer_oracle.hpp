@@ -24,13 +24,15 @@ quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x);
 std::uint32_t e4m3_byte(const block_quantizer& q, float t, float inverse,
                         float amax);
 
-/// The bytes in the order of Q18, 1 x n.
+/// The bytes in the order of Q18, 1 x n, and back.
 grid interleave(const grid& scales);
+grid separate(const std::uint8_t* interleaved, std::ptrdiff_t rows,
+              std::ptrdiff_t blocks);
 
-/// The value of an element, rounded once to FP32: its bits.
-std::uint32_t dequantize_block_element(format f, std::uint32_t code,
-                                       block_scale kind, std::uint32_t byte,
-                                       std::uint32_t second);
+/// Q15: the values of elements, rounded once to `to`. `second` is 1 x 1 or
+/// m x 1; no finite value is below FP64's smallest normal number.
+grid dequantize_blocks(format f, block_scale kind, int block, const grid& codes,
+                       const grid& scales, const grid& second, format to);
 
 }  // namespace zeroulp::oracle
 

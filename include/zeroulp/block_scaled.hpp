@@ -9,6 +9,10 @@
 //   engine::quantize_blocks({bf16, e2m1, how, second_level::tensor}, x, codes,
 //                           scales, second);
 //   engine::gemm(parse_block_recipe("nvfp4", e2m1, e2m1), a, b, c, d);
+//
+// Speed: the named paths have kernels. Outputs with NaN or Inf among their
+// elements, with scales below 2^-50 or above 2^50, or near the ends of FP32's
+// range take the core.
 
 #ifndef ZEROULP_BLOCK_SCALED_HPP_
 #define ZEROULP_BLOCK_SCALED_HPP_
@@ -103,7 +107,6 @@ void gemm(const block_recipe& r, const block_scaled_operand& a,
 /// p.scale, one for each row and p.block elements of K, the last block in part.
 /// C and D are m x n codes of p.unscaled.acc.stored; C may have null data (+0).
 /// Throws input_error if `p` is not valid, or shapes or formats do not fit.
-/// Speed: every product goes through the core.
 void multiply(const block_scaled_path& p, const prepared_operand& a,
               matrix_view<const std::uint8_t> scales_a,
               const prepared_operand& b,

@@ -4,7 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "src/gemm/multiplication.hpp"
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "src/gemm/block_tiles.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -98,6 +102,102 @@ std::uint32_t second_of(const engine::block_scaled_operand& x,
   return x.second(x.second.rows == 1 ? 0 : i, 0);
 }
 
+/// All chains of a product from C, or +0.
+class block_scaled_chains {
+ public:
+  block_scaled_chains(const block_scaled_path& p,
+                      const engine::block_scaled_operand& a,
+                      const engine::block_scaled_operand& b,
+                      const matrix_view<const std::uint32_t>& c)
+      : p_(p),
+        a_(a.elements),
+        b_(b.elements),
+        c_(c),
+        scales_a_(p.scale, a.scales),
+        scales_b_(p.scale, b.scales) {
+    if (is_summed_fast(p)) {
+      sums_.emplace(e2m1_rows(a_, scales_a_.view(), p),
+                    e2m1_rows(b_, scales_b_.view(), p));
+    } else if (p.terms == block_terms::products) {
+      products_.emplace(p, a_, scales_a_.view(), b_, scales_b_.view());
+      if (!products_->fits()) products_.reset();
+    }
+  }
+
+  /// How long an output takes, roughly, in nanoseconds.
+  double work_each() const {
+    const bool fast = sums_ || products_;
+    return (fast ? 10 * product_work : core_work) *
+           static_cast<double>(a_.cols());
+  }
+
+  /// Calls use(i, j, acc) with the outputs of a tile.
+  template <class Use>
+  void compute(const tile& t, Use use) {
+    if (!sums_ && !products_) {
+      return compute_by_core(
+          t, [](int) { return true; }, use);
+    }
+    tile_memory& m = memory();
+    clear(t, m.sum);
+    std::fill_n(m.codes, t.rows * tile_rows, 0u);
+    for_each_output(t, [&](int i, int j, int at) {
+      const std::uint32_t from = addend(t.row + i, t.col + j);
+      const bool is_number = (from & 0x7fffffff) < fp32_infinity;
+      m.codes[at] = is_number && is_plain(t.row + i, t.col + j) ? 0 : 1;
+      if (m.codes[at] == 0) m.sum[at] = bit_cast<float>(from);
+    });
+    if (sums_) {
+      run_sums_of_blocks(sums_->first, sums_->second, t,
+                         p_.unscaled.acc.exponent_floor, m.sum);
+    } else {
+      products_->run(t, m.sum, m.codes);
+    }
+    bool any_by_core = false;
+    for_each_output(t, [&](int i, int j, int at) {
+      any_by_core = any_by_core || m.codes[at] != 0;
+      if (m.codes[at] == 0) {
+        use(t.row + i, t.col + j, bit_cast<std::uint32_t>(m.sum[at]));
+      }
+    });
+    if (any_by_core) {
+      compute_by_core(
+          t, [&m](int at) { return m.codes[at] != 0; }, use);
+    }
+  }
+
+ private:
+  std::uint32_t addend(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return c_.data == nullptr ? 0 : c_(i, j);
+  }
+  bool is_plain(std::ptrdiff_t i, std::ptrdiff_t j) const {
+    return !sums_ || (sums_->first.is_plain(i) && sums_->second.is_plain(j));
+  }
+
+  template <class Wanted, class Use>
+  void compute_by_core(const tile& t, Wanted wanted, Use use) {
+    const decoded_rows x(a_, scales_a_.view(), t.row, t.rows);
+    const decoded_rows y(b_, scales_b_.view(), t.col, t.cols);
+    for_each_output(t, [&](int i, int j, int at) {
+      if (!wanted(at)) return;
+      const std::ptrdiff_t row = t.row + i;
+      const std::ptrdiff_t col = t.col + j;
+      const auto acc = chain(p_, x.elements(i), y.elements(j), x.scales(i),
+                             y.scales(j), a_.cols(), addend(row, col));
+      use(row, col, static_cast<std::uint32_t>(acc));
+    });
+  }
+
+  const block_scaled_path& p_;
+  const prepared_operand& a_;
+  const prepared_operand& b_;
+  matrix_view<const std::uint32_t> c_;
+  decoded_scales scales_a_;
+  decoded_scales scales_b_;
+  std::optional<std::pair<e2m1_rows, e2m1_rows>> sums_;
+  std::optional<product_chains> products_;
+};
+
 /// Calls use(i, j, acc) with each output's chain from C, or +0.
 template <class Use>
 void for_each_chain(const block_scaled_path& p,
@@ -107,22 +207,9 @@ void for_each_chain(const block_scaled_path& p,
                     const matrix_view<std::uint32_t>& d, Use use) {
   check_operand("a", p.unscaled.a, a.elements, a.scales, p.block);
   check_operand("b", p.unscaled.b, b.elements, b.scales, p.block);
-  decoded_scales left(p.scale, a.scales);
-  decoded_scales right(p.scale, b.scales);
-  const std::ptrdiff_t k = a.elements.cols();
-  for_each_tile(
-      d.rows, d.cols, core_work * static_cast<double>(k), [&](const tile& t) {
-        const decoded_rows x(a.elements, left.view(), t.row, t.rows);
-        const decoded_rows y(b.elements, right.view(), t.col, t.cols);
-        for_each_output(t, [&](int i, int j, int) {
-          const std::ptrdiff_t row = t.row + i;
-          const std::ptrdiff_t col = t.col + j;
-          const auto acc =
-              chain(p, x.elements(i), y.elements(j), x.scales(i), y.scales(j),
-                    k, c.data == nullptr ? 0 : c(row, col));
-          use(row, col, static_cast<std::uint32_t>(acc));
-        });
-      });
+  block_scaled_chains chains(p, a, b, c);
+  for_each_tile(d.rows, d.cols, chains.work_each(),
+                [&](const tile& t) { chains.compute(t, use); });
 }
 
 }  // namespace

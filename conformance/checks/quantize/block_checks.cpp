@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "conformance/checks/quantize/quantize_parts.hpp"
 #include "conformance/oracles/block_quantizer_oracle.hpp"
@@ -67,15 +69,32 @@ void check_blocks(const implementation& i, const block_case& c,
           [&] { return describe() + ": wrote outside its matrices"; });
 }
 
+/// A number (FP32 bits) within two ulps of where its code turns under scale s.
+std::uint32_t near_midpoint(format to, float s, counter_rng& rng) {
+  const auto last = static_cast<std::uint32_t>(oracle::largest_code(to));
+  const std::uint32_t code = rng.below(last);
+  const double middle = (oracle::magnitude_value(to, code) +
+                         oracle::magnitude_value(to, code + 1)) /
+                        2;
+  const auto x = static_cast<float>(middle * static_cast<double>(s));
+  return oracle::to_bits(x) + rng.below(5) - 2;
+}
+
 /// A block (FP32 bits) whose amax is `amax`.
-void fill_block(oracle::grid& x, std::ptrdiff_t row, std::ptrdiff_t begin,
-                std::ptrdiff_t end, std::uint32_t amax, counter_rng& rng) {
+void fill_block(const block_quantizer& q, group_scale t, oracle::grid& x,
+                std::ptrdiff_t row, std::ptrdiff_t begin, std::ptrdiff_t end,
+                std::uint32_t amax, counter_rng& rng) {
   const auto at = begin + static_cast<std::ptrdiff_t>(rng.below(
                               static_cast<std::uint32_t>(end - begin)));
+  const float s =
+      oracle::to_float(element_scale(q, t, block_scale_byte(q, t, amax)).scale);
   for (std::ptrdiff_t k = begin; k < end; ++k) {
-    // Magnitudes of a few binades below, each with a sign.
+    // Magnitudes of a few binades below, or on the edge of a code.
     const std::uint32_t below = rng.next32() % 0x03000000;
-    const std::uint32_t size = amax > below ? amax - below : amax;
+    const std::uint32_t edge = near_midpoint(q.to, s, rng);
+    const std::uint32_t size = rng.one_in(2) && edge <= amax ? edge
+                               : amax > below                ? amax - below
+                                                             : amax;
     x(row, k) = (k == at ? amax : size) | (rng.one_in(2) ? 0x80000000 : 0);
   }
 }
@@ -114,42 +133,58 @@ verdict quantized_blocks(const implementation& i, const effort& e) {
   return v;
 }
 
+namespace {
+
+/// A matrix of FP32 whose blocks have amaxes at which the scale turns.
+oracle::grid turning_blocks(const block_quantizer& q, counter_rng& rng) {
+  const bool ue8m0_scale = q.how.scale == block_scale::power_of_two;
+  const auto amaxes = boundary_amaxes(q.to);
+  const std::ptrdiff_t block = q.how.block;
+  const auto rows =
+      ue8m0_scale ? static_cast<std::ptrdiff_t>(amaxes.size()) : 40;
+  oracle::grid x(rows, 4 * block - 3);
+  // The tensor's amax comes first, so that t is known.
+  const std::uint32_t whole =
+      (32 + rng.below(190)) << 23 | (rng.next32() & 0x7fffff);
+  const group_scale t = second_scale(q, whole);
+  for (std::ptrdiff_t r = 0; r < rows; ++r) {
+    for (std::ptrdiff_t k = 0; k < x.cols; k += block) {
+      const auto end = std::min(x.cols, k + block);
+      const std::uint32_t near =
+          ue8m0_scale
+              ? amaxes[static_cast<std::size_t>(r)]
+              : std::min(amax_near_byte(q, oracle::to_float(t.scale), rng),
+                         whole);
+      fill_block(q, t, x, r, k, end, k + r == 0 ? whole : near, rng);
+    }
+  }
+  return x;
+}
+
+}  // namespace
+
 verdict blocks_at_boundaries(const implementation& i, const effort& e) {
   verdict v;
   const std::uint64_t rounds = e.level == 0 ? 1 : e.level == 1 ? 6 : 200;
   std::uint64_t index = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     for (std::size_t n = 0; n < std::size(named_block_conventions); ++n) {
-      counter_rng rng(e.seed + 8, index++);
-      auto c = any_block_case(n, rng);
-      c.from = format_named("fp32");
-      const block_quantizer q = c.value();
-      const auto amaxes = boundary_amaxes(q.to);
-      const std::ptrdiff_t block = q.how.block;
-      const auto rows = static_cast<std::ptrdiff_t>(amaxes.size());
-      oracle::grid x(rows, 4 * block - 3);
-      const bool ue8m0_scale = q.how.scale == block_scale::power_of_two;
-      // The tensor's amax comes first, so that t is known.
-      const std::uint32_t whole =
-          (32 + rng.below(190)) << 23 | (rng.next32() & 0x7fffff);
-      const float t = oracle::to_float(second_scale(q, whole).scale);
-      for (std::ptrdiff_t r = 0; r < rows; ++r) {
-        for (std::ptrdiff_t k = 0; k < x.cols; k += block) {
-          const auto end = std::min(x.cols, k + block);
-          const std::uint32_t near =
-              ue8m0_scale ? amaxes[static_cast<std::size_t>(r)]
-                          : std::min(amax_near_byte(q, t, rng), whole);
-          fill_block(x, r, k, end, k + r == 0 ? whole : near, rng);
-        }
+      const bool ue8m0_scale =
+          named_block_conventions[n].value.scale == block_scale::power_of_two;
+      for (int m = 0; m < (ue8m0_scale ? 1 : 20); ++m) {
+        counter_rng rng(e.seed + 8, index++);
+        auto c = any_block_case(n, rng);
+        c.from = format_named("fp32");
+        c.level = ue8m0_scale ? second_level::none : second_level::tensor;
+        check_blocks(i, c, turning_blocks(c.value(), rng), rng, v);
+        if (e.stop_early && v.failures > 0) return v;
       }
-      check_blocks(i, c, x, rng, v);
-      if (e.stop_early && v.failures > 0) return v;
     }
   }
   return v;
 }
 
-verdict interleaved_scales(const implementation&, const effort& e) {
+verdict interleaved_scales(const implementation& i, const effort& e) {
   verdict v;
   std::uint64_t index = 0;
   for (const int rows : {0, 1, 31, 32, 33, 127, 128, 129, 300}) {
@@ -159,19 +194,68 @@ verdict interleaved_scales(const implementation&, const effort& e) {
       for (auto& byte : s.words) byte = rng.below(256);
       const auto want = oracle::interleave(s);
       placed<std::uint8_t> scales(any_placement(rng), rows, blocks, 0xa5);
-      placed<std::uint8_t> out(placement::dense, 1, want.cols, 0xa5);
+      std::vector<std::uint8_t> out(want.words.size() + 16, 0xa5);
       placed<std::uint8_t> back(any_placement(rng), rows, blocks, 0xa5);
       scales.load(s);
       const auto describe = [&] {
         return fmt::format("interleaved, {} x {}", rows, blocks);
       };
       v.count(interleaved_bytes(rows, blocks) == want.cols, describe);
-      interleave_scales(scales.input(), out.view().data);
-      compare(v, out.read(), want, " byte ", describe);
-      separate_scales(out.input().data, back.view());
+      i.interleave_scales(scales.input(), out.data());
+      oracle::grid got(1, want.cols);
+      std::copy_n(out.begin(), got.words.size(), got.words.begin());
+      compare(v, got, want, " byte ", describe);
+      i.separate_scales(out.data(), back.view());
       compare(v, back.read(), s, " back ", describe);
-      v.count(out.guards_hold() && back.guards_hold(),
+      const bool held = std::all_of(out.end() - 16, out.end(),
+                                    [](std::uint8_t x) { return x == 0xa5; });
+      v.count(held && back.guards_hold(),
               [&] { return describe() + ": wrote outside"; });
+    }
+  }
+  return v;
+}
+
+verdict dequantized_blocks(const implementation& i, const effort& e) {
+  verdict v;
+  const int rounds = e.level == 0 ? 10 : e.level == 1 ? 100 : 2000;
+  std::uint64_t index = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (const char* name : {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}) {
+      for (const auto kind :
+           {block_scale::power_of_two, block_scale::unsigned_e4m3}) {
+        counter_rng rng(e.seed + 10, index++);
+        const format f = format_named(name).value;
+        const format to = format_named(rng.one_in(3) ? "bf16" : "fp32").value;
+        const int block = rng.one_in(2) ? 16 : 7;
+        oracle::grid codes(5, 33);
+        oracle::grid scales(5, oracle::groups_along(33, block));
+        oracle::grid second(rng.one_in(2) ? 1 : 5, 1);
+        for (auto& c : codes.words) c = rng.below(1u << f.bits());
+        for (auto& s : scales.words) s = rng.below(256);
+        for (auto& t : second.words) {
+          t = (90 + rng.below(70)) << 23 | (rng.next32() & 0x7fffff);
+        }
+        placed<std::uint32_t> in(any_placement(rng), 5, 33, 0xc0dec0de);
+        placed<std::uint8_t> by(any_placement(rng), 5, scales.cols, 0xa5);
+        placed<std::uint32_t> t(any_placement(rng), second.rows, 1, 0x7f7fffff);
+        placed<std::uint32_t> out(any_placement(rng), 5, 33, 0xdeadbeef);
+        in.load(codes);
+        by.load(scales);
+        t.load(second);
+        i.dequantize_blocks(f, kind, block, in.input(), by.input(), t.input(),
+                            to, out.view());
+        const auto describe = [&] {
+          return fmt::format("dequantize blocks of {}, {}", block, name);
+        };
+        compare(v, out.read(),
+                oracle::dequantize_blocks(f, kind, block, codes, scales, second,
+                                          to),
+                " number ", describe);
+        v.count(out.guards_hold(),
+                [&] { return describe() + ": wrote outside"; });
+        if (e.stop_early && v.failures > 0) return v;
+      }
     }
   }
   return v;

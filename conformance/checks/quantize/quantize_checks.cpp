@@ -102,6 +102,7 @@ check_list quantize_checks() {
       {"DequantizedMatrices", "Q1 Q10", "exact FP64", 0, dequantized_matrices},
       {"QuantizedBlocks", "Q15 Q16 Q17", "comparison", 0, quantized_blocks},
       {"BlocksAtBoundaries", "Q16 Q17", "comparison", 0, blocks_at_boundaries},
+      {"DequantizedBlocks", "Q15", "exact FP64", 0, dequantized_blocks},
       {"InterleavedScales", "Q18", "definition", 0, interleaved_scales},
   };
 }

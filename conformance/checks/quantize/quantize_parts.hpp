@@ -101,6 +101,7 @@ verdict packed_bits(const implementation&, const effort&);
 // block_checks.cpp
 verdict quantized_blocks(const implementation&, const effort&);
 verdict blocks_at_boundaries(const implementation&, const effort&);
+verdict dequantized_blocks(const implementation&, const effort&);
 verdict interleaved_scales(const implementation&, const effort&);
 
 // double_rounding_check.cpp

@@ -10,6 +10,7 @@
 #include "conformance/oracles/rational_step.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/random.hpp"
+#include "zeroulp/simd.hpp"
 #include "zeroulp/zeroulp.h"
 
 namespace zeroulp {
@@ -92,6 +93,55 @@ TEST(BlockScaled, TheChainIsTheOracles) {
         ASSERT_EQ(d[static_cast<std::size_t>(i * 5 + j)], x.expected(i, j))
             << named.name << " " << i << " " << j;
       }
+    }
+  }
+}
+
+/// Scales 2^(at most `spread`), numbers of c from 2^-27 to 2^32, and outputs by
+/// which only the core knows: two with a NaN.
+void expect_the_core(const block_scaled_path& p, int spread, bool from_c) {
+  constexpr std::ptrdiff_t m = 150, n = 70, k = 300;
+  scaled_product x{p, m, n, k};
+  counter_rng rng(static_cast<std::uint64_t>(spread), 7);
+  const int one = p.scale == block_scale::power_of_two ? 127 : 0x38;
+  for (auto* scales : {&x.scales_a, &x.scales_b}) {
+    for (auto& s : *scales) {
+      s = static_cast<std::uint8_t>(one + rng.between(-spread, spread));
+    }
+  }
+  x.scales_a[5] = 0xff;
+  for (auto& c : x.c) {
+    c = (100 + rng.below(60)) << 23 | (rng.next32() & 0x807fffff);
+  }
+  const auto multiplied = [&](engine::simd by) {
+    const auto before = engine::current_simd();
+    engine::use_simd(by == engine::simd::reference ? by : before);
+    const prepared_operand a(p.unscaled.a,
+                             matrix_view<const std::uint8_t>(x.a.data(), m, k));
+    const prepared_operand b(p.unscaled.b,
+                             matrix_view<const std::uint8_t>(x.b.data(), n, k));
+    std::vector<std::uint32_t> d(m * n);
+    matrix_view<const std::uint32_t> c;
+    if (from_c) c = {x.c.data(), m, n};
+    engine::multiply(p, a, {x.scales_a.data(), m, x.blocks}, b,
+                     {x.scales_b.data(), n, x.blocks}, c, {d.data(), m, n});
+    engine::use_simd(before);
+    return d;
+  };
+  EXPECT_EQ(multiplied(engine::current_simd()),
+            multiplied(engine::simd::reference))
+      << spread << " " << from_c;
+}
+
+TEST(BlockScaled, TheKernelsAreTheCore) {
+  for (const char* name : {"blackwell.tcgen05.mxf8f6f4.e4m3.e5m2.f32",
+                           "blackwell.tcgen05.mxf8f6f4.e2m1.e3m2.f32",
+                           "blackwell.tcgen05.mxf4.e2m1.e2m1.f32",
+                           "blackwell.tcgen05.mxf4nvf4.e2m1.e2m1.f32",
+                           "whatif.block_scaled_f13.e4m3.e4m3.f32"}) {
+    const auto p = parse_block_scaled_path(name).value;
+    for (const int spread : {2, 30, 52}) {
+      expect_the_core(p, spread, spread == 30);
     }
   }
 }
