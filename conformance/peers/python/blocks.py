@@ -91,13 +91,23 @@ def ocp_floor(x, largest_exponent, magnitudes):
 class Tally:
     """What came of one claim."""
 
-    def __init__(self, package, as_, what):
-        self.row = {"package": package, "as": as_, "what": what, "codes": 0,
-                    "scales": 0, "codes that differ": 0, "scales that differ": 0,
-                    "first": None}
+    def __init__(self, package, what, convention, format, second=None,
+                 without=()):
+        self.args = (convention, format, second)
+        self.without = without
+        self.digest = hashlib.sha256()
+        self.row = {"package": package, "what": what, "convention": convention,
+                    "format": format, "second": second, "without": list(without),
+                    "codes": 0, "scales": 0, "codes that differ": 0,
+                    "scales that differ": 0, "first": None}
 
-    def add(self, ours, codes, scales, x, nan, keeps_zeros):
-        row = self.row
+    def inputs(self):
+        return each_input(self.without)
+
+    def add(self, zeroulp, x, bf16, codes, scales, nan, keeps_zeros=True):
+        row, ours = self.row, given(zeroulp, x, bf16, *self.args)
+        self.digest.update(digest_of(ours))
+        row["zeroulp"] = self.digest.hexdigest()
         scales = np.asarray(scales).reshape(ours.scales.shape).astype(np.uint8)
         if ours.scale == "ue4m3":
             scales &= 127  # NaN has any sign
@@ -119,26 +129,45 @@ class Tally:
                             "at": at.tolist()}
 
 
+def digest_of(q):
+    """Of the codes and scales of a QuantizedBlocks."""
+    return hashlib.sha256(np.asarray(q.codes).view(np.uint8).tobytes() +
+                          np.asarray(q.scales).tobytes()).digest()
+
+
+def digests(zeroulp, row):
+    """What zeroulp gives for the claim of a row of the record, anew."""
+    digest = hashlib.sha256()
+    for x, bf16 in each_input(row["without"]):
+        digest.update(digest_of(given(zeroulp, x, bf16, row["convention"],
+                                      row["format"], row["second"])))
+    return digest.hexdigest()
+
+
 def unpacked(packed):
     """Two codes a byte, the first in the low half."""
     packed = packed.view(np.uint8)
     return np.stack([packed & 15, packed >> 4], -1).reshape(packed.shape[0], -1)
 
 
-def each_input(torch, formats=(False, True)):
+def each_input(without=()):
     for n, family in enumerate(FAMILIES):
-        for bf16 in formats:
-            x = floats(family, 2 * n + 100 * bf16, bf16)
-            yield family, bf16, x, torch.from_numpy(x.copy()).to(
-                torch.bfloat16 if bf16 else torch.float32)
+        for bf16 in (False, True):
+            if family not in without:
+                yield floats(family, 2 * n + 100 * bf16, bf16), bf16
 
 
-def given(zeroulp, x, bf16, *args, **more):
-    """quantize_blocks of the same numbers."""
+def given(zeroulp, x, bf16, convention, format, second):
+    """quantize_blocks of these numbers."""
+    source = None
     if bf16:
-        bits = (x.view(np.uint32) >> 16).astype(np.uint16)
-        return zeroulp.quantize_blocks(bits, *args, source="bf16", **more)
-    return zeroulp.quantize_blocks(x, *args, **more)
+        x, source = (x.view(np.uint32) >> 16).astype(np.uint16), "bf16"
+    return zeroulp.quantize_blocks(x, convention, format, second=second,
+                                   source=source)
+
+
+def tensor_of(torch, x, bf16):
+    return torch.from_numpy(x.copy()).to(torch.bfloat16 if bf16 else torch.float32)
 
 
 def torchao(zeroulp, torch):
@@ -151,46 +180,47 @@ def torchao(zeroulp, torch):
                "e2m1": torch.float4_e2m1fn_x2}  # fmt: skip
     for mode in MODES:
         for name, dtype in formats.items():
-            tally = Tally("torchao", f"torchao.{mode}", name)
-            for _, bf16, x, tensor in each_input(torch):
+            tally = Tally("torchao", "to_mx", f"torchao.{mode}", name)
+            for x, bf16 in tally.inputs():
                 scales, codes = mx_tensor.to_mx(
-                    tensor, dtype, 32, ScaleCalculationMode[mode.upper()])
+                    tensor_of(torch, x, bf16), dtype, 32,
+                    ScaleCalculationMode[mode.upper()])
                 codes = codes.reshape(ROWS, -1).view(torch.uint8).numpy()
-                ours = given(zeroulp, x, bf16, f"torchao.{mode}", name)
-                tally.add(ours, unpacked(codes) if name == "e2m1" else codes,
-                          scales.view(torch.uint8).numpy(), x, 255, True)
+                tally.add(zeroulp, x, bf16,
+                          unpacked(codes) if name == "e2m1" else codes,
+                          scales.view(torch.uint8).numpy(), 255)
             yield tally.row
     for level in ("tensor", "none"):
-        tally = Tally("torchao", "torchao.nvfp4", f"second: {level}")
-        for _, bf16, x, tensor in each_input(torch):
+        tally = Tally("torchao", "nvfp4_quantize", "torchao.nvfp4", "e2m1", level)
+        for x, bf16 in tally.inputs():
+            tensor = tensor_of(torch, x, bf16)
             amax = nvfp4_tensor.per_tensor_amax_to_scale(tensor.abs().max())
             scales, codes = nvfp4_tensor.nvfp4_quantize(
                 tensor, 16, amax if level == "tensor" else None)
-            ours = given(zeroulp, x, bf16, "torchao.nvfp4", second=level)
-            tally.add(ours, unpacked(codes.numpy()),
-                      scales.view(torch.uint8).numpy(), x, 127, True)
+            tally.add(zeroulp, x, bf16, unpacked(codes.numpy()),
+                      scales.view(torch.uint8).numpy(), 127)
         yield tally.row
-    tally = Tally("torchao", "interleave_scales", "to_blocked")
+    row = {"package": "torchao", "what": "to_blocked", "scales": 0,
+           "scales that differ": 0}
     for m, n in ((1, 1), (128, 4), (129, 5), (300, 9), (31, 33)):
-        bytes_ = words_of(m * n, m * n).astype(np.uint8).reshape(m, n)
-        theirs = to_blocked(torch.from_numpy(bytes_)).numpy()
-        tally.row["scales"] += theirs.size
-        tally.row["scales that differ"] += int(
-            (theirs != zeroulp.interleave_scales(bytes_)).sum())
-    yield tally.row
+        scales = words_of(m * n, m * n).astype(np.uint8).reshape(m, n)
+        theirs = to_blocked(torch.from_numpy(scales)).numpy()
+        row["scales"] += theirs.size
+        row["scales that differ"] += int(
+            (theirs != zeroulp.interleave_scales(scales)).sum())
+    yield row
 
 
 def modelopt(zeroulp, torch):
     from modelopt.torch.quantization.qtensor.nvfp4_tensor import NVFP4QTensor
 
-    tally = Tally("nvidia-modelopt", "modelopt.nvfp4", "NVFP4QTensor.quantize")
-    for family, bf16, x, tensor in each_input(torch):
-        if family == "specials":
-            continue  # its amax of NaN makes every scale NaN
-        codes, scales, _ = NVFP4QTensor.quantize(tensor.clone(), 16)
-        ours = given(zeroulp, x, bf16, "modelopt.nvfp4")
-        tally.add(ours, unpacked(codes._quantized_data.numpy()),
-                  scales.view(torch.uint8).numpy(), x, 127, False)
+    # An amax of NaN makes every scale of theirs NaN.
+    tally = Tally("nvidia-modelopt", "NVFP4QTensor.quantize", "modelopt.nvfp4",
+                  "e2m1", "tensor", ["specials"])
+    for x, bf16 in tally.inputs():
+        codes, scales, _ = NVFP4QTensor.quantize(tensor_of(torch, x, bf16), 16)
+        tally.add(zeroulp, x, bf16, unpacked(codes._quantized_data.numpy()),
+                  scales.view(torch.uint8).numpy(), 127, False)
     yield tally.row
 
 
@@ -200,21 +230,19 @@ def transformer_engine(zeroulp, torch):
     module = peer_modules.load(
         "transformer_engine.pytorch.custom_recipes.reference_nvfp4")
     for level in ("tensor", "row"):
-        tally = Tally("transformer-engine", "transformer_engine.nvfp4",
-                      f"the Python reference, second: {level}")
-        for family, bf16, x, tensor in each_input(torch):
-            if family == "specials":
-                continue  # its amax keeps NaN, that of the kernels does not
+        # The reference's amax keeps NaN, that of the kernels does not.
+        tally = Tally("transformer-engine", "_quantize_blockwise_reference",
+                      "transformer_engine.nvfp4", "e2m1", level, ["specials"])
+        for x, bf16 in tally.inputs():
+            tensor = tensor_of(torch, x, bf16)
             amax = tensor.float().abs()
             amax = amax.max() if level == "tensor" else amax.amax(1)
             codes, scales = \
                 module.NVFP4QuantizerRef._quantize_blockwise_reference(
                     tensor, amax, 16, 1, pow_2_scales=False,
                     row_scaled_nvfp4=level == "row", eps=0.0)
-            ours = given(zeroulp, x, bf16, "transformer_engine.nvfp4",
-                         second=level)
-            tally.add(ours, unpacked(codes.numpy()),
-                      scales.view(torch.uint8).numpy(), x, 127, False)
+            tally.add(zeroulp, x, bf16, unpacked(codes.numpy()),
+                      scales.view(torch.uint8).numpy(), 127, False)
         yield tally.row
 
 
@@ -222,13 +250,11 @@ def definition(zeroulp, torch):
     for name, exponent in (("e4m3", 8), ("e2m1", 2)):
         codes = np.arange(127 if name == "e4m3" else 8, dtype=np.uint8)
         magnitudes = zeroulp.decode(codes.reshape(1, -1), name, to="fp64")[0]
-        tally = Tally("NumPy", "mx.floor", name)
-        for family, bf16, x, _ in each_input(torch):
-            if family == "specials":
-                continue
+        tally = Tally("NumPy", "ocp_floor", "mx.floor", name,
+                      without=["specials"])
+        for x, bf16 in tally.inputs():
             theirs, scales = ocp_floor(x, exponent, magnitudes)
-            ours = given(zeroulp, x, bf16, "mx.floor", name)
-            tally.add(ours, theirs, scales, x, 255, True)
+            tally.add(zeroulp, x, bf16, theirs, scales, 255)
         yield tally.row
 
 
@@ -251,9 +277,7 @@ def main():
             except importlib.metadata.PackageNotFoundError:
                 row["version"] = "an unpacked wheel"
         print(json.dumps(row))
-    run = {"device": "CPU", "torch": torch.__version__, "claims": rows,
-           "script": hashlib.sha256(pathlib.Path(__file__).read_bytes())
-           .hexdigest()}
+    run = {"device": "CPU", "torch": torch.__version__, "claims": rows}
     pathlib.Path(sys.argv[1]).write_text(json.dumps(run, indent=1) + "\n")
 
 

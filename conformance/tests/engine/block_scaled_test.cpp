@@ -115,7 +115,7 @@ void expect_the_core(const block_scaled_path& p, int spread, bool from_c) {
   }
   const auto multiplied = [&](engine::simd by) {
     const auto before = engine::current_simd();
-    engine::use_simd(by == engine::simd::reference ? by : before);
+    engine::use_simd(by);
     const prepared_operand a(p.unscaled.a,
                              matrix_view<const std::uint8_t>(x.a.data(), m, k));
     const prepared_operand b(p.unscaled.b,
