@@ -5,7 +5,7 @@
 
 #include "conformance/contract/implementation.hpp"
 #include "conformance/contract/oracle_parts.hpp"
-#include "conformance/oracles/block_quantizer_oracle.hpp"
+#include "conformance/oracles/blocks/block_quantizer_oracle.hpp"
 #include "conformance/oracles/gemm_oracle.hpp"
 #include "conformance/oracles/layout_oracle.hpp"
 #include "conformance/oracles/mpfr_oracle.hpp"

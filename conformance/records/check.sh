@@ -46,7 +46,7 @@ sources_of() {
                    src/[!m]*/*.?pp" ;;
     cpu) echo "$core $model $cases conformance/contract/* conformance/checks/*.hpp
                conformance/checks/*/* conformance/oracles/*.?pp
-               conformance/oracles/model/* conformance/vectors/*
+               conformance/oracles/model/* conformance/oracles/blocks/* conformance/vectors/*
                fuzz/targets/model/*" ;;
     gpu) echo "$core $cases $kernels conformance/checks/training/*
                conformance/device/*.* conformance/device/[!mp]*/*.*

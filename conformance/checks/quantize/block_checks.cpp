@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "conformance/checks/quantize/quantize_parts.hpp"
-#include "conformance/oracles/block_quantizer_oracle.hpp"
+#include "conformance/oracles/blocks/block_quantizer_oracle.hpp"
 #include "conformance/oracles/nearest_code.hpp"
 #include "zeroulp/core/block_quantize.hpp"
 
 namespace zeroulp::conformance {
 namespace {
 
-constexpr const char* sources[] = {"fp32", "bf16", "fp16"};
+constexpr const char* input_formats[] = {"fp32", "bf16", "fp16"};
 
 /// A convention with its formats, and what they are called.
 struct block_case {
@@ -39,14 +39,15 @@ block_case any_block_case(std::uint64_t n, counter_rng& rng) {
   const auto& how =
       named_block_conventions[n % std::size(named_block_conventions)];
   const bool one = how.value.scale == block_scale::power_of_two;
-  return {how, format_named(sources[rng.below(3)]),
+  return {how, format_named(input_formats[rng.below(3)]),
           format_named(one ? mx[rng.below(5)] : "e2m1"),
           one ? second_level::none : static_cast<second_level>(rng.below(3)),
           static_cast<std::int16_t>(rng.one_in(3) ? 256 : 448)};
 }
 
-void check_blocks(const implementation& i, const block_case& c,
-                  const oracle::grid& x, counter_rng& rng, verdict& v) {
+void check_quantized_blocks(const implementation& i, const block_case& c,
+                            const oracle::grid& x, counter_rng& rng,
+                            verdict& v) {
   const block_quantizer q = c.value();
   const auto want = oracle::quantize_blocks(q, x);
   const auto where = any_placement(rng);
@@ -127,7 +128,7 @@ verdict quantized_blocks(const implementation& i, const effort& e) {
     const auto family = static_cast<matrix_family>(rng.below(family_count));
     const auto x =
         make_matrix(family, c.from.value, shape.rows, shape.cols, rng);
-    check_blocks(i, c, x, rng, v);
+    check_quantized_blocks(i, c, x, rng, v);
     if (e.stop_early && v.failures > 0) return v;
   }
   return v;
@@ -176,7 +177,7 @@ verdict blocks_at_boundaries(const implementation& i, const effort& e) {
         auto c = any_block_case(n, rng);
         c.from = format_named("fp32");
         c.level = ue8m0_scale ? second_level::none : second_level::tensor;
-        check_blocks(i, c, turning_blocks(c.value(), rng), rng, v);
+        check_quantized_blocks(i, c, turning_blocks(c.value(), rng), rng, v);
         if (e.stop_early && v.failures > 0) return v;
       }
     }

@@ -329,3 +329,32 @@ refuses compare_of_nothing_but_what_is_ignored 'nothing would be compared' \
 npy write empty.npy '<f4' 0x3
 refuses compare_of_empty_arrays 'shape \(0, 3\): there is no element' \
   compare empty.npy empty.npy
+
+# Block scales (G14).
+npy write n.npy '<f4' 1x2 2688 224
+run 0 quantize t.npy --convention mx.floor --out qm
+run 0 quantize t.npy --group 1x32 --scale ocp --out qo
+for operands in 't.npy t.npy' 'qm t.npy' 'qo qm'; do
+  # shellcheck disable=SC2086
+  run 0 gemm $operands --recipe mxfp8 --out d.npy
+  is "gemm_mxfp8_is_exact_on_${operands// /_by_}" "$exact" "$(bits d.npy)"
+done
+run 0 gemm b.npy b.npy --dtype bf16 --recipe mxfp8 --output bf16 --out d.npy
+is gemm_mxfp8_takes_and_gives_bf16 '<u2 2x2 40a0 c040 c040 4182' "$(bits d.npy)"
+run 0 gemm t.npy t.npy --recipe mxf8f6f4 --c c.npy --out d.npy
+is gemm_with_block_scales_accumulates \
+  '<f4 2x2 40c00000 c0000000 c0000000 418a0000' "$(bits d.npy)"
+# 36.25 * 448^2, whatever the second level.
+for second in none tensor row; do
+  run 0 gemm n.npy n.npy --recipe nvfp4 --second $second --out d.npy
+  is "gemm_nvfp4_is_exact_with_second_$second" '<f4 1x1 4ade0800' \
+    "$(bits d.npy)"
+done
+refuses gemm_with_block_scales_wants_its_own 'needs ue4m3 of 1x16' \
+  gemm qm qm --recipe nvfp4 --out d.npy
+refuses gemm_with_block_scales_has_no_interval '--interval' \
+  gemm t.npy t.npy --recipe mxfp8 --interval 32 --out d.npy
+refuses gemm_without_block_scales_quantizes_nothing '--convention' \
+  gemm ta tb --convention nvfp4 --out d.npy
+refuses gemm_says_which_formats_a_recipe_takes 'it takes e2m1' \
+  gemm qm qm --recipe mxfp4 --out d.npy

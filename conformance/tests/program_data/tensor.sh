@@ -376,3 +376,46 @@ END
     "$(printf 'quantize\ndequantize\nretile')" "$(cut -d ' ' -f 1 .memory)"
   rm -rf large large.npy turned back.npy
 fi
+
+# Blocks (Q15 to Q18). amax 2 and 4 give 2^(1 - 8) and 2^(2 - 8).
+shows quantize_in_blocks_says_so '2 x 2 e4m3 codes, 2 ue8m0 scales of 1x32' \
+  quantize t.npy --convention mx.floor --out qm
+is quantize_in_blocks_has_bytes '|u1 2x1 78 79' "$(bits qm/scales.npy)"
+is quantize_in_blocks_has_codes '|u1 2x2 70 78 f8 60' "$(bits qm/codes.npy)"
+run 0 dequantize qm --out t2.npy
+is dequantize_inverts_blocks "$(bits t.npy)" "$(bits t2.npy)"
+run 0 quantize t.npy --convention mx.floor --layout 128x4 --out ql
+is quantize_lays_bytes_out_in_tiles '|u1 512' \
+  "$(bits ql/scales.npy | cut -d ' ' -f 1,2)"
+run 0 dequantize ql --out t2.npy
+is dequantize_reads_bytes_in_tiles "$(bits t.npy)" "$(bits t2.npy)"
+run 0 import --codes ql/codes.npy --scales ql/scales.npy --format e4m3 \
+  --group 1x32 --scale ue8m0 --layout 128x4 --out qi
+run 0 dequantize qi --out t2.npy
+is import_takes_block_scales "$(bits t.npy)" "$(bits t2.npy)"
+# amax 448 * 6 gives t = 1; by 256, 1.75.
+npy write n.npy '<f4' 1x2 2688 224
+for most in 448 256; do
+  run 0 quantize n.npy --convention nvfp4 --scale-max $most --out qn
+  is "quantize_to_nvfp4_has_codes_by_$most" '|u1 1x2 07 01' \
+    "$(bits qn/codes.npy)"
+  is "quantize_to_nvfp4_has_scales_by_$most" \
+    "$([ $most = 448 ] && echo '|u1 1x1 7e <f4 1x1 3f800000' ||
+      echo '|u1 1x1 78 <f4 1x1 3fe00000')" \
+    "$(bits qn/scales.npy) $(bits qn/second.npy)"
+  run 0 dequantize qn --out t2.npy
+  is "dequantize_inverts_nvfp4_by_$most" "$(bits n.npy)" "$(bits t2.npy)"
+done
+run 0 quantize n.npy --convention nvfp4 --second none --out qn
+holds quantize_leaves_no_second_level_of_before test ! -e qn/second.npy
+refuses quantize_in_blocks_has_its_own_groups '--group' \
+  quantize t.npy --convention nvfp4 --group 1x32 --out q
+refuses nvfp4_is_of_e2m1 'nvfp4 quantizes to e2m1' \
+  quantize t.npy --convention nvfp4 --format e4m3 --out q
+refuses mx_has_one_level 'no second level' \
+  quantize t.npy --convention mx.floor --second row --out q
+refuses groups_have_one_level '--second' quantize t.npy --second row --out q
+refuses retile_takes_no_blocks 'a tensor with block scales' retile qm --out q
+printf '%s' '{"block": 0}' >qi/meta.json
+refuses dequantize_refuses_damaged_blocks 'qi/meta.json' \
+  dequantize qi --out t2.npy

@@ -215,7 +215,7 @@ ZEROULP_HD constexpr int floor_log2(std::uint32_t x) {
 /// Returns true iff `x`, rounded to `bits` fraction bits, ties away, is the
 /// next power of two.
 ZEROULP_HD constexpr bool rounds_to_next_power(std::uint32_t x, int bits) {
-  if (x >= fp32_infinity || bits > 22) return false;
+  if (x >= fp32_infinity) return false;
   const std::uint64_t s = decode(fp32, x).significand;
   const int top = msb(s);
   // 1.f >= 2 - 2^-(bits + 1)

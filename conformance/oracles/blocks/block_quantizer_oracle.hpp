@@ -2,8 +2,8 @@
 // read: exponents by comparing FP64 numbers, bytes of UE4M3 and elements by
 // exact midpoints, fl() by the host's FP32.
 
-#ifndef ZEROULP_CONFORMANCE_ORACLES_BLOCK_QUANTIZER_ORACLE_HPP_
-#define ZEROULP_CONFORMANCE_ORACLES_BLOCK_QUANTIZER_ORACLE_HPP_
+#ifndef ZEROULP_CONFORMANCE_ORACLES_BLOCKS_BLOCK_QUANTIZER_ORACLE_HPP_
+#define ZEROULP_CONFORMANCE_ORACLES_BLOCKS_BLOCK_QUANTIZER_ORACLE_HPP_
 
 #include "conformance/oracles/grid.hpp"
 #include "zeroulp/core/block_quantize.hpp"
@@ -36,4 +36,4 @@ grid dequantize_blocks(format f, block_scale kind, int block, const grid& codes,
 
 }  // namespace zeroulp::oracle
 
-#endif  // ZEROULP_CONFORMANCE_ORACLES_BLOCK_QUANTIZER_ORACLE_HPP_
+#endif  // ZEROULP_CONFORMANCE_ORACLES_BLOCKS_BLOCK_QUANTIZER_ORACLE_HPP_

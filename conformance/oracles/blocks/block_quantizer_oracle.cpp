@@ -1,4 +1,4 @@
-#include "conformance/oracles/block_quantizer_oracle.hpp"
+#include "conformance/oracles/blocks/block_quantizer_oracle.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ int exponent_of_amax(const block_quantizer& q, float amax) {
   return e;
 }
 
-std::uint32_t ue8m0_byte(const block_quantizer& q, float amax) {
+std::uint32_t pow2_byte(const block_quantizer& q, float amax) {
   const bool exponents = q.how.rule != block_rule::round_up;
   if (exponents && !std::isnan(amax) && amax > 0) {
     const int e = exponent_of_amax(q, amax) - floor_log(largest_number(q.to));
@@ -83,7 +83,8 @@ double byte_value(block_scale kind, std::uint32_t byte) {
 }
 
 /// What elements are divided and multiplied by.
-group_scale factors(const block_quantizer& q, float t, std::uint32_t byte) {
+group_scale element_factors(const block_quantizer& q, float t,
+                            std::uint32_t byte) {
   const auto value = static_cast<float>(byte_value(q.how.scale, byte));
   float s = value * t;
   if (q.how.ends == block_ends::normal) {
@@ -151,10 +152,10 @@ quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x) {
       const float own = amax_of(q, x, i, n * block, end);
       const std::uint32_t byte =
           q.how.scale == block_scale::power_of_two
-              ? ue8m0_byte(q, own)
+              ? pow2_byte(q, own)
               : e4m3_byte(q, to_float(t.scale), to_float(t.inverse), own);
       result.scales(i, n) = byte;
-      const group_scale s = factors(q, to_float(t.scale), byte);
+      const group_scale s = element_factors(q, to_float(t.scale), byte);
       for (std::ptrdiff_t k = n * block; k < end; ++k) {
         result.codes(i, k) = oracle::quantize_element(
             elements, s, static_cast<float>(code_value(q.from, x(i, k))));
