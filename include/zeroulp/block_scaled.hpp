@@ -69,7 +69,7 @@ namespace engine {
 /// Quantizes an m x k matrix: core's quantize_blocks. `scales` is
 /// m x ceil(k / block); `second` 1 x 1 or m x 1, by q.level, null for none.
 /// Throws input_error if `q` is not valid, a block has more than 1024 elements
-/// or shapes do not fit. Speed: elements are encoded by the core.
+/// or shapes do not fit.
 void quantize_blocks(const block_quantizer& q, const_code_view x,
                      code_view codes, matrix_view<std::uint8_t> scales,
                      matrix_view<std::uint32_t> second);

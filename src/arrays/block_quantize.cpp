@@ -1,5 +1,5 @@
-// engine::quantize_blocks and dequantize_blocks: tiles of rows on all cores,
-// elements by the core.
+// engine::quantize_blocks and dequantize_blocks: amaxes and codes by the
+// kernels of groups, bytes of scales by the core.
 
 #include <fmt/format.h>
 
@@ -37,28 +37,56 @@ void check_request(const block_quantizer& q, const const_code_view& x,
   }
 }
 
-/// By the scales t and T of each row, or one for all.
+/// What elements are multiplied by is what quantize_by_scale takes for it.
+bool is_by_scale(const block_quantizer& q, group_scale s) {
+  return q.how.how.element != element_rule::inverse ||
+         s.inverse == given_scale(s.scale).inverse;
+}
+
+/// By the scales t and T of each row, or one for all: bytes by the core, codes
+/// by the scale of each block. What a convention multiplies by besides goes
+/// through the core.
 void quantize_by(const block_quantizer& q, const const_code_view& x,
                  const std::vector<group_scale>& second, const code_view& codes,
                  const matrix_view<std::uint8_t>& scales) {
-  const number_reader numbers(q.from, x);
+  const quantizer elements = q.elements();
   const std::ptrdiff_t block = q.how.block;
-  block_quantizer by_numbers = q;
-  by_numbers.from = fp32;
+  const std::ptrdiff_t blocks = scales.cols;
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(x.rows * blocks));
+  const matrix_view<std::uint32_t> totals(words.data(), x.rows, blocks);
+  group_amaxes(elements, x, totals);
+  const auto t_of = [&second](std::ptrdiff_t i) {
+    return second[second.size() == 1 ? 0 : static_cast<std::size_t>(i)];
+  };
   for_tiles(
-      x.rows, x.cols, 1, line / block * block,
-      [&](std::ptrdiff_t i, std::ptrdiff_t k, std::ptrdiff_t,
+      x.rows, blocks, 1, line,
+      [&](std::ptrdiff_t i, std::ptrdiff_t k0, std::ptrdiff_t,
           std::ptrdiff_t n) {
-        line_buffer buffer;
-        line_buffer words;
-        const auto t =
-            second[second.size() == 1 ? 0 : static_cast<std::size_t>(i)];
-        quantize_row_blocks(by_numbers, t,
-                            matrix_view<const std::uint32_t>(
-                                numbers.read(i, k, n, buffer), 1, n),
-                            matrix_view<std::uint32_t>(words.word, 1, n),
-                            scales.block(i, k / block, 1, ceil_div(n, block)));
-        scatter(words.word, codes, i, k, n);
+        for (std::ptrdiff_t k = k0; k < k0 + n; ++k) {
+          scales(i, k) = block_scale_byte(q, t_of(i), totals(i, k));
+          totals(i, k) = element_scale(q, t_of(i), scales(i, k)).scale;
+        }
+      },
+      core_work);
+  quantize_by_scale(elements, x, totals, codes);
+  const number_reader numbers(q.from, x);
+  for_tiles(
+      x.rows, blocks, 1, line,
+      [&](std::ptrdiff_t i, std::ptrdiff_t k0, std::ptrdiff_t,
+          std::ptrdiff_t n) {
+        for (std::ptrdiff_t k = k0; k < k0 + n; ++k) {
+          const group_scale s = element_scale(q, t_of(i), scales(i, k));
+          if (is_by_scale(q, s)) continue;
+          line_buffer buffer;
+          const std::ptrdiff_t first = k * block;
+          const std::ptrdiff_t count = std::min(block, x.cols - first);
+          const std::uint32_t* from = numbers.read(i, first, count, buffer);
+          for (std::ptrdiff_t e = 0; e < count; ++e) {
+            const auto code = static_cast<std::uint32_t>(
+                quantize_element(elements, s, from[e]));
+            scatter(&code, codes, i, first + e, 1);
+          }
+        }
       },
       core_work);
 }

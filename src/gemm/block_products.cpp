@@ -6,9 +6,8 @@
 // where neither a subnormal number nor the floor nor Inf is near: c, c 2^-s,
 // the step's result and D are zero or normal, with a bit to spare. Products
 // that are not zero have places from -28 on (E5M2), and |s| <= 100, so that the
-// floor, -133, is below the largest place with the scales and without.
-
-#include <cmath>
+// floor, -133, is below the largest place with the scales and without. Between
+// two steps a number's exponent moves by the difference of their s.
 
 #include "src/gemm/block_tiles.hpp"
 
@@ -16,12 +15,9 @@ namespace zeroulp {
 namespace {
 
 constexpr int most_exponent = 50;  ///< of the scale of a row
-constexpr float least_normal = 0x1p-125f;
-constexpr float largest_c = 0x1p100f;
-
-float power(int e) {
-  return bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
-}
+constexpr int least_field = 2;     ///< of exponents: normal, and one to spare
+constexpr int most_field = 253;
+constexpr int most_c_field = 227;  ///< of c under the kernel: 2^100
 
 bool is_kernels(const multiplication& m, const block_scaled_path& p) {
   const accumulator& acc = p.unscaled.acc;
@@ -59,47 +55,49 @@ product_chains::product_chains(const block_scaled_path& p,
     : product_(p.unscaled, a, b),
       block_(p.block),
       length_(p.length()),
-      least_(product_.plan.rule.wide ? least_normal
-                                     : power(narrow_least_exponent)),
+      least_c_field_(product_.plan.rule.wide ? least_field
+                                             : narrow_least_exponent + 127),
       a_(scales_a, most_exponent),
       b_(scales_b, most_exponent),
       fits_(is_kernels(product_, p)) {}
 
-void product_chains::scale_down(const tile& t, std::ptrdiff_t block, float* c,
-                                std::uint32_t* by_core) const {
-  float down[tile_rows];
-  for (int j = 0; j < t.cols; ++j) down[j] = power(-b_.at(t.col + j, block));
-  for (int i = 0; i < t.rows; ++i) {
-    const float row = power(-a_.at(t.row + i, block));
-    float* x = c + i * tile_rows;
-    std::uint32_t* left = by_core + i * tile_rows;
-    for (int j = 0; j < t.cols; ++j) {
-      const float scaled = x[j] * (row * down[j]);
-      const float size = std::fabs(scaled);
-      const bool known = x[j] == 0 || (std::fabs(x[j]) >= least_normal &&
-                                       size >= least_ && size <= largest_c);
-      left[j] |= known ? 0u : 1u;
-      x[j] = known ? scaled : 0.0f;
-    }
+void product_chains::move(const tile& t, std::ptrdiff_t from, std::ptrdiff_t to,
+                          float* c, std::uint32_t* by_core) const {
+  const auto exponent = [](const scale_exponents& x, std::ptrdiff_t i,
+                           std::ptrdiff_t block) {
+    return block < 0 ? 0 : x.at(i, block);
+  };
+  const int cols = t.cols;  // of its own: no store below can change it
+  std::int32_t up[tile_rows];
+  std::int32_t down[tile_rows];
+  for (int j = 0; j < cols; ++j) {
+    up[j] = exponent(b_, t.col + j, from);
+    down[j] = exponent(b_, t.col + j, to);
   }
-}
-
-void product_chains::scale_up(const tile& t, std::ptrdiff_t block, float* c,
-                              std::uint32_t* by_core) const {
-  float up[tile_rows];
-  for (int j = 0; j < t.cols; ++j) up[j] = power(b_.at(t.col + j, block));
+  const int least = to < 0 ? least_field : least_c_field_;
+  const int most = to < 0 ? most_field : most_c_field;
   for (int i = 0; i < t.rows; ++i) {
-    const float row = power(a_.at(t.row + i, block));
+    const std::int32_t row_up = exponent(a_, t.row + i, from);
+    const std::int32_t row_down = exponent(a_, t.row + i, to);
     float* x = c + i * tile_rows;
     std::uint32_t* left = by_core + i * tile_rows;
-    for (int j = 0; j < t.cols; ++j) {
-      const float scaled = x[j] * (row * up[j]);
-      const float size = std::fabs(scaled);
-      const bool known =
-          x[j] == 0 || (std::fabs(x[j]) >= least_normal &&
-                        size >= least_normal && size <= 0x1p126f);
-      left[j] |= known ? 0u : 1u;
-      x[j] = known ? scaled : 0.0f;
+    for (int j = 0; j < cols; ++j) {
+      const auto bits = bit_cast<std::int32_t>(x[j]);
+      const std::int32_t size = bits & 0x7fffffff;
+      const std::int32_t field = size >> 23;
+      const std::int32_t value = field + row_up + up[j];
+      const std::int32_t next = value - row_down - down[j];
+      // All bits where a difference is negative, or the number is not zero.
+      const std::int32_t outside =
+          ((field - least_field) | (most_field - field) |
+           (value - least_field) | (most_field - value) | (next - least) |
+           (most - next)) >>
+          31;
+      const std::int32_t number = (size | -size) >> 31;
+      left[j] |= static_cast<std::uint32_t>(outside & number & 1);
+      const auto moved = static_cast<std::uint32_t>(bits) +
+                         (static_cast<std::uint32_t>(next - field) << 23);
+      x[j] = bit_cast<float>(moved & ~static_cast<std::uint32_t>(outside));
     }
   }
 }
@@ -116,11 +114,13 @@ void product_chains::run(const tile& t, float* c,
     }
   });
   const std::ptrdiff_t k = product_.a->cols();
+  std::ptrdiff_t block = -1;
   for (std::ptrdiff_t first = 0; first < k; first += length_) {
-    scale_down(t, first / block_, c, by_core);
+    move(t, block, first / block_, c, by_core);
+    block = first / block_;
     product_.run_steps(t, first, 0, 1, c);
-    scale_up(t, first / block_, c, by_core);
   }
+  if (block >= 0) move(t, block, -1, c, by_core);
 }
 
 }  // namespace zeroulp

@@ -167,6 +167,7 @@ void run_sums_of_blocks(const e2m1_rows& a, const e2m1_rows& b, const tile& t,
     const auto groups = static_cast<int>(
         std::min<std::ptrdiff_t>(groups_of_step, a.groups() - first));
     load_columns(b, t, first, groups, columns);
+    const int cols = t.cols;  // of its own: no store below can change it
     for (int i = 0; i < t.rows; ++i) {
       const std::ptrdiff_t row = t.row + i;
       step_row from;
@@ -177,7 +178,7 @@ void run_sums_of_blocks(const e2m1_rows& a, const e2m1_rows& b, const tile& t,
         from.exponent[g] = a.exponent(row, first + g);
       }
       float* x = c + i * tile_rows;
-      for (int j = 0; j < t.cols; ++j) {
+      for (int j = 0; j < cols; ++j) {
         x[j] = step_of(from, columns, j, groups, floor, x[j]);
       }
     }

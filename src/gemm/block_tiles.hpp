@@ -53,15 +53,15 @@ class product_chains {
   void run(const tile& t, float* c, std::uint32_t* by_core) const;
 
  private:
-  void scale_down(const tile& t, std::ptrdiff_t block, float* c,
-                  std::uint32_t* by_core) const;
-  void scale_up(const tile& t, std::ptrdiff_t block, float* c,
-                std::uint32_t* by_core) const;
+  /// From c under the scales of block `from` to c under those of `to`; -1: as
+  /// it is. What is outside becomes 0, for the core.
+  void move(const tile& t, std::ptrdiff_t from, std::ptrdiff_t to, float* c,
+            std::uint32_t* by_core) const;
 
   multiplication product_;
   int block_;
   int length_;
-  float least_;  ///< of |c| under the kernel, unless 0
+  int least_c_field_;  ///< of exponents of c under the kernel
   scale_exponents a_;
   scale_exponents b_;
   bool fits_;
