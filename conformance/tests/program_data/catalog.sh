@@ -102,7 +102,7 @@ shows what_ifs_have_block_scales '^F +34' \
 refuses block_scaled_paths_say_which_was_meant "did you mean 'blackwell" \
   block-scaled-paths blackwell.tcgen05.mxf8f6f4.e4m3.e4m3.f16
 shows block_conventions_are_listed '^nvfp4 +ue4m3 +16' block-conventions
-shows block_conventions_can_be_compared 'fl.amax.T.fl.1/max' \
+shows block_conventions_can_be_compared 'fl.amax.fl.T.fl.1/max' \
   block-conventions transformer_engine.nvfp4 --diff nvfp4
 refuses block_conventions_say_which_was_meant "did you mean 'nvfp4'" \
   block-conventions nvfp
