@@ -151,6 +151,7 @@ int run(const std::vector<std::string>& arguments,
   add_vectors(app, out);
   add_fuzz(app, out);
   add_identify(app, out);
+  add_probe(app, out);
   add_checkpoint(app, out);
   add_bench(app, out);
   add_doctor(app, out);

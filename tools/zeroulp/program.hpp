@@ -54,6 +54,7 @@ void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
 void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
 void add_fuzz_merge(CLI::App& fuzz, outcome& out);
 void add_identify(CLI::App& app, outcome& out);
+void add_probe(CLI::App& app, outcome& out);
 void add_checkpoint(CLI::App& app, outcome& out);
 void add_bench(CLI::App& app, outcome& out);
 void add_doctor(CLI::App& app, outcome& out);

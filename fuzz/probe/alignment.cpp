@@ -1,0 +1,230 @@
+// Finds how a step aligns, by what its outputs contradict.
+
+#include "fuzz/probe/alignment.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "fuzz/probe/terms.hpp"
+#include "zeroulp/random.hpp"
+
+namespace zeroulp::fuzz {
+namespace {
+
+/// Below the largest term by more than any candidate keeps.
+constexpr int deepest = max_fraction_bits + 3;
+constexpr std::uint64_t odd_numbers[] = {1, 3, 5, 7};
+
+/// Where the first step's products stand; at most four are used.
+struct places {
+  int first;
+  int second;
+  int third;
+  int count;
+};
+
+places places_of(const grouping& g, int length) {
+  std::vector<int> found;
+  for (int k = 0; k < length; ++k) {
+    if (g.step_of(k) == 0) found.push_back(k);
+  }
+  const auto at = [&](std::size_t i) {
+    return i < found.size() ? found[i] : 0;
+  };
+  return {at(0), at(1), at(2), static_cast<int>(found.size())};
+}
+
+/// Experiments whose largest term is 2^top, so that no floor matters.
+class experiments_below {
+ public:
+  experiments_below(case_list& made, const places& at, int top)
+      : made_(made), at_(at), top_(top) {}
+
+  /// B - B + x: what is left of x, beside a B whose product is 1 or 2.25.
+  void cancelling() {
+    for (const std::uint64_t u : {std::uint64_t{1}, std::uint64_t{3}}) {
+      const int big = u == 1 ? top_ : top_ - 2;
+      for_each_small([&](int exponent, std::uint64_t m, bool negative) {
+        if (at_.count >= 2) {
+          made_.add({{at_.first, big, false, u, u},
+                     {at_.second, big, true, u, u},
+                     {is_c, exponent, negative, m}});
+          made_.add({{is_c, big, true, u, u},
+                     {at_.first, big, false, u, u},
+                     {at_.second, exponent, negative, m}});
+        }
+        if (at_.count >= 3) {
+          made_.add({{at_.first, big, false, u, u},
+                     {at_.second, big, true, u, u},
+                     {at_.third, exponent, negative, m}});
+        }
+      });
+    }
+  }
+
+  /// t + x, each of them a product or c.
+  void pairs() {
+    for_each_small([&](int exponent, std::uint64_t m, bool negative) {
+      for (const bool minus : {false, true}) {
+        made_.add({{is_c, top_, minus}, {at_.first, exponent, negative, m}});
+        made_.add({{at_.first, top_, minus}, {is_c, exponent, negative, m}});
+        if (at_.count < 2) continue;
+        made_.add(
+            {{at_.first, top_, minus}, {at_.second, exponent, negative, m}});
+      }
+    });
+  }
+
+  /// t + y + z: z beside a tie, and beside a number that y makes odd.
+  void triples() {
+    for (int n = 1; n <= 27; ++n) {
+      for (const int d : {1, 2, 3, 9, 17}) {
+        for (int signs = 0; signs < 8; ++signs) {
+          const std::uint64_t m = d == 2 ? 3 : 1;
+          const probe_term t{is_c, top_, (signs & 1) != 0};
+          const probe_term y{at_.first, top_ - n, (signs & 2) != 0};
+          const probe_term z{at_.second, top_ - n - d, (signs & 4) != 0, m};
+          if (at_.count >= 2) made_.add({t, y, z});
+          if (at_.count < 3) continue;
+          made_.add({{at_.third, top_, t.negative}, y, z});
+        }
+      }
+    }
+  }
+
+  /// Some terms of the first step, at random.
+  void random(const grouping& g, int length, int count) {
+    counter_rng rng(2, static_cast<std::uint64_t>(length));
+    for (int n = 0; n < count; ++n) {
+      std::vector<probe_term> terms{{at_.first, top_, rng.one_in(2)}};
+      const int depth = rng.between(4, deepest);
+      const auto below = [&](int k) {
+        return probe_term{k, top_ - rng.between(0, depth), rng.one_in(2),
+                          odd_numbers[rng.below(2)], odd_numbers[rng.below(2)]};
+      };
+      if (rng.one_in(2)) terms.push_back(below(is_c));
+      for (int k = at_.first + 1; k < length; ++k) {
+        if (g.step_of(k) == 0 && rng.one_in(3)) terms.push_back(below(k));
+      }
+      made_.add(terms);
+    }
+  }
+
+ private:
+  template <class Use>
+  void for_each_small(Use use) const {
+    for (int n = 0; n <= deepest; ++n) {
+      for (const std::uint64_t m : odd_numbers) {
+        for (const bool negative : {false, true}) use(top_ - n, m, negative);
+      }
+    }
+  }
+
+  case_list& made_;
+  const places at_;
+  const int top_;
+};
+
+/// What operands may become: themselves, FP16, or what has no subnormals.
+std::vector<std::pair<format, format>> operand_formats(format a, format b) {
+  std::vector<std::pair<format, format>> all{{a, b}};
+  const auto fits = [](format f, format wide) {
+    return f.exp_bits <= wide.exp_bits && f.man_bits <= wide.man_bits;
+  };
+  for (const format wide : {fp16, tf32}) {
+    if (fits(a, wide) && fits(b, wide) && !(a == wide && b == wide)) {
+      all.emplace_back(wide, wide);
+    }
+  }
+  return all;
+}
+
+constexpr rounding roundings[] = {
+    rounding::toward_zero, rounding::nearest_even, rounding::nearest_away,
+    rounding::down,        rounding::up,           rounding::to_odd};
+
+}  // namespace
+
+std::vector<step_case> alignment_cases(const black_box& box,
+                                       const grouping& g) {
+  case_list made(box);
+  const int high = reach_of(box).high;
+  const places at = places_of(g, box.length);
+  for (const int top : {high, high - 1}) {
+    experiments_below some(made, at, top);
+    some.cancelling();
+    some.pairs();
+    some.triples();
+    some.random(g, box.length, 500);
+  }
+  return made.cases();
+}
+
+std::vector<step_case> carry_cases(const black_box& box) {
+  case_list made(box);
+  const int top = reach_of(box).high - 8;
+  for (int count = 2; count <= box.length; count += count < 8 ? 1 : 4) {
+    for (int n = 0; n <= deepest; ++n) {
+      for (const bool negative : {false, true}) {
+        std::vector<probe_term> terms{{is_c, top - n, negative, 3}};
+        for (int k = 0; k < count; ++k) terms.push_back({k, top, negative});
+        made.add(terms);
+        terms.front() = {is_c, top + n, negative};
+        made.add(terms);
+      }
+    }
+  }
+  return made.cases();
+}
+
+bool any_alignment(mechanism m,
+                   const std::function<bool(const mechanism&)>& use) {
+  const auto outputs = [&] {
+    for (int bits = m.acc.stored.man_bits; bits >= 2; --bits) {
+      m.acc.output = m.acc.stored;
+      m.acc.output.man_bits = static_cast<std::uint8_t>(bits);
+      for (const rounding conversion : roundings) {
+        m.acc.conversion = conversion;
+        if (use(m)) return true;
+      }
+    }
+    return false;
+  };
+  for (const auto& [a, b] : operand_formats(m.a, m.b)) {
+    m.operand_a = a;
+    m.operand_b = b;
+    for (const rounding cut : roundings) {
+      m.acc.cut = cut;
+      for (const bool renormalized : {false, true}) {
+        m.acc.renormalized = renormalized;
+        for (int f = uncut; f <= max_fraction_bits; ++f) {
+          // What is not cut has no place either.
+          if (f == uncut && (cut != roundings[0] || renormalized)) continue;
+          m.acc.fraction_bits = static_cast<std::int16_t>(f);
+          if (outputs()) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+agreement::agreement(const experiments& asked) : agreement(asked, 0) {}
+
+agreement::agreement(const experiments& asked, std::size_t first)
+    : asked_(asked), order_(asked.all().size() - first) {
+  std::iota(order_.begin(), order_.end(), first);
+}
+
+bool agreement::holds(const mechanism& m) {
+  for (std::size_t i = 0; i < order_.size(); ++i) {
+    const experiment& e = asked_.all()[order_[i]];
+    if (evaluate(m, e.inputs, e.used) == e.d) continue;
+    std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(i),
+                order_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace zeroulp::fuzz
