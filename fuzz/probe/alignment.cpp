@@ -216,15 +216,14 @@ agreement::agreement(const experiments& asked, std::size_t first)
   std::iota(order_.begin(), order_.end(), first);
 }
 
-bool agreement::holds(const mechanism& m) {
-  for (std::size_t i = 0; i < order_.size(); ++i) {
-    const experiment& e = asked_.all()[order_[i]];
+std::optional<std::size_t> agreement::refuting(const mechanism& m) {
+  for (auto at = order_.begin(); at != order_.end(); ++at) {
+    const experiment& e = asked_.all()[*at];
     if (evaluate(m, e.inputs, e.used) == e.d) continue;
-    std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(i),
-                order_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return false;
+    std::rotate(order_.begin(), at, at + 1);
+    return order_.front();
   }
-  return true;
+  return {};
 }
 
 }  // namespace zeroulp::fuzz

@@ -6,6 +6,7 @@
 #define ZEROULP_FUZZ_PROBE_ALIGNMENT_HPP_
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "fuzz/probe/order.hpp"
@@ -39,10 +40,9 @@ class agreement {
     std::erase_if(order_, [&](std::size_t i) { return !use(asked_.all()[i]); });
   }
 
-  bool holds(const mechanism& m);
-
-  /// The experiment that refuted the last one.
-  std::size_t refuted_by() const { return order_.front(); }
+  bool holds(const mechanism& m) { return !refuting(m); }
+  /// An experiment with which it disagrees, if there is one.
+  std::optional<std::size_t> refuting(const mechanism& m);
 
  private:
   const experiments& asked_;

@@ -31,6 +31,9 @@ struct products {
   std::array<unpacked, longest_instruction> a;
   std::array<unpacked, longest_instruction> b;
   int count = 0;
+  /// Of the steps so far, the least of their largest places.
+  int lowest_place = max_length;
+  bool notes_places = false;
   int zeros_place = no_floor;  ///< the largest place of a zero product
   bool all_negative = true;    ///< every product, zeros too, is negative
 
@@ -104,6 +107,17 @@ std::uint64_t finish(const mechanism& m, const products& x, std::uint64_t c,
   return d;
 }
 
+void note_place(const path& p, products& x, std::uint64_t c) {
+  int largest = no_floor;
+  const unpacked stored = decode(p.acc.stored, c);
+  const unpacked term = p.acc.c == addend::aligned ? stored : unpacked{};
+  detail::for_each_term(
+      p, x.a.data(), x.b.data(), x.count, term,
+      [&](const detail::term& t) { largest = std::max(largest, t.place); });
+  // Nothing but zeros: no floor matters.
+  if (largest != no_floor) x.lowest_place = std::min(x.lowest_place, largest);
+}
+
 /// One internal step; `c` is the result so far.
 std::uint64_t take_step(const mechanism& m, const operands& from, int step,
                         std::uint64_t c, products& x) {
@@ -116,6 +130,7 @@ std::uint64_t take_step(const mechanism& m, const operands& from, int step,
     if (decode(f, c).is_zero()) floor = std::max(floor, f.min_exponent());
     p.acc.exponent_floor = static_cast<std::int16_t>(floor);
   }
+  if (x.notes_places) note_place(p, x, c);
   return finish(m, x, c,
                 detail::accumulate(p, x.a.data(), x.b.data(), x.count, c));
 }
@@ -157,10 +172,10 @@ std::uint64_t evaluate(const mechanism& m, const step_case& s) {
   return evaluate(m, s, used_products(s));
 }
 
-std::uint64_t evaluate(const mechanism& m, const step_case& s,
-                       const std::vector<int>& used) {
-  const operands x{s, used};
-  products room;
+namespace {
+
+std::uint64_t run(const mechanism& m, const operands& x, products& room) {
+  const step_case& s = x.s;
   const format f = m.acc.stored;
   const std::uint64_t c =
       m.flushes_c && is_subnormal(f, s.c) ? s.c & f.sign_mask() : s.c;
@@ -173,6 +188,22 @@ std::uint64_t evaluate(const mechanism& m, const step_case& s,
   }
   if (at_end) d = add(f, c, d);
   return decode(f, d).is_nan() ? m.nan : d;
+}
+
+}  // namespace
+
+std::uint64_t evaluate(const mechanism& m, const step_case& s,
+                       const std::vector<int>& used) {
+  products room;
+  return run(m, {s, used}, room);
+}
+
+int lowest_place(const mechanism& m, const step_case& s,
+                 const std::vector<int>& used) {
+  products room;
+  room.notes_places = true;
+  (void)run(m, {s, used}, room);
+  return room.lowest_place;
 }
 
 std::string describe(const grouping& g, int length) {

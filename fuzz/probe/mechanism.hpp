@@ -81,6 +81,10 @@ std::uint64_t evaluate(const mechanism& m, const step_case& s,
                        const std::vector<int>& used);
 std::uint64_t evaluate(const mechanism& m, const step_case& s);
 
+/// The least of the largest places of its steps: no floor up to here changes D.
+int lowest_place(const mechanism& m, const step_case& s,
+                 const std::vector<int>& used);
+
 /// E.g. "32 products in one step", "2 steps: k mod 4 in {0, 1}, then the rest".
 std::string describe(const grouping& g, int length);
 

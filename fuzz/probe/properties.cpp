@@ -228,22 +228,55 @@ evidence_of smallest_refuting(const experiments& asked, const mechanism& m,
   return {e.inputs, e.d, evaluate(m, e.inputs, e.used)};
 }
 
+/// Holds a mechanism with another floor against the experiments that a floor
+/// changes.
+class floors {
+ public:
+  floors(const experiments& asked, const mechanism& m)
+      : asked_(asked), floor_(m.acc.exponent_floor) {
+    mechanism none = m;
+    none.acc.exponent_floor = no_floor;
+    for (const experiment& e : asked.all()) {
+      places_.push_back(lowest_place(none, e.inputs, e.used));
+    }
+  }
+
+  std::optional<std::size_t> refuting(const mechanism& m) const {
+    const int highest = std::max<int>(floor_, m.acc.exponent_floor);
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      if (places_[i] >= highest) continue;
+      const experiment& e = asked_.all()[i];
+      if (evaluate(m, e.inputs, e.used) != e.d) return i;
+    }
+    return {};
+  }
+
+ private:
+  const experiments& asked_;
+  const int floor_;
+  std::vector<int> places_;
+};
+
 }  // namespace
 
 std::vector<found_property> properties_of(const experiments& asked,
                                           const mechanism& m) {
   std::vector<found_property> all;
   agreement agrees(asked);
+  floors with_floors(asked, m);
   for (const property& p : list_properties(m)) {
     found_property found{p.name, p.value, {}, {}, {}};
     const variation* nearest = nullptr;
     std::size_t refuted_by = 0;
     for (const variation& v : p.others) {
-      if (agrees.holds(v.m)) {
+      const bool floor_alone = v.m.acc.exponent_floor != m.acc.exponent_floor;
+      const auto refuting =
+          floor_alone ? with_floors.refuting(v.m) : agrees.refuting(v.m);
+      if (!refuting) {
         found.equal.push_back(v.value);
       } else if (nearest == nullptr || v.distance < nearest->distance) {
         nearest = &v;
-        refuted_by = agrees.refuted_by();
+        refuted_by = *refuting;
       }
     }
     if (nearest != nullptr) {

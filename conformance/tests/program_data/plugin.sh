@@ -98,6 +98,8 @@ fi
 lie none
 refuses plugin_of_another_operation 'claims nothing of gemm' \
   fuzz gemm --against "$liar"
+refuses plugin_that_nobody_can_probe 'claims no gemm whose output is FP32' \
+  probe "$liar"
 refuses plugin_that_is_not_there 'no such file' \
   fuzz quantize --against ./nothing.so
 touch empty.so

@@ -118,3 +118,25 @@ refuses step_refuses_33_operands 'at most 32' step $wgmma \
 refuses step_refuses_what_is_not_hexadecimal "'g8'" step $wgmma --a g8 --b 38
 refuses step_refuses_a_wide_c '--c' step $wgmma --a 38 --b 38 --c 100000000
 refuses step_refuses_no_operands '--b' step $wgmma --a 38
+
+# probe: the path again, from its outputs alone.
+shows probe_names_the_path \
+  '^The same bits as hopper.wgmma.e4m3.e4m3.f32' probe $wgmma --steps 500
+shows probe_says_how_many_bits_in_words \
+  'keeps 13 fraction bits .* cut off .toward zero.\. The sum is rounded once, toward_zero, to 13' \
+  probe $wgmma --steps 500
+shows probe_shows_the_step_that_says_so \
+  'fraction bits: 13$' probe $wgmma --steps 500
+shows probe_sees_steps_within_an_instruction '2 steps of 16 products' \
+  probe ada.mma.e4m3.e4m3.f32 --length 32 --steps 500
+run 0 probe $wgmma --steps 500 --json
+is probe_in_json_names_it_too '"hopper.wgmma.e4m3.e4m3.f32"' \
+  "$(echo "$out" | tr -d ' \n' | sed 's/.*"paths":\[\([^],]*\).*/\1/')"
+refuses probe_of_no_path 'unknown path' probe hopper.wgmma
+refuses probe_of_no_products '^zeroulp: --length: use 1 to 128' \
+  probe $wgmma --length 129
+refuses probe_of_less_than_no_steps '^zeroulp: --steps: 0 or more' \
+  probe $wgmma --steps -1
+refuses probe_by_mma_of_a_gpu 'requires --gpu' probe $wgmma --mma
+refuses probe_of_a_path_by_recipe '^zeroulp: --recipe: for a plug-in' \
+  probe $wgmma --recipe unpromoted

@@ -20,11 +20,14 @@ fuzz::black_box box_of_path(const named_path& p, int length);
 fuzz::black_box box_of_gpu(const named_path& p, bool by_mma);
 
 /// A GEMM that the plug-in claims, for K = `length`, all scales 1. Without
-/// `accumulate` in its claim it takes no c. Throws input_error if its outputs
-/// are not FP32.
+/// `accumulate` in its claim it takes no c. Throws input_error if K is no
+/// multiple that it claims.
 fuzz::black_box box_of_claim(
     const std::shared_ptr<conformance::plugin::plugin_code>& code,
     const conformance::plugin::claim& c, int length);
+
+/// Whether a claim is of a GEMM whose outputs hold every bit of the sum.
+bool has_box(const conformance::plugin::claim& c);
 
 }  // namespace zeroulp::program
 

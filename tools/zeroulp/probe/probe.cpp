@@ -17,6 +17,7 @@ namespace {
 
 struct probe_request {
   std::string what;
+  std::string recipe;
   int length = 0;
   int steps = 20'000;
   std::uint64_t seed = 1;
@@ -34,12 +35,15 @@ std::vector<fuzz::black_box> boxes_of_plugin(probe_request& q) {
   const auto code = q.plugins.find(q.what);
   std::vector<fuzz::black_box> all;
   for (const auto& c : code->claims()) {
-    if (c.what != conformance::plugin::kind::gemm) continue;
+    if (!has_box(c) || (!q.recipe.empty() && c.as != q.recipe)) continue;
     constexpr int usual = 64;
     all.push_back(box_of_claim(code, c, q.length > 0 ? q.length : usual));
   }
   if (all.empty()) {
-    throw input_error(fmt::format("{} claims no gemm", q.what));
+    throw input_error(
+        fmt::format("{} claims no gemm{}{} whose output is FP32: a probe needs "
+                    "every bit of the sum",
+                    q.what, q.recipe.empty() ? "" : " as ", q.recipe));
   }
   return all;
 }
@@ -49,6 +53,7 @@ std::vector<fuzz::black_box> boxes_of(probe_request& q) {
     if (q.on_gpu) throw input_error("--gpu: for a path, not for a plug-in");
     return boxes_of_plugin(q);
   }
+  if (!q.recipe.empty()) throw input_error("--recipe: for a plug-in alone");
   const auto p = parse_path(q.what);
   if (!q.on_gpu) return {box_of_path(p, q.length)};
   if (q.length != 0) {
@@ -92,6 +97,8 @@ void add_probe(CLI::App& app, outcome& out) {
                             "path, and not the path");
   sub->add_flag("--mma", q->by_mma, "With --gpu: by mma.sync, not wgmma")
       ->needs(gpu);
+  sub->add_option("--recipe", q->recipe,
+                  "Of a plug-in's claims, those of this recipe");
   sub->add_option("--length", q->length,
                   "Products of a call: K of a plug-in's GEMM (64)");
   sub->add_option("--steps", q->steps,
