@@ -16,15 +16,15 @@
 namespace zeroulp {
 namespace {
 
-using bytes = std::vector<std::uint8_t>;
+using byte_list = std::vector<std::uint8_t>;
 using words = std::vector<std::uint32_t>;
 
 /// A matrix of FP32 numbers of some binades, quantized for a recipe.
 struct quantized_operand {
   std::ptrdiff_t rows, k;
   words x;
-  bytes codes;
-  bytes scales;
+  byte_list codes;
+  byte_list scales;
   words second;
   std::ptrdiff_t blocks;
 
@@ -162,8 +162,8 @@ TEST(BlockRecipes, GivenScalesOfTheSecondLevelAreTaken) {
   const auto how = parse_block_convention("torchao.nvfp4").value;
   const block_quantizer q{fp32, e2m1, how, second_level::row};
   const quantized_operand x(q, 4, 40, 5);
-  bytes codes(x.codes.size());
-  bytes scales(x.scales.size());
+  byte_list codes(x.codes.size());
+  byte_list scales(x.scales.size());
   engine::quantize_blocks_by_second(
       q, matrix_view<const std::uint32_t>(x.x.data(), 4, 40), x.second_view(),
       matrix_view<std::uint8_t>(codes.data(), 4, 40),
@@ -179,8 +179,8 @@ TEST(BlockRecipes, TheCAbiIsTheEngine) {
   zeroulp_format to{};
   ASSERT_EQ(zeroulp_format_from_name("fp32", &from), ZEROULP_OK);
   ASSERT_EQ(zeroulp_format_from_name("e2m1", &to), ZEROULP_OK);
-  bytes codes(x.codes.size());
-  bytes scales(x.scales.size());
+  byte_list codes(x.codes.size());
+  byte_list scales(x.scales.size());
   words second(5);
   const zeroulp_const_matrix in{x.x.data(), 5, 40, 40, 1, 4};
   const zeroulp_matrix out{codes.data(), 5, 40, 40, 1, 1};
