@@ -18,7 +18,7 @@
 namespace zeroulp {
 namespace {
 
-std::size_t count(const std::string& text, const std::string& part) {
+std::size_t times_of(const std::string& text, const std::string& part) {
   std::size_t n = 0;
   for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos;
        at += part.size()) {
@@ -101,7 +101,7 @@ class Bars : public testing::Test {
     std::size_t lines = 0;
     for (std::sregex_iterator i(svg.begin(), svg.end(), path), end; i != end;
          ++i) {
-      lines += count((*i)[1], "M");
+      lines += times_of((*i)[1], "M");
     }
     return lines;
   }
@@ -186,11 +186,11 @@ TEST(LossPlots, PageShowsThemAndTheVerdicts) {
   html_page page("Study");
   program::add_loss(loss, page);
   const auto text = page.str();
-  EXPECT_GE(count(text, "Paired forks: the loss beside BF16"), 1U);
-  EXPECT_EQ(count(text, "<td class=\"n\">0.1</td><td class=\"n\">-0.1</td>"),
+  EXPECT_GE(times_of(text, "Paired forks: the loss beside BF16"), 1U);
+  EXPECT_EQ(times_of(text, "<td class=\"n\">0.1</td><td class=\"n\">-0.1</td>"),
             1U);
-  EXPECT_EQ(count(text, "<span class=\"badge bad\">FAILED</span></td><td>n<"),
-            1U);
+  EXPECT_EQ(
+      times_of(text, "<span class=\"badge bad\">FAILED</span></td><td>n<"), 1U);
 }
 
 // Magnitudes of an interval over seeds: one with 0 in it reaches 0. Gradients
@@ -228,12 +228,15 @@ TEST(Map, HasARectangleForARunOfOneKind) {
   page.add_map({2, 4, {0, 1, 1, 2, 0, 0, 0, 1}, {"value <", "nan", "none"}},
                "Where.");
   const auto text = page.str();
-  EXPECT_EQ(count(text, "<rect "), 3U);
-  EXPECT_EQ(count(text, "<rect class=\"k1\" x=\"1\" y=\"0\" width=\"2\""), 1U);
-  EXPECT_EQ(count(text, "<rect class=\"k2\" x=\"3\" y=\"0\" width=\"1\""), 1U);
-  EXPECT_EQ(count(text, "viewBox=\"0 0 4 2\""), 1U);
-  EXPECT_EQ(count(text, "Map of 2 x 4 elements: value &lt;: 3, nan: 1\""), 1U);
-  EXPECT_EQ(count(text, "A square"), 0U);
+  EXPECT_EQ(times_of(text, "<rect "), 3U);
+  EXPECT_EQ(times_of(text, "<rect class=\"k1\" x=\"1\" y=\"0\" width=\"2\""),
+            1U);
+  EXPECT_EQ(times_of(text, "<rect class=\"k2\" x=\"3\" y=\"0\" width=\"1\""),
+            1U);
+  EXPECT_EQ(times_of(text, "viewBox=\"0 0 4 2\""), 1U);
+  EXPECT_EQ(times_of(text, "Map of 2 x 4 elements: value &lt;: 3, nan: 1\""),
+            1U);
+  EXPECT_EQ(times_of(text, "A square"), 0U);
 }
 
 // One element of a million is seen, and the commonest kind of a square wins.
@@ -245,10 +248,10 @@ TEST(Map, OfALargeMatrixShowsSquares) {
   html_page page("Map");
   page.add_map(m, "Where.");
   const auto text = page.str();
-  EXPECT_EQ(count(text, "<rect "), 2U);
-  EXPECT_EQ(count(text, "<rect class=\"k2\" x=\"0\" y=\"0\""), 1U);
-  EXPECT_EQ(count(text, "<rect class=\"k1\" x=\"124\" y=\"124\""), 1U);
-  EXPECT_EQ(count(text, "Where. A square is 8 x 8 elements."), 1U);
+  EXPECT_EQ(times_of(text, "<rect "), 2U);
+  EXPECT_EQ(times_of(text, "<rect class=\"k2\" x=\"0\" y=\"0\""), 1U);
+  EXPECT_EQ(times_of(text, "<rect class=\"k1\" x=\"124\" y=\"124\""), 1U);
+  EXPECT_EQ(times_of(text, "Where. A square is 8 x 8 elements."), 1U);
 }
 
 TEST(Bits, ShowsWhichDiffer) {
@@ -258,12 +261,12 @@ TEST(Bits, ShowsWhichDiffer) {
                  {1, 0, 0, 0, 0, 0, 4, 2}},
                 "First.");
   const auto text = page.str();
-  EXPECT_EQ(count(text, "colspan=\"4\">exponent<"), 1U);
+  EXPECT_EQ(times_of(text, "colspan=\"4\">exponent<"), 1U);
   const auto mine = text.substr(text.find(">mine<"));
-  EXPECT_EQ(count(mine, "begins differs\">1<"), 1U);  // the sign
-  EXPECT_EQ(count(mine, "\"differs\">0<"), 1U);       // the bit of 2
-  EXPECT_EQ(count(mine, "\"differs\">1<"), 1U);       // the bit of 1
-  EXPECT_EQ(count(mine, "--share: 82%\" title=\"4\""), 1U);
+  EXPECT_EQ(times_of(mine, "begins differs\">1<"), 1U);  // the sign
+  EXPECT_EQ(times_of(mine, "\"differs\">0<"), 1U);       // the bit of 2
+  EXPECT_EQ(times_of(mine, "\"differs\">1<"), 1U);       // the bit of 1
+  EXPECT_EQ(times_of(mine, "--share: 82%\" title=\"4\""), 1U);
 }
 
 }  // namespace
