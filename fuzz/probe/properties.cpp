@@ -203,25 +203,39 @@ std::vector<property> list_properties(const mechanism& m) {
       truth("overflow gives the largest number", m, &mechanism::saturates)};
 }
 
-int terms_of(const step_case& s) {
-  int count = s.c != 0 ? 1 : 0;
-  for (std::size_t k = 0; k < s.a.size(); ++k) {
-    if (s.a[k] != 0 || s.b[k] != 0) ++count;
-  }
-  return count;
+/// How hard a number is to read: the bits that it has, and its exponent.
+int cost_of(format f, std::uint64_t code) {
+  const unpacked x = decode(f, code);
+  if (x.kind != kind::finite) return 0;
+  int bits = msb(x.significand);
+  const int exponent = x.exponent + bits;
+  for (auto odd = x.significand; (odd & 1) == 0; odd >>= 1) --bits;
+  return bits + std::abs(exponent);
 }
 
-/// The experiment of the fewest terms that refutes `m`.
-evidence_of smallest_refuting(const experiments& asked, const mechanism& m,
+/// The fewest terms are the easiest to read, then the simplest numbers.
+int cost_of(const black_box& box, const experiment& e) {
+  constexpr int a_term = 300;
+  int cost = e.inputs.c != 0 ? a_term + cost_of(box.stored, e.inputs.c) : 0;
+  for (const int k : e.used) {
+    const auto i = static_cast<std::size_t>(k);
+    cost +=
+        a_term + cost_of(box.a, e.inputs.a[i]) + cost_of(box.b, e.inputs.b[i]);
+  }
+  return cost;
+}
+
+/// The experiment that refutes `m` and is the easiest to read.
+evidence_of simplest_refuting(const experiments& asked, const mechanism& m,
                               std::size_t known) {
   std::size_t best = known;
-  int fewest = terms_of(asked.all()[best].inputs);
-  for (std::size_t i = 0; i < asked.all().size() && fewest > 1; ++i) {
+  int least = cost_of(asked.box(), asked.all()[best]);
+  for (std::size_t i = 0; i < asked.all().size(); ++i) {
     const experiment& e = asked.all()[i];
-    const int count = terms_of(e.inputs);
-    if (count < fewest && evaluate(m, e.inputs, e.used) != e.d) {
+    const int cost = cost_of(asked.box(), e);
+    if (cost < least && evaluate(m, e.inputs, e.used) != e.d) {
       best = i;
-      fewest = count;
+      least = cost;
     }
   }
   const experiment& e = asked.all()[best];
@@ -281,7 +295,7 @@ std::vector<found_property> properties_of(const experiments& asked,
     }
     if (nearest != nullptr) {
       found.other = nearest->value;
-      found.shown_by = smallest_refuting(asked, nearest->m, refuted_by);
+      found.shown_by = simplest_refuting(asked, nearest->m, refuted_by);
     }
     all.push_back(std::move(found));
   }
