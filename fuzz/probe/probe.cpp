@@ -69,17 +69,15 @@ std::vector<step_case> verification(const black_box& box, const mechanism& m,
   return all;
 }
 
-/// Paths of the box's formats that agree with everything.
+/// Paths of the box's formats that agree with everything, NaN included.
 std::vector<std::pair<std::string, mechanism>> named(const experiments& asked,
-                                                     const mechanism& found,
                                                      agreement& agrees) {
   std::vector<std::pair<std::string, mechanism>> all;
   const black_box& box = asked.box();
   for (const auto& p : all_paths()) {
     const path& x = p.value;
     if (x.a != box.a || x.b != box.b || x.acc.stored != box.stored) continue;
-    mechanism m = mechanism_of(x, box.length);
-    m.nan = found.nan;
+    const mechanism m = mechanism_of(x, box.length);
     if (agrees.holds(m)) all.emplace_back(p.name, m);
   }
   return all;
@@ -221,7 +219,7 @@ class search {
     }
     result_.why.clear();
     agreement agrees(asked_);
-    for (auto& [name, m] : named(asked_, result_.found, agrees)) {
+    for (auto& [name, m] : named(asked_, agrees)) {
       if (result_.names.empty()) result_.found = m;
       result_.names.push_back(name);
     }
