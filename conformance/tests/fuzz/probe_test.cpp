@@ -130,6 +130,9 @@ TEST(Probe, FindsMechanismsOfNoTable) {
     ASSERT_TRUE(r.fits) << r.why << r.contradicting;
     EXPECT_LE(r.outputs, most_outputs);
     EXPECT_EQ(wrong_of(box, truth, r, cases), 0);
+    // Two mechanisms that differ in several properties may have the same bits;
+    // a property's other values are those with all else unchanged.
+    if (r.found.order != truth.order || r.found.joins != truth.joins) continue;
     EXPECT_TRUE(
         allows(r, "fraction bits", std::to_string(truth.acc.fraction_bits)))
         << truth.acc.fraction_bits;

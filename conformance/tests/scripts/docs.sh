@@ -27,7 +27,7 @@ libraries() {
 blocks() {
   local python=$1
   shift
-  OMP_NUM_THREADS=2 "$python" -B "$docs/blocks.py" --folder "$folder" \
+  ZEROULP_PROGRESS=0 OMP_NUM_THREADS=2 "$python" -B "$docs/blocks.py" --folder "$folder" \
     --program "$build/bin/zeroulp" --libraries "$folder" "$@" </dev/null
 }
 
