@@ -177,6 +177,13 @@ claim parse_claim(kind k, const std::string& as, const std::string& settings,
   return c;
 }
 
+fuzz::settings settings_of(const claim& c) {
+  fuzz::settings s;
+  s.gemm = unpromoted_recipe;
+  for (const auto& [name, text] : c.fixed) fuzz::option_of(name).read(s, text);
+  return s;
+}
+
 bool lacks_name(const claim& c) {
   const char* const decides = c.what == kind::quantize ? "convention"
                               : c.what == kind::gemm   ? "interval"

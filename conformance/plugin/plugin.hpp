@@ -57,6 +57,10 @@ struct claim {
   std::string text() const;  ///< "quantize as vllm, from=bf16,..."
 };
 
+/// The settings that a claim fixes; of a GEMM unpromoted where it fixes no
+/// recipe.
+fuzz::settings settings_of(const claim& c);
+
 /// The target of the case engine whose cases have this operation.
 fuzz::target target_of(kind k);
 

@@ -125,7 +125,8 @@ class experiments_below {
   const int top_;
 };
 
-/// What operands may become: themselves, FP16, or what has no subnormals.
+}  // namespace
+
 std::vector<std::pair<format, format>> operand_formats(format a, format b) {
   std::vector<std::pair<format, format>> all{{a, b}};
   const auto fits = [](format f, format wide) {
@@ -138,12 +139,6 @@ std::vector<std::pair<format, format>> operand_formats(format a, format b) {
   }
   return all;
 }
-
-constexpr rounding roundings[] = {
-    rounding::toward_zero, rounding::nearest_even, rounding::nearest_away,
-    rounding::down,        rounding::up,           rounding::to_odd};
-
-}  // namespace
 
 std::vector<step_case> alignment_cases(const black_box& box,
                                        const grouping& g) {
@@ -183,7 +178,7 @@ bool any_alignment(mechanism m,
     for (int bits = m.acc.stored.man_bits; bits >= 2; --bits) {
       m.acc.output = m.acc.stored;
       m.acc.output.man_bits = static_cast<std::uint8_t>(bits);
-      for (const rounding conversion : roundings) {
+      for (const rounding conversion : alignment_roundings) {
         m.acc.conversion = conversion;
         if (use(m)) return true;
       }
@@ -193,13 +188,14 @@ bool any_alignment(mechanism m,
   for (const auto& [a, b] : operand_formats(m.a, m.b)) {
     m.operand_a = a;
     m.operand_b = b;
-    for (const rounding cut : roundings) {
+    for (const rounding cut : alignment_roundings) {
       m.acc.cut = cut;
       for (const bool renormalized : {false, true}) {
         m.acc.renormalized = renormalized;
         for (int f = uncut; f <= max_fraction_bits; ++f) {
           // What is not cut has no place either.
-          if (f == uncut && (cut != roundings[0] || renormalized)) continue;
+          if (f == uncut && (cut != rounding::toward_zero || renormalized))
+            continue;
           m.acc.fraction_bits = static_cast<std::int16_t>(f);
           if (outputs()) return true;
         }

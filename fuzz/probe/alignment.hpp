@@ -7,11 +7,20 @@
 
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "fuzz/probe/order.hpp"
 
 namespace zeroulp::fuzz {
+
+/// What a cut or a conversion may be, the hardware's first.
+inline constexpr rounding alignment_roundings[] = {
+    rounding::toward_zero, rounding::nearest_even, rounding::nearest_away,
+    rounding::down,        rounding::up,           rounding::to_odd};
+
+/// What operands may become: themselves, FP16, or what has no subnormals.
+std::vector<std::pair<format, format>> operand_formats(format a, format b);
 
 /// Steps of a few terms that tell alignments apart in the first step of `g`,
 /// and that no floor and no rule of subnormal results changes.

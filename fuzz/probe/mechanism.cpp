@@ -179,7 +179,7 @@ std::uint64_t run(const mechanism& m, const operands& x, products& room) {
   const format f = m.acc.stored;
   const std::uint64_t c =
       m.flushes_c && is_subnormal(f, s.c) ? s.c & f.sign_mask() : s.c;
-  const bool at_end = m.joins == joins::the_end || m.joins == joins::sums;
+  const bool at_end = is_at_the_end(m.joins);
   std::uint64_t d = at_end ? 0 : c;
   for (int step = 0; step < m.order.steps; ++step) {
     d = m.joins == joins::sums && step > 0

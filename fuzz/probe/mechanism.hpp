@@ -46,6 +46,11 @@ enum class joins : std::uint8_t {
   sums,        ///< so are the results of the steps, which each start from +0
 };
 
+/// Whether c is added to what the steps have made without it.
+constexpr bool is_at_the_end(joins j) {
+  return j == joins::the_end || j == joins::sums;
+}
+
 struct mechanism {
   format a;
   format b;

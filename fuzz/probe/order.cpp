@@ -15,7 +15,7 @@ namespace {
 using conformance::code_for;
 
 /// Terms of an experiment: +B, -B and s, or h and h beside c.
-struct placement {
+struct term_places {
   int plus;
   int minus;
   int small;
@@ -39,11 +39,11 @@ state stored(state x, losing how) {
   return x;
 }
 
-/// The terms of one step, c among them where it is one.
-state step_sum(const order_found& o, const placement& t, int step, state from,
-               bool with_c, losing how) {
+/// The products of one step, added to `from`.
+state step_sum(const order_found& o, const term_places& t, int step, state from,
+               losing how) {
   const auto here = [&](int k) {
-    return k == is_c ? with_c : o.order.step_of(k) == step;
+    return k != is_c && o.order.step_of(k) == step;
   };
   bool any_big = from.big != 0;
   if (here(t.plus)) ++from.big, any_big = true;
@@ -58,27 +58,17 @@ state plus(state x, state y, losing how) {
 }
 
 /// Whether s is what remains.
-bool predict_survival(const order_found& o, const placement& t, losing how) {
+bool predict_survival(const order_found& o, const term_places& t, losing how) {
   const state c{(t.plus == is_c) - (t.minus == is_c), t.small == is_c};
-  state d = o.joins == joins::first_step ? c : state{};
-  if (o.joins == joins::every_step) d = c;
+  const bool at_end = is_at_the_end(o.joins);
+  const bool one_by_one =
+      o.joins == joins::every_step || o.joins == joins::sums;
+  state d = at_end ? state{} : c;
   for (int step = 0; step < o.order.steps; ++step) {
-    // c of the first step is in `d` already.
-    switch (o.joins) {
-      case joins::first_step:
-      case joins::the_end:
-        d = step_sum(o, t, step, d, false, how);
-        break;
-      case joins::every_step:
-      case joins::sums:
-        d = plus(d, step_sum(o, t, step, {}, false, how), how);
-        break;
-    }
+    d = one_by_one ? plus(d, step_sum(o, t, step, {}, how), how)
+                   : step_sum(o, t, step, d, how);
   }
-  if (o.joins == joins::the_end || o.joins == joins::sums) {
-    d = plus(c, d, how);
-  }
-  return d.small;
+  return at_end ? plus(c, d, how).small : d.small;
 }
 
 /// How many halves of c's last bit two products of a half are in the end, each
@@ -87,7 +77,7 @@ int predict_halves(const order_found& o, int i, int j, bool up) {
   const auto whole = [up](int halves) {
     return up ? (halves + 1) / 2 * 2 : halves / 2 * 2;
   };
-  const bool at_end = o.joins == joins::the_end || o.joins == joins::sums;
+  const bool at_end = is_at_the_end(o.joins);
   int d = 0;
   for (int step = 0; step < o.order.steps; ++step) {
     const int here = (o.order.step_of(i) == step ? 1 : 0) +
@@ -99,8 +89,8 @@ int predict_halves(const order_found& o, int i, int j, bool up) {
 
 /// Placements that tell orders apart: every product beside every other with c
 /// as one of the three, and triples of products.
-std::vector<placement> placements(int length) {
-  std::vector<placement> all;
+std::vector<term_places> all_places(int length) {
+  std::vector<term_places> all;
   for (int i = 0; i < length; ++i) {
     for (int j = 0; j < length; ++j) {
       if (i == j) continue;
@@ -111,9 +101,9 @@ std::vector<placement> placements(int length) {
   const auto last = static_cast<std::uint32_t>(length);
   counter_rng rng(1, static_cast<std::uint64_t>(length));
   for (int n = 0; n < 64 * length; ++n) {
-    const placement t{static_cast<int>(rng.below(last)),
-                      static_cast<int>(rng.below(last)),
-                      static_cast<int>(rng.below(last))};
+    const term_places t{static_cast<int>(rng.below(last)),
+                        static_cast<int>(rng.below(last)),
+                        static_cast<int>(rng.below(last))};
     if (t.plus == t.minus || t.plus == t.small || t.minus == t.small) continue;
     all.push_back(t);
   }
@@ -124,11 +114,11 @@ std::vector<placement> placements(int length) {
 class survivals {
  public:
   survivals(experiments& asked, const reach& r)
-      : placed_(placements(asked.box().length)) {
+      : placed_(all_places(asked.box().length)) {
     const black_box& box = asked.box();
     std::vector<step_case> cases;
-    std::vector<placement> kept;
-    for (const placement& t : placed_) {
+    std::vector<term_places> kept;
+    for (const term_places& t : placed_) {
       const auto s = make_case(
           box, {{t.plus, r.high}, {t.minus, r.high, true}, {t.small, r.low}});
       if (!s) continue;
@@ -156,7 +146,7 @@ class survivals {
     return true;
   }
 
-  std::vector<placement> placed_;
+  std::vector<term_places> placed_;
   std::vector<bool> outcomes_;
 };
 

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "fuzz/engine/full_step.hpp"
 #include "fuzz/probe/alignment.hpp"
 #include "fuzz/probe/order.hpp"
 #include "fuzz/probe/properties.hpp"
 #include "fuzz/probe/range.hpp"
+#include "fuzz/probe/terms.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -24,48 +26,30 @@ using conformance::step_family;
 constexpr std::size_t most_starts = 4;
 
 mechanism unknown(const black_box& box) {
-  mechanism m{.a = box.a,
-              .b = box.b,
-              .length = box.length,
-              .order = {box.length},
-              .acc = {.length = 0,
-                      .fraction_bits = uncut,
-                      .exponent_floor = no_floor,
-                      .output = box.stored,
-                      .conversion = rounding::nearest_even,
-                      .stored = box.stored},
-              .operand_a = box.a,
-              .operand_b = box.b};
-  return m;
-}
-
-/// Every product, without the guards that cases have behind them.
-step_case filled(const black_box& box, step_case s) {
-  const auto count = static_cast<std::size_t>(std::min(s.count, box.length));
-  const auto length = static_cast<std::size_t>(box.length);
-  s.a.resize(count);
-  s.b.resize(count);
-  s.a.resize(length);
-  s.b.resize(length);
-  s.count = box.length;
-  return s;
+  return {.a = box.a,
+          .b = box.b,
+          .length = box.length,
+          .order = {box.length},
+          .acc = unknown_accumulator(box.stored),
+          .operand_a = box.a,
+          .operand_b = box.b};
 }
 
 /// Steps of every family, and those directed at m's parameters.
 std::vector<step_case> verification(const black_box& box, const mechanism& m,
                                     const probe_options& o) {
-  path p{box.a, box.b, m.acc};
-  p.acc.length = static_cast<std::int16_t>(box.length);
+  const path p = path_of(box, m.acc);
   std::vector<step_case> all;
+  const auto add = [&](step_case s) {
+    fill_up(p, s);
+    all.push_back(std::move(s));
+  };
   for (int n = 0; n < o.random_steps; ++n) {
     const int family = n % conformance::step_families;
-    all.push_back(filled(
-        box,
-        make_step_case(p, static_cast<step_family>(family),
-                       counter_rng(o.seed, static_cast<std::uint64_t>(n)))));
+    add(make_step_case(p, static_cast<step_family>(family),
+                       counter_rng(o.seed, static_cast<std::uint64_t>(n))));
   }
-  directed_step_cases(
-      p, 0, [&](const step_case& s) { all.push_back(filled(box, s)); });
+  directed_step_cases(p, 0, add);
   return all;
 }
 
@@ -83,37 +67,31 @@ std::vector<std::pair<std::string, mechanism>> named(const experiments& asked,
   return all;
 }
 
-evidence_of evidence_for(const experiment& e, const mechanism& m) {
-  return {e.inputs, e.d, evaluate(m, e.inputs, e.used)};
+/// The experiments that contradict `m`, those of the fewest terms first.
+std::vector<const experiment*> contradictions(const experiments& asked,
+                                              const mechanism& m) {
+  std::vector<const experiment*> all;
+  for (const experiment& e : asked.all()) {
+    if (evaluate(m, e.inputs, e.used) != e.d) all.push_back(&e);
+  }
+  const auto terms = [](const experiment* e) {
+    return e->used.size() + (e->inputs.c != 0 ? 1 : 0);
+  };
+  std::stable_sort(all.begin(), all.end(), [&](const auto* x, const auto* y) {
+    return terms(x) < terms(y);
+  });
+  return all;
 }
 
-/// The answers that contradict r.found, as the reason why none fits.
+/// Why r.found does not fit.
 void add_contradictions(const experiments& asked, probe_result& r) {
   constexpr std::size_t shown = 3;
-  for (const experiment& e : asked.all()) {
-    if (evaluate(r.found, e.inputs, e.used) == e.d) continue;
-    ++r.contradicting;
-    r.because.push_back(evidence_for(e, r.found));
+  const auto all = contradictions(asked, r.found);
+  r.contradicting = all.size();
+  for (const experiment* e : all) {
+    if (r.because.size() == shown) break;
+    r.because.push_back(evidence_for(*e, r.found));
   }
-  const auto size = [](const evidence_of& e) {
-    std::size_t terms = e.inputs.c != 0 ? 1 : 0;
-    for (std::size_t k = 0; k < e.inputs.a.size(); ++k) {
-      terms += e.inputs.a[k] != 0 || e.inputs.b[k] != 0 ? 1 : 0;
-    }
-    return terms;
-  };
-  std::stable_sort(
-      r.because.begin(), r.because.end(),
-      [&](const auto& x, const auto& y) { return size(x) < size(y); });
-  if (r.because.size() > shown) r.because.resize(shown);
-}
-
-std::size_t contradictions(const experiments& asked, const mechanism& m) {
-  const auto& all = asked.all();
-  return static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [&](const experiment& e) {
-        return evaluate(m, e.inputs, e.used) != e.d;
-      }));
 }
 
 /// Throws input_error unless the first answers are the same once more.
@@ -204,7 +182,7 @@ class search {
 
   /// Keeps the mechanism that the fewest answers contradict.
   void note(const mechanism& m, const std::string& why) {
-    const std::size_t wrong = contradictions(asked_, m);
+    const std::size_t wrong = contradictions(asked_, m).size();
     if (closest_ && wrong >= closest_->first) return;
     closest_ = {wrong, m};
     result_.why = why;

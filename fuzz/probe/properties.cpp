@@ -97,11 +97,8 @@ property order_of(const mechanism& m) {
 
 property rounding_of(const std::string& name, const mechanism& m,
                      rounding accumulator::*which) {
-  using enum rounding;
   return make(
-      name, m,
-      std::vector<rounding>{toward_zero, nearest_even, nearest_away, down, up,
-                            to_odd},
+      name, m, alignment_roundings,
       [](rounding r) { return std::string(name_of(r)); },
       [which](const mechanism& x) { return x.acc.*which; },
       [which](mechanism& x, rounding r) { x.acc.*which = r; });
@@ -163,15 +160,8 @@ property place_of(const mechanism& m) {
 
 /// Its own formats, FP16, TF32: where subnormals have their places.
 property operands_of(const mechanism& m) {
-  std::vector<std::pair<format, format>> values{{m.a, m.b}};
-  for (const format wide : {fp16, tf32}) {
-    const auto fits = [wide](format f) {
-      return f.exp_bits <= wide.exp_bits && f.man_bits <= wide.man_bits;
-    };
-    if (fits(m.a) && fits(m.b) && m.a != wide) values.emplace_back(wide, wide);
-  }
   return make(
-      "operands are multiplied as", m, values,
+      "operands are multiplied as", m, operand_formats(m.a, m.b),
       [](const auto& x) {
         return x.first == x.second
                    ? name_of(x.first)
@@ -238,8 +228,7 @@ evidence_of simplest_refuting(const experiments& asked, const mechanism& m,
       least = cost;
     }
   }
-  const experiment& e = asked.all()[best];
-  return {e.inputs, e.d, evaluate(m, e.inputs, e.used)};
+  return evidence_for(asked.all()[best], m);
 }
 
 /// Holds a mechanism with another floor against the experiments that a floor
@@ -272,6 +261,10 @@ class floors {
 };
 
 }  // namespace
+
+evidence_of evidence_for(const experiment& e, const mechanism& m) {
+  return {e.inputs, e.d, evaluate(m, e.inputs, e.used)};
+}
 
 std::vector<found_property> properties_of(const experiments& asked,
                                           const mechanism& m) {

@@ -9,6 +9,9 @@
 
 namespace zeroulp::fuzz {
 
+/// The experiment beside what `m` gives for it.
+evidence_of evidence_for(const experiment& e, const mechanism& m);
+
 /// Every property of `m`, held against all that was asked.
 std::vector<found_property> properties_of(const experiments& asked,
                                           const mechanism& m);

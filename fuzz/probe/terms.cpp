@@ -5,20 +5,14 @@
 #include <algorithm>
 
 #include "conformance/cases/step_builder.hpp"
+#include "fuzz/engine/full_step.hpp"
 
 namespace zeroulp::fuzz {
 
 std::optional<step_case> make_case(const black_box& box,
                                    const std::vector<probe_term>& terms) {
-  const path formats{box.a,
-                     box.b,
-                     {.length = 0,
-                      .fraction_bits = uncut,
-                      .exponent_floor = no_floor,
-                      .output = box.stored,
-                      .conversion = rounding::nearest_even,
-                      .stored = box.stored}};
-  conformance::builder made(formats);
+  const path p = path_of(box, unknown_accumulator(box.stored));
+  conformance::builder made(p);
   for (const probe_term& t : terms) {
     if (t.k == is_c && !box.takes_c) return {};
     if (t.k == is_c) {
@@ -28,15 +22,26 @@ std::optional<step_case> make_case(const black_box& box,
     }
   }
   std::optional<step_case> found;
-  made.give([&found](const step_case& s) { found = s; });
-  if (!found || found->count > box.length) return {};
-  // Without the guards behind the operands.
-  found->a.resize(static_cast<std::size_t>(found->count));
-  found->b.resize(static_cast<std::size_t>(found->count));
-  found->a.resize(static_cast<std::size_t>(box.length));
-  found->b.resize(static_cast<std::size_t>(box.length));
-  found->count = box.length;
+  made.give([&](const step_case& s) {
+    found = s;
+    fill_up(p, *found);
+  });
   return found;
+}
+
+accumulator unknown_accumulator(format stored) {
+  return {.length = 0,
+          .fraction_bits = uncut,
+          .exponent_floor = no_floor,
+          .output = stored,
+          .conversion = rounding::nearest_even,
+          .stored = stored};
+}
+
+path path_of(const black_box& box, const accumulator& acc) {
+  path p{box.a, box.b, acc};
+  p.acc.length = static_cast<std::int16_t>(box.length);
+  return p;
 }
 
 reach reach_of(format a, format b, format stored) {

@@ -28,6 +28,12 @@ struct probe_term {
 std::optional<step_case> make_case(const black_box& box,
                                    const std::vector<probe_term>& terms);
 
+/// An accumulator of which nothing is known but the format of its result.
+accumulator unknown_accumulator(format stored);
+
+/// The box's formats and length with an accumulator: as cases are made for it.
+path path_of(const black_box& box, const accumulator& acc);
+
 /// Exponents of powers of two: `high`, the largest that a product and an output
 /// can both be, and `low`, the smallest.
 struct reach {

@@ -9,6 +9,8 @@
 #include "conformance/mutants/step_parts.hpp"
 #include "conformance/tests/fuzz/hidden_mechanism.hpp"
 #include "conformance/tests/level.hpp"
+#include "fuzz/engine/full_step.hpp"
+#include "fuzz/probe/terms.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
 
@@ -26,20 +28,14 @@ constexpr std::size_t most_outputs = 120'000;
 
 std::vector<step_case> fresh_cases(const black_box& box, const accumulator& acc,
                                    int count, std::uint64_t seed) {
-  path p{box.a, box.b, acc};
-  p.acc.length = static_cast<std::int16_t>(box.length);
+  const path p = path_of(box, acc);
   std::vector<step_case> all;
-  const auto length = static_cast<std::size_t>(box.length);
   for (int n = 0; n < count; ++n) {
     const auto family =
         static_cast<conformance::step_family>(n % conformance::step_families);
     step_case s = make_step_case(
         p, family, counter_rng(seed, static_cast<std::uint64_t>(n)));
-    s.a.resize(static_cast<std::size_t>(s.count));
-    s.b.resize(static_cast<std::size_t>(s.count));
-    s.a.resize(length);
-    s.b.resize(length);
-    s.count = box.length;
+    fuzz::fill_up(p, s);
     all.push_back(std::move(s));
   }
   return all;

@@ -23,13 +23,6 @@ using conformance::plugin::plugin_code;
 using oracle::grid;
 using shared_code = std::shared_ptr<plugin_code>;
 
-fuzz::settings settings_of(const claim& c) {
-  fuzz::settings s;
-  s.gemm = unpromoted_recipe;
-  for (const auto& [name, text] : c.fixed) fuzz::option_of(name).read(s, text);
-  return s;
-}
-
 /// A row of groups whose amaxes and elements lie where definitions part.
 void fill_boundary_row(const fuzz::settings& s, grid& x, std::ptrdiff_t row,
                        counter_rng& rng) {

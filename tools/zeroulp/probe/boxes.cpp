@@ -30,23 +30,11 @@ std::vector<unpacked> decoded(format f,
   return values;
 }
 
-/// Steps of the core over the whole instruction.
-std::uint64_t chain(const path& p, const step_case& s) {
+/// D of the whole instruction by the core.
+std::uint64_t core_result(const path& p, const step_case& s) {
   const auto a = decoded(p.a, s.a);
   const auto b = decoded(p.b, s.b);
-  const int length = p.length() > 0 ? p.length() : s.count;
-  std::uint64_t d = s.c;
-  for (int k = 0; k < s.count; k += length) {
-    d = step(p, a.data() + k, b.data() + k, std::min(length, s.count - k), d);
-  }
-  return d;
-}
-
-fuzz::settings settings_of(const claim& c) {
-  fuzz::settings s;
-  s.gemm = unpromoted_recipe;
-  for (const auto& [name, text] : c.fixed) fuzz::option_of(name).read(s, text);
-  return s;
+  return chain(p, a.data(), b.data(), 0, s.count, s.c);
 }
 
 /// So many steps go into one GEMM: row i by row i, the diagonal of D.
@@ -140,7 +128,7 @@ black_box box_of_path(const named_path& p, int length) {
           true,
           [x](const std::vector<step_case>& cases) {
             std::vector<std::uint64_t> d;
-            for (const step_case& s : cases) d.push_back(chain(x, s));
+            for (const step_case& s : cases) d.push_back(core_result(x, s));
             return d;
           }};
 }
