@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "src/base/near_names.hpp"
+#include "src/base/fields.hpp"
 #include "zeroulp/block_scaled.hpp"
 #include "zeroulp/io.hpp"
 #include "zeroulp/names.hpp"
@@ -64,11 +64,7 @@ std::vector<named_block_recipe> make_block_recipes() {
 }  // namespace
 
 named_block_convention parse_block_convention(std::string_view text) {
-  for (const auto& row : named_block_conventions) {
-    if (row.name == text) return row;
-  }
-  throw input_error(fmt::format("unknown convention of blocks '{}': {}", text,
-                                use_one_of(text, named_block_conventions)));
+  return row_named(named_block_conventions, "convention of blocks", text);
 }
 
 const std::vector<named_block_recipe>& all_block_recipes() {
@@ -77,29 +73,22 @@ const std::vector<named_block_recipe>& all_block_recipes() {
 }
 
 block_recipe parse_block_recipe(std::string_view text, format a, format b) {
-  const auto& rows = all_block_recipes();
-  const auto row =
-      std::find_if(rows.begin(), rows.end(),
-                   [text](const auto& r) { return r.name == text; });
-  if (row == rows.end()) {
-    throw input_error(fmt::format("unknown recipe with block scales '{}': {}",
-                                  text, use_one_of(text, rows)));
-  }
+  const auto& row =
+      row_named(all_block_recipes(), "recipe with block scales", text);
   for (const format f : {a, b}) {
-    if (std::find(row->takes.begin(), row->takes.end(), f) !=
-        row->takes.end()) {
+    if (std::find(row.takes.begin(), row.takes.end(), f) != row.takes.end()) {
       continue;
     }
     std::string known;
-    for (const format taken : row->takes) {
+    for (const format taken : row.takes) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(taken));
     }
     throw input_error(fmt::format("recipe {}: an operand is {}, it takes {}",
                                   text, name_of(f), known));
   }
-  return {row->terms == block_terms::products
+  return {row.terms == block_terms::products
               ? mxf8f6f4(a, b)
-              : fp4_by_blocks(row->scale, row->block)};
+              : fp4_by_blocks(row.scale, row.block)};
 }
 
 }  // namespace zeroulp

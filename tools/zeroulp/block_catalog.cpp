@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "src/base/fields.hpp"
 #include "tools/zeroulp/catalog.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 
@@ -78,16 +79,7 @@ S           what elements are divided by: fl(s*t)
 ends        where s is 0 or NaN
 )";
 
-named_block_recipe find_block_recipe(const std::string& name) {
-  for (const auto& row : all_block_recipes()) {
-    if (row.name == name) return row;
-  }
-  (void)parse_block_recipe(name, e4m3, e4m3);  // throws
-  return {};
-}
-
 entry show(const named_block_recipe& row) {
-  constexpr const char* levels[] = {"none", "tensor", "row"};
   std::string takes;
   for (const format f : row.takes) {
     takes += takes.empty() ? "" : ", ";
@@ -100,7 +92,7 @@ entry show(const named_block_recipe& row) {
            {"terms",
             row.terms == block_terms::products ? "products" : "sums of 16"},
            {"convention", row.convention},
-           {"second level", levels[static_cast<int>(row.level)]},
+           {"second level", name_of(row.level)},
            {"source", row.source}}};
 }
 
@@ -130,7 +122,10 @@ void add_block_catalogs(CLI::App& app) {
          for (const auto& row : all_block_recipes()) all.push_back(show(row));
          return all;
        },
-       [](const std::string& name) { return show(find_block_recipe(name)); }});
+       [](const std::string& name) {
+         return show(
+             row_named(all_block_recipes(), "recipe with block scales", name));
+       }});
 }
 
 }  // namespace zeroulp::program

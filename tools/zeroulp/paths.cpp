@@ -8,6 +8,7 @@
 
 #include "src/base/near_names.hpp"
 #include "tools/zeroulp/catalog.hpp"
+#include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "zeroulp/block_scaled.hpp"
 
 namespace zeroulp::program {
@@ -49,7 +50,7 @@ entry show(const named_path& row) {
 entry show(const named_block_scaled_path& row) {
   const block_scaled_path& p = row.value;
   json fields{
-      {"scale", p.scale == block_scale::power_of_two ? "ue8m0" : "ue4m3"},
+      {"scale", name_of(p.scale)},
       {"block", p.block},
       {"terms", p.terms == block_terms::products ? "products" : "sums of 16"}};
   const json unscaled = accumulator_fields(p.unscaled.acc);

@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <system_error>
 
+#include "src/base/fields.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 
 namespace zeroulp::program {
 namespace {
 
 namespace fs = std::filesystem;
-
-const named_block_recipe& recipe_row(const std::string& name) {
-  const auto& rows = all_block_recipes();
-  return *std::find_if(rows.begin(), rows.end(),
-                       [&name](const auto& row) { return row.name == name; });
-}
 
 /// Powers of two a row and 32 elements are scales of MX, too.
 block_tensor as_blocks(const tensor& t, const std::string& dir,
@@ -45,13 +40,12 @@ block_tensor as_blocks(const tensor& t, const std::string& dir,
 
 /// An operand: a matrix is quantized, codes with scales are taken as they are.
 block_tensor read_operand(const std::string& in, const block_gemm_request& q) {
-  const auto& r = recipe_row(q.recipe);
+  const auto& r =
+      row_named(all_block_recipes(), "recipe with block scales", q.recipe);
   std::error_code none;
   if (!fs::is_directory(in, none)) {
     const auto convention = q.convention.empty() ? r.convention : q.convention;
-    if (!is_block_convention(convention)) {
-      (void)parse_block_convention(convention);
-    }
+    (void)parse_block_convention(convention);  // before a long file is read
     return quantize_in_blocks({convention, name_of(r.takes.front()), q.second},
                               read_input(in, q.dtype));
   }

@@ -92,6 +92,8 @@ std::string name_of(block_scale s) {
   return s == block_scale::power_of_two ? "ue8m0" : "ue4m3";
 }
 
+const char* name_of(second_level l) { return levels[static_cast<int>(l)]; }
+
 block_scale parse_block_scale(const std::string& text) {
   for (const auto s : {block_scale::power_of_two, block_scale::unsigned_e4m3}) {
     if (name_of(s) == text) return s;
@@ -197,7 +199,7 @@ void write_block_tensor(const fs::path& dir, const block_tensor& t,
             {"block", t.block},
             {"scale", name_of(t.scale)},
             {"layout", t.interleaved ? "128x4" : "row_major"},
-            {"second", levels[static_cast<int>(level_of(t))]},
+            {"second", name_of(level_of(t))},
             {"convention", t.convention},
             {"shape", {t.codes.rows, t.codes.cols}}};
   meta.update(extra);
@@ -218,7 +220,7 @@ void write_block_tensor(const fs::path& dir, const block_tensor& t,
 }
 
 void report(const block_tensor& t, const std::string& out, bool as_json) {
-  const char* level = levels[static_cast<int>(level_of(t))];
+  const char* level = name_of(level_of(t));
   if (as_json) {
     print_json({{"out", out},
                 {"format", zeroulp::name_of(t.element)},

@@ -25,6 +25,7 @@ struct block_tensor {
 };
 
 std::string name_of(block_scale s);
+const char* name_of(second_level l);
 block_scale parse_block_scale(const std::string& text);
 second_level parse_second_level(const std::string& text);
 /// Returns true iff the layout is 128x4, false for row_major; else throws.
