@@ -303,13 +303,12 @@ rm runs/full.2/held_out.csv
 refuses train_reports_runs_that_ended 'full.2/held_out.csv' "${report[@]}"
 # The runs that are committed are those of their plans.
 campaign=$here/../records/train/campaign
-for runs in "$campaign"/*.runs.tar.gz; do
-  rate=$(basename "$runs" .runs.tar.gz)
-  mkdir "committed.$rate" && tar xzf "$runs" -C "committed.$rate"
-  # 1: six seeds of an arm decide, and fewer do not.
-  run 1 train --report "committed.$rate/runs" --plan "$campaign/$rate.json"
-  if [ -z "$reason" ] && ! grep -qE '^full +bf16 +[0-9]+ ' .out; then
-    reason="no arm in: $out"
+for runs in "$campaign"/*.runs.tar.xz; do
+  rate=$(basename "$runs" .runs.tar.xz)
+  python3 -m tarfile -e "$runs" "committed.$rate"
+  run 0 train --report "committed.$rate/runs" --plan "$campaign/$rate.json"
+  if [ -z "$reason" ] && ! cmp -s .out "$campaign/$rate.report.txt"; then
+    reason="not the report that is committed: $out"
   fi
   verdict "train_reports_the_campaign_at_$rate" "$reason"
 done
