@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "src/base/fields.hpp"
 #include "tools/zeroulp/catalog.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 
 namespace zeroulp::program {
@@ -98,7 +97,7 @@ entry show(const named_block_recipe& row) {
 
 }  // namespace
 
-void add_block_catalogs(CLI::App& app) {
+void add_block_catalogs(cli::app& app) {
   add_catalog_command(
       app, "block-conventions",
       "List the quantizers of MXFP8, MXFP6, MXFP4 and NVFP4",

@@ -5,8 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
 #include "tools/zeroulp/tensor/recipe_json.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
@@ -268,7 +267,7 @@ void run_catalog(const catalog& c, const catalog_request& q) {
 
 }  // namespace
 
-CLI::App* add_catalog_command(CLI::App& app, const std::string& command,
+cli::app* add_catalog_command(cli::app& app, const std::string& command,
                               const std::string& help,
                               const std::string& example, const catalog& c) {
   auto* sub = add_command(app, command, help, example);
@@ -280,7 +279,7 @@ CLI::App* add_catalog_command(CLI::App& app, const std::string& command,
   return sub;
 }
 
-void add_catalog(CLI::App& app, outcome&) {
+void add_catalog(cli::app& app, outcome&) {
   add_catalog_command(
       app, "formats", "List the number formats", "zeroulp formats e5m6",
       catalog_of(

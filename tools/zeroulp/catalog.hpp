@@ -40,15 +40,15 @@ catalog catalog_of(const Rows& rows, Parse parse, Show show) {
 }
 
 /// Adds a command that lists a catalog, shows one entry, or compares two.
-CLI::App* add_catalog_command(CLI::App& app, const std::string& command,
+cli::app* add_catalog_command(cli::app& app, const std::string& command,
                               const std::string& help,
                               const std::string& example, const catalog& c);
 
 /// Adds `paths` and `block-scaled-paths`.
-void add_paths(CLI::App& app);
+void add_paths(cli::app& app);
 
 /// Adds `block-conventions` and `block-recipes`.
-void add_block_catalogs(CLI::App& app);
+void add_block_catalogs(cli::app& app);
 
 }  // namespace zeroulp::program
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
@@ -79,7 +79,7 @@ void run_decode(const decode_request& q) {
 
 }  // namespace
 
-void add_convert(CLI::App& app, outcome&) {
+void add_convert(cli::app& app, outcome&) {
   auto* encode =
       add_command(app, "encode", "Round numbers to a format, print their bits",
                   "zeroulp encode e4m3 448 -1.5 0.0009765625 -inf nan");

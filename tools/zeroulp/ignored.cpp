@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -28,7 +28,7 @@ std::size_t parse_class(std::string_view name) {
 
 }  // namespace
 
-void add_ignore(CLI::App* command, std::vector<std::string>& list) {
+void add_ignore(cli::app* command, std::vector<std::string>& list) {
   command
       ->add_option("--ignore", list,
                    fmt::format("differences that do not count, some of {}",

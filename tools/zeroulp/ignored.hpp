@@ -9,8 +9,8 @@
 
 #include "zeroulp/metrics.hpp"
 
-namespace CLI {
-class App;
+namespace zeroulp::cli {
+class app;
 }
 
 namespace zeroulp::program {
@@ -20,7 +20,7 @@ inline bool contains(const difference_set& set, difference_class c) {
 }
 
 /// Adds --ignore: a class, several between commas, or the option again.
-void add_ignore(CLI::App* command, std::vector<std::string>& names);
+void add_ignore(cli::app* command, std::vector<std::string>& names);
 /// Each is some classes between commas. Throws input_error, also where nothing
 /// would be left to compare.
 difference_set parse_ignored(const std::vector<std::string>& names);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "src/base/near_names.hpp"
 #include "tools/zeroulp/catalog.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "zeroulp/block_scaled.hpp"
 
@@ -169,7 +169,7 @@ std::vector<entry> chosen_paths(const path_filter& f) {
 
 }  // namespace
 
-void add_paths(CLI::App& app) {
+void add_paths(cli::app& app) {
   const auto f = std::make_shared<path_filter>();
   auto* sub = add_catalog_command(
       app, "paths", "List the tensor-core paths and what-ifs",

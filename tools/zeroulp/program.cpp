@@ -11,31 +11,32 @@
 #include <utility>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
 
-CLI::App* add_command(CLI::App& app, const std::string& name,
+cli::app* add_command(cli::app& app, const std::string& name,
                       const std::string& what, const std::string& example) {
   auto* command = app.add_subcommand(name, what);
   command->footer("Example:\n  " + example);
   return command;
 }
 
-void add_reference(CLI::App* command) {
+void add_reference(cli::app* command) {
   command->add_flag_callback(
       "--reference", [] { engine::use_simd(engine::simd::reference); },
       "compute with the definition itself: the same bits, slower");
 }
 
-void add_seed(CLI::App* command, std::uint64_t& seed, const std::string& what) {
+void add_seed(cli::app* command, std::uint64_t& seed, const std::string& what) {
   const auto natural = [](const std::string& text) {
     const bool digits =
         !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     return digits ? "" : "'" + plain(text) + "' is no whole number from 0";
   };
   command->add_option("--seed", seed, what)
-      ->check(natural, "")
+      ->check({natural, ""})
       ->capture_default_str();
 }
 
@@ -126,12 +127,13 @@ std::string explain(const CLI::App& app, const CLI::ParseError& e) {
 
 int run(const std::vector<std::string>& arguments,
         const std::function<void(CLI::App&)>& adapt) {
-  CLI::App app(
+  cli::app app(
       "zeroulp: the bit-exact reference for FP8 training kernels\n"
       "Exit status: 0 held, 1 a mismatch was found or what held says too "
       "little (VACUOUS), 2 bad request or input");
-  app.name("zeroulp");
-  app.set_version_flag("--version", ZEROULP_VERSION);
+  CLI::App& library = app.of_library();
+  library.name("zeroulp");
+  library.set_version_flag("--version", ZEROULP_VERSION);
   app.require_subcommand(1);
   outcome out;
   add_measure(app, out);
@@ -156,17 +158,17 @@ int run(const std::vector<std::string>& arguments,
   add_bench(app, out);
   add_doctor(app, out);
   add_manuals(app);
-  unprotect(app);
-  if (adapt) adapt(app);
+  unprotect(library);
+  if (adapt) adapt(library);
 
   std::vector<std::string> words =
       protected_words(with_current_names(arguments));
   std::reverse(words.begin(), words.end());  // as CLI11 takes them
   try {
-    app.parse(std::move(words));
+    library.parse(std::move(words));
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() != 0) throw input_error(explain(app, e));
-    app.exit(e);  // --help, --version
+    if (e.get_exit_code() != 0) throw input_error(explain(library, e));
+    library.exit(e);  // --help, --version
     std::cout.flush();
   }
   if (!std::cout || std::fflush(stdout) != 0) {

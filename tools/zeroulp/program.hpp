@@ -1,7 +1,7 @@
 // Defines what the subcommands of the program share: registration, exit status,
 // numbers as text, JSON output.
 //
-// A subcommand is a function that adds itself to the CLI11 app; its callback
+// A subcommand is a function that adds itself to the app (cli.hpp); its callback
 // does the work, prints the result and sets the exit status: 0 held, 1 a
 // mismatch was found. What is wrong with the request throws input_error: 2.
 
@@ -25,6 +25,11 @@ namespace CLI {
 class App;
 }
 
+namespace zeroulp::cli {
+class app;
+class option;
+}  // namespace zeroulp::cli
+
 namespace zeroulp::program {
 
 using json = nlohmann::ordered_json;
@@ -34,32 +39,32 @@ struct outcome {
   int status = 0;
 };
 
-void add_catalog(CLI::App& app, outcome& out);
-void add_convert(CLI::App& app, outcome& out);
-void add_step(CLI::App& app, outcome& out);
-void add_tensor(CLI::App& app, outcome& out);
-void add_import(CLI::App& app, outcome& out);
-void add_gemm(CLI::App& app, outcome& out);
-void add_compare(CLI::App& app, outcome& out);
-void add_measure(CLI::App& app, outcome& out);
-void add_study(CLI::App& app, outcome& out);
-void add_train(CLI::App& app, outcome& out);
-void add_parity(CLI::App& app, outcome& out);
-void add_tensors(CLI::App& app, outcome& out);
-void add_operator(CLI::App& app, outcome& out);
-void add_vectors(CLI::App& app, outcome& out);
-void add_conform(CLI::App& app, outcome& out);
-void add_fuzz(CLI::App& app, outcome& out);
-void add_fuzz_mutants(CLI::App& fuzz, outcome& out);
-void add_fuzz_conventions(CLI::App& fuzz, outcome& out);
-void add_fuzz_merge(CLI::App& fuzz, outcome& out);
-void add_identify(CLI::App& app, outcome& out);
-void add_probe(CLI::App& app, outcome& out);
-void add_checkpoint(CLI::App& app, outcome& out);
-void add_bench(CLI::App& app, outcome& out);
-void add_doctor(CLI::App& app, outcome& out);
+void add_catalog(cli::app& app, outcome& out);
+void add_convert(cli::app& app, outcome& out);
+void add_step(cli::app& app, outcome& out);
+void add_tensor(cli::app& app, outcome& out);
+void add_import(cli::app& app, outcome& out);
+void add_gemm(cli::app& app, outcome& out);
+void add_compare(cli::app& app, outcome& out);
+void add_measure(cli::app& app, outcome& out);
+void add_study(cli::app& app, outcome& out);
+void add_train(cli::app& app, outcome& out);
+void add_parity(cli::app& app, outcome& out);
+void add_tensors(cli::app& app, outcome& out);
+void add_operator(cli::app& app, outcome& out);
+void add_vectors(cli::app& app, outcome& out);
+void add_conform(cli::app& app, outcome& out);
+void add_fuzz(cli::app& app, outcome& out);
+void add_fuzz_mutants(cli::app& fuzz, outcome& out);
+void add_fuzz_conventions(cli::app& fuzz, outcome& out);
+void add_fuzz_merge(cli::app& fuzz, outcome& out);
+void add_identify(cli::app& app, outcome& out);
+void add_probe(cli::app& app, outcome& out);
+void add_checkpoint(cli::app& app, outcome& out);
+void add_bench(cli::app& app, outcome& out);
+void add_doctor(cli::app& app, outcome& out);
 /// completion and man, made from what `app` has.
-void add_manuals(CLI::App& app);
+void add_manuals(cli::app& app);
 
 /// The program: calls the subcommand that `arguments` (without the program's
 /// name) ask for and returns the exit status. `adapt` may change the
@@ -68,14 +73,14 @@ int run(const std::vector<std::string>& arguments,
         const std::function<void(CLI::App&)>& adapt = {});
 
 /// Adds a subcommand with an example under its options.
-CLI::App* add_command(CLI::App& app, const std::string& name,
+cli::app* add_command(cli::app& app, const std::string& name,
                       const std::string& what, const std::string& example);
 
 /// Adds --reference: the core computes, not the compiled kernels.
-void add_reference(CLI::App* command);
+void add_reference(cli::app* command);
 
 /// Adds --seed: a number below 2^64.
-void add_seed(CLI::App* command, std::uint64_t& seed,
+void add_seed(cli::app* command, std::uint64_t& seed,
               const std::string& what = "of the random cases");
 
 /// The arguments of a command that has moved, as they are now: says so.

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "src/base/sha256.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -76,7 +76,7 @@ std::string to_record(const std::string& command, const std::string& set,
   return text + "\n}\n";
 }
 
-CLI::Option* add_record(CLI::App* command, std::string& file) {
+cli::option* add_record(cli::app* command, std::string& file) {
   return command->add_option(
       "--record", file, "file for what conformance/records/ keeps of the run");
 }

@@ -11,9 +11,9 @@
 
 #include "tools/zeroulp/program.hpp"
 
-namespace CLI {
-class Option;
-}  // namespace CLI
+namespace zeroulp::cli {
+class app;
+}
 
 namespace zeroulp::program {
 
@@ -56,7 +56,7 @@ const char* sources_of(std::string_view set);
 const char* commit_of_sources();
 
 /// Adds --record FILE.
-CLI::Option* add_record(CLI::App* command, std::string& file);
+cli::option* add_record(cli::app* command, std::string& file);
 
 /// The compiler, and the processor's model where the system names it.
 platform_text host_platform();

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/operands.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "zeroulp/block_scaled.hpp"
@@ -277,7 +277,7 @@ std::vector<std::uint64_t> parse_operands(std::string_view text, format f,
   return codes;
 }
 
-void add_step(CLI::App& app, outcome&) {
+void add_step(cli::app& app, outcome&) {
   auto* sub = add_command(
       app, "step", "One tensor-core step, with the alignment of each term",
       "zeroulp step hopper.wgmma.e4m3.e4m3.f32 --a 7e38 --b 7e01 --c 3f800000");

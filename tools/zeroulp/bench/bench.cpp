@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "src/base/near_names.hpp"
 #include "tools/zeroulp/bench/gpu/gpu.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/record.hpp"
@@ -193,7 +193,7 @@ double median(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-void add_bench(CLI::App& app, outcome& out) {
+void add_bench(cli::app& app, outcome& out) {
   auto* sub =
       add_command(app, "bench", "How fast this is here, beside its peers",
                   "zeroulp bench encode.fp32 --json");
@@ -206,7 +206,7 @@ void add_bench(CLI::App& app, outcome& out) {
   add_record(sub, q->record)->excludes(quick);
   add_bench_gpu(*sub, out);
   sub->callback([q, sub, &out] {
-    if (sub->get_subcommands().empty()) run_bench(*q, out);
+    if (!sub->has_subcommand()) run_bench(*q, out);
   });
 }
 

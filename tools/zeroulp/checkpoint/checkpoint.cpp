@@ -5,21 +5,21 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 
 #include "src/base/threads.hpp"
 #include "tools/checkpoint/weights/verify.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/progress.hpp"
 
 namespace zeroulp::program {
 
-void add_threads(CLI::App* command, checkpoint_request& q) {
+void add_threads(cli::app* command, checkpoint_request& q) {
   command->add_option("--threads", q.threads, "threads [all cores]")
-      ->check(CLI::Range(1, 4096));
+      ->check(cli::range(1, 4096));
 }
 
-void add_common(CLI::App* command, checkpoint_request& q,
+void add_common(cli::app* command, checkpoint_request& q,
                 const std::string& name) {
   command
       ->add_option(name, q.path,
@@ -89,7 +89,7 @@ json shape_json(const checkpoint::shape_t& shape) {
   return j;
 }
 
-void add_checkpoint(CLI::App& app, outcome& out) {
+void add_checkpoint(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "checkpoint",
       "Read, verify and convert quantized checkpoints (safetensors)",

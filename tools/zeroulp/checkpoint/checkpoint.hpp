@@ -22,9 +22,9 @@ struct checkpoint_request {
 };
 
 /// Adds the path, --allow-unscaled, --threads and --json.
-void add_common(CLI::App* command, checkpoint_request& q,
+void add_common(cli::app* command, checkpoint_request& q,
                 const std::string& name = "CHECKPOINT");
-void add_threads(CLI::App* command, checkpoint_request& q);
+void add_threads(cli::app* command, checkpoint_request& q);
 
 /// An open checkpoint whose weights have found their scales.
 struct opened {
@@ -52,14 +52,14 @@ void print_outcome(const checkpoint_request& q, const checkpoint::converted& r,
                    json what, const std::string& text);
 json shape_json(const checkpoint::shape_t& shape);
 
-void add_checkpoint_list(CLI::App& sub, outcome& out);
-void add_checkpoint_verify(CLI::App& sub, outcome& out);
-void add_checkpoint_hash(CLI::App& sub, outcome& out);
-void add_checkpoint_dequantize(CLI::App& sub, outcome& out);
-void add_checkpoint_requantize(CLI::App& sub, outcome& out);
-void add_checkpoint_rescale(CLI::App& sub, outcome& out);
-void add_checkpoint_diff(CLI::App& sub, outcome& out);
-void add_checkpoint_identify(CLI::App& sub, outcome& out);
+void add_checkpoint_list(cli::app& sub, outcome& out);
+void add_checkpoint_verify(cli::app& sub, outcome& out);
+void add_checkpoint_hash(cli::app& sub, outcome& out);
+void add_checkpoint_dequantize(cli::app& sub, outcome& out);
+void add_checkpoint_requantize(cli::app& sub, outcome& out);
+void add_checkpoint_rescale(cli::app& sub, outcome& out);
+void add_checkpoint_diff(cli::app& sub, outcome& out);
+void add_checkpoint_identify(cli::app& sub, outcome& out);
 
 }  // namespace zeroulp::program
 

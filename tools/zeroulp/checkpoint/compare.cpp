@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 
 #include "tools/checkpoint/weights/identify.hpp"
 #include "tools/zeroulp/checkpoint/checkpoint.hpp"
+#include "tools/zeroulp/cli.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -17,7 +17,7 @@ struct two_checkpoints {
   std::string only;
 };
 
-void add_two(CLI::App* c, two_checkpoints& o, const char* first,
+void add_two(cli::app* c, two_checkpoints& o, const char* first,
              const char* second) {
   add_common(c, o.common, first);
   c->add_option(second, o.second, "likewise")->required();
@@ -188,7 +188,7 @@ void run_identify_checkpoint(const two_checkpoints& o, outcome& out) {
 
 }  // namespace
 
-void add_checkpoint_diff(CLI::App& sub, outcome& out) {
+void add_checkpoint_diff(cli::app& sub, outcome& out) {
   auto* c = add_command(
       sub, "diff",
       "Compare two checkpoints: bytes, numbers across formats, roundings (exit "
@@ -199,7 +199,7 @@ void add_checkpoint_diff(CLI::App& sub, outcome& out) {
   c->callback([o, &out] { run_diff(*o, out); });
 }
 
-void add_checkpoint_identify(CLI::App& sub, outcome& out) {
+void add_checkpoint_identify(cli::app& sub, outcome& out) {
   auto* c = add_command(
       sub, "identify",
       "Find which convention made a checkpoint's codes and scales of another "

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "src/base/near_names.hpp"
 #include "tools/checkpoint/weights/dequantize.hpp"
 #include "tools/zeroulp/checkpoint/checkpoint.hpp"
+#include "tools/zeroulp/cli.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -93,7 +92,7 @@ void print_outcome(const checkpoint_request& q, const checkpoint::converted& r,
                     bytes_text(r.bytes), r.seconds));
 }
 
-void add_checkpoint_dequantize(CLI::App& sub, outcome&) {
+void add_checkpoint_dequantize(cli::app& sub, outcome&) {
   auto* c = add_command(
       sub, "dequantize",
       "Write a checkpoint with quantized weights as numbers; goes on where an "
@@ -106,11 +105,11 @@ void add_checkpoint_dequantize(CLI::App& sub, outcome&) {
   c->add_option("--to", o->to, "bf16, fp16 or fp32")->capture_default_str();
   c->add_option("--via", o->via,
                 "fp32: round to FP32 first, then again; without it once")
-      ->check(CLI::IsMember({"fp32"}));
+      ->check(cli::is_member({"fp32"}));
   c->add_option("--order", o->order,
                 "of two scales: scales (their product first) or codes (code "
                 "times scale first)")
-      ->check(CLI::IsMember({"scales", "codes"}))
+      ->check(cli::is_member({"scales", "codes"}))
       ->capture_default_str();
   c->add_option("--only", o->only, "weights whose names have this expression");
   c->callback([o] { run_dequantize(*o); });

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "tools/checkpoint/weights/hash.hpp"
 #include "tools/checkpoint/weights/verify.hpp"
 #include "tools/zeroulp/checkpoint/checkpoint.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/terminal.hpp"
 
 namespace zeroulp::program {
@@ -178,7 +177,7 @@ void run_hash(const checkpoint_request& q) {
 
 }  // namespace
 
-void add_checkpoint_list(CLI::App& sub, outcome&) {
+void add_checkpoint_list(cli::app& sub, outcome&) {
   auto* c = add_command(sub, "list",
                         "List the tensors: type, shape, groups, scale, family",
                         "zeroulp checkpoint list DeepSeek-V3");
@@ -187,7 +186,7 @@ void add_checkpoint_list(CLI::App& sub, outcome&) {
   c->callback([q] { run_list(*q); });
 }
 
-void add_checkpoint_verify(CLI::App& sub, outcome& out) {
+void add_checkpoint_verify(cli::app& sub, outcome& out) {
   auto* c = add_command(
       sub, "verify",
       "Check that weights and scales fit each other and are sound (exit "
@@ -198,7 +197,7 @@ void add_checkpoint_verify(CLI::App& sub, outcome& out) {
   c->callback([q, &out] { run_verify(*q, out); });
 }
 
-void add_checkpoint_hash(CLI::App& sub, outcome&) {
+void add_checkpoint_hash(cli::app& sub, outcome&) {
   auto* c = add_command(
       sub, "hash",
       "SHA-256 of each tensor's bytes and of its numbers, which do not depend "

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "src/base/near_names.hpp"
 #include "tools/checkpoint/weights/requantize.hpp"
 #include "tools/checkpoint/weights/rescale.hpp"
 #include "tools/zeroulp/checkpoint/checkpoint.hpp"
+#include "tools/zeroulp/cli.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -206,7 +205,7 @@ void run_rescale(const rescale_options& o) {
 
 }  // namespace
 
-void add_checkpoint_requantize(CLI::App& sub, outcome& out) {
+void add_checkpoint_requantize(cli::app& sub, outcome& out) {
   auto* c = add_command(
       sub, "requantize",
       "Quantize weights to FP8 in other groups, by a convention; says number "
@@ -224,21 +223,21 @@ void add_checkpoint_requantize(CLI::App& sub, outcome& out) {
   c->add_option("--family", o->family, "how scales are called")
       ->capture_default_str();
   c->add_option("--scale-type", o->scale_type, "f32 or e8m0")
-      ->check(CLI::IsMember({"f32", "e8m0"}))
+      ->check(cli::is_member({"f32", "e8m0"}))
       ->capture_default_str();
   c->add_option("--only", o->only, "weights whose names have this expression");
   c->add_option("--except", o->except,
                 fmt::format("but not those with this one [of numbers: {}]",
                             checkpoint::usually_kept));
   c->add_option("--order", o->order, "of two scales: see dequantize")
-      ->check(CLI::IsMember({"scales", "codes"}))
+      ->check(cli::is_member({"scales", "codes"}))
       ->capture_default_str();
   c->add_flag("--lossless", o->lossless,
               "exit status 1, and nothing written, if any number changes");
   c->callback([o, &out] { run_requantize(*o, out); });
 }
 
-void add_checkpoint_rescale(CLI::App& sub, outcome&) {
+void add_checkpoint_rescale(cli::app& sub, outcome&) {
   auto* c = add_command(
       sub, "rescale",
       "Make scales powers of two (UE8M0); says before how many codes and "
@@ -248,7 +247,7 @@ void add_checkpoint_rescale(CLI::App& sub, outcome&) {
   add_common(c, o->common);
   c->add_option("--out", o->out, "a new folder, or one to go on with");
   c->add_option("--scale-type", o->scale_type, "f32 or e8m0")
-      ->check(CLI::IsMember({"f32", "e8m0"}))
+      ->check(cli::is_member({"f32", "e8m0"}))
       ->capture_default_str();
   c->add_option("--only", o->only, "weights whose names have this expression");
   c->callback([o] { run_rescale(*o); });

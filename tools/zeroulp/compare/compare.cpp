@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/compare/against.hpp"
 #include "tools/zeroulp/compare/where.hpp"
 #include "tools/zeroulp/ignored.hpp"
@@ -303,7 +303,7 @@ void run_compare(const compare_request& q, outcome& out) {
 
 }  // namespace
 
-void add_compare(CLI::App& app, outcome& out) {
+void add_compare(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "compare",
       "Compare two arrays bit by bit, or a kernel's result with what it claims "
@@ -323,7 +323,7 @@ void add_compare(CLI::App& app, outcome& out) {
       sub->add_option("--ulps", q->ulps,
                       "accept numbers up to so many ulps apart (SPEC M5): "
                       "never NaN or infinity against a number")
-          ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63));
+          ->check(cli::range(std::uint64_t{0}, std::uint64_t{1} << 63));
   auto* against = sub->add_option(
       "--against", claim->claim,
       "a convention (of the codes A) or a recipe (of the product A): says "

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <optional>
 #include <set>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/gemm/shapes.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -283,7 +283,7 @@ void run_conform(const conform_request&, outcome&) {
 
 }  // namespace
 
-void add_conform(CLI::App& app, outcome& out) {
+void add_conform(cli::app& app, outcome& out) {
   auto* sub =
       add_command(app, "conform",
                   "Check this build of the core against the oracles, or a GPU, "

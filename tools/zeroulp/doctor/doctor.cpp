@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
 
@@ -13,6 +12,7 @@
 #include <cuda_runtime_api.h>
 #endif
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/doctor/findings.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/record.hpp"
@@ -103,7 +103,7 @@ std::vector<finding> find_all() {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, outcome& out) {
+void add_doctor(cli::app& app, outcome& out) {
   auto* sub = add_command(app, "doctor",
                           "What this program finds on this machine, and what "
                           "to do about it (exit status 1 if something is "

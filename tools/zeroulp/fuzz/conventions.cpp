@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <optional>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/engine/disagreement.hpp"
@@ -237,7 +237,7 @@ void run_conventions(const conventions_request& asked) {
 
 }  // namespace
 
-void add_fuzz_conventions(CLI::App& fuzz, outcome&) {
+void add_fuzz_conventions(cli::app& fuzz, outcome&) {
   auto* sub =
       add_command(fuzz, "conventions",
                   "How often two quantizer conventions disagree, and where",
@@ -245,7 +245,7 @@ void add_fuzz_conventions(CLI::App& fuzz, outcome&) {
   auto q = std::make_shared<conventions_request>();
   sub->add_option("--cases", q->cases, "groups for each kind of data")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+      ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 40));
   add_seed(sub, q->seed);
   sub->add_option("--format", q->format, "of the codes")->capture_default_str();
   sub->add_option("--group", q->group,

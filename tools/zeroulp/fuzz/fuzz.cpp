@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
@@ -428,7 +428,7 @@ std::string flag_of(std::string name) {
   return "--" + name;
 }
 
-void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
+void add_target(cli::app& fuzz, const target_info& info, outcome& out) {
   auto* sub = add_command(
       fuzz, info.name, info.about,
       fmt::format("zeroulp fuzz {} --cases 100000 --seed 7", info.name));
@@ -446,11 +446,11 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
   sub->add_option("--profile", q->profile, profiles)->capture_default_str();
   sub->add_option("--cases", q->cases,
                   fmt::format("{}, or with --seconds no limit", covered))
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62));
+      ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 62));
   sub->add_option("--seconds", q->seconds, "stop after this time");
   add_seed(sub, q->seed);
   sub->add_option("--threads", q->threads, "0: all cores")
-      ->check(CLI::Range(0, 1024));
+      ->check(cli::range(0, 1024));
   sub->add_option(
       "--shard", q->shard,
       "I/N: the I-th of N parts; by default as the innermost launcher says: "
@@ -459,7 +459,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
                   "a file that says what is done: a run that was killed goes "
                   "on; every mismatch is counted");
   sub->add_option("--block", q->block, "cases of a line of the journal")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
+      ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->capture_default_str();
   auto* mpi = sub->add_flag(
       "--mpi", q->mpi, "spread over the ranks of mpirun, one journal for all");
@@ -495,7 +495,7 @@ void add_target(CLI::App& fuzz, const target_info& info, outcome& out) {
 
 }  // namespace
 
-void add_fuzz(CLI::App& app, outcome& out) {
+void add_fuzz(cli::app& app, outcome& out) {
   auto* fuzz = add_command(
       app, "fuzz", "Hold implementations against each other on generated cases",
       "zeroulp fuzz quantize --against convention:vllm");
@@ -510,7 +510,7 @@ void add_fuzz(CLI::App& app, outcome& out) {
 
 #else
 
-void add_fuzz(CLI::App& app, outcome&) {
+void add_fuzz(cli::app& app, outcome&) {
   auto* sub = add_command(
       app, "fuzz", "Hold implementations against each other on generated cases",
       "zeroulp fuzz quantize --against convention:vllm");

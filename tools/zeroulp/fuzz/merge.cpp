@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/fuzz/report.hpp"
@@ -194,7 +194,7 @@ void run_merge(const merge_request& q, outcome& out) {
 
 }  // namespace
 
-void add_fuzz_merge(CLI::App& fuzz, outcome& out) {
+void add_fuzz_merge(cli::app& fuzz, outcome& out) {
   auto* merge = add_command(
       fuzz, "merge",
       "One report of the journals of a campaign: no case missing, none twice",

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "conformance/mutants/mutant.hpp"
@@ -67,14 +66,14 @@ void run_mutants(const mutants_request& q, outcome& out) {
 
 }  // namespace
 
-void add_fuzz_mutants(CLI::App& fuzz, outcome& out) {
+void add_fuzz_mutants(cli::app& fuzz, outcome& out) {
   auto* mutants = add_command(
       fuzz, "mutants",
       "How many cases it takes to find each deliberate fault, and its name",
       "zeroulp fuzz mutants");
   auto q = std::make_shared<mutants_request>();
   mutants->add_option("--cases", q->cases, "most cases a mutant")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62))
+      ->check(cli::range(std::uint64_t{1}, std::uint64_t{1} << 62))
       ->capture_default_str();
   add_seed(mutants, q->seed);
   mutants->add_flag("--json", q->as_json);

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #ifdef ZEROULP_HAVE_MPI
 #include <mpi.h>
 
@@ -16,6 +14,7 @@
 #include <future>
 #include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "src/base/threads.hpp"
@@ -95,7 +94,10 @@ void take_gpu() {
   constexpr const char* variable = "CUDA_VISIBLE_DEVICES";
   std::vector<std::string> devices;
   if (const char* const given = std::getenv(variable)) {
-    devices = CLI::detail::split(given, ',');
+    std::istringstream list(given);
+    for (std::string one; std::getline(list, one, ',');) {
+      devices.push_back(one);
+    }
   } else {
     for (int i = 0; i < gpu_count(); ++i) devices.push_back(std::to_string(i));
   }

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/gemm/block_gemm.hpp"
 #include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "tools/zeroulp/gemm/like.hpp"
@@ -249,7 +249,7 @@ void run_gemm(gemm_request q) {
   }
 }
 
-void run(const gemm_request& q, const CLI::App& given) {
+void run(const gemm_request& q, const cli::app& given) {
   const bool blocks = is_block_recipe(q.recipe);
   const std::vector<const char*> others =
       blocks ? std::vector{"--like", "--interval", "--splits", "--gpu"}
@@ -267,7 +267,7 @@ void run(const gemm_request& q, const CLI::App& given) {
 
 }  // namespace
 
-void add_gemm(CLI::App& app, outcome&) {
+void add_gemm(cli::app& app, outcome&) {
   auto* sub = add_command(
       app, "gemm",
       "D = A B^T of quantized tensors, both with K along their rows (or tiles "

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/gemm/shapes.hpp"
 #ifdef ZEROULP_HAVE_DEVICE
 #include "conformance/device/device.hpp"
@@ -150,7 +149,7 @@ void run_cublaslt(const cublaslt_request&, outcome&) {
 
 }  // namespace
 
-void add_identify_cublaslt(CLI::App& app, outcome& out) {
+void add_identify_cublaslt(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "cublaslt",
       "Which recipe and how many splits cuBLASLt takes for shapes, on this GPU",

@@ -9,7 +9,7 @@
 
 namespace zeroulp::program {
 
-void add_identify_cublaslt(CLI::App& app, outcome& out);
+void add_identify_cublaslt(cli::app& app, outcome& out);
 
 }  // namespace zeroulp::program
 

@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/identify/cublaslt.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -182,7 +181,7 @@ void run_gemm(const gemm_request&, outcome&) { say_what_is_missing(); }
 
 }  // namespace
 
-void add_identify(CLI::App& app, outcome& out) {
+void add_identify(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "identify",
       "Find which definition gives an unknown kernel's bits (exit status 1 if "

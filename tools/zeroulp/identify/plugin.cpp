@@ -5,11 +5,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "conformance/cases/gemm_cases.hpp"
 #include "conformance/cases/matrix_cases.hpp"
 #include "fuzz/cases/options.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/identify/report.hpp"
 #include "tools/zeroulp/plugin/plugins.hpp"
 
@@ -235,7 +234,7 @@ std::string adopt_identities(const shared_code& code, fuzz::target t) {
   return text;
 }
 
-void add_identify_plugin(CLI::App& identify, outcome& out) {
+void add_identify_plugin(cli::app& identify, outcome& out) {
   auto* sub = add_command(identify, "plugin",
                           "Which convention or recipe a plug-in follows",
                           "zeroulp identify plugin ./mine.so");

@@ -17,7 +17,7 @@ std::string answer_text(const fuzz::gemm_evidence& e,
                         const fuzz::gemm_answer& a);
 
 /// identify plugin: plugin.cpp.
-void add_identify_plugin(CLI::App& identify, outcome& out);
+void add_identify_plugin(cli::app& identify, outcome& out);
 
 }  // namespace zeroulp::program
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <stdexcept>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/manual/completion.hpp"
 #include "tools/zeroulp/manual/man.hpp"
 #include "tools/zeroulp/manual/values.hpp"
@@ -22,18 +22,10 @@ struct man_request {
   std::string out;
 };
 
-std::vector<std::string> names_of(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const auto* sub : app.get_subcommands([](auto*) { return true; })) {
-    names.push_back(sub->get_name());
-  }
-  return names;
-}
-
-shown_command tree_of_program(const CLI::App& app) {
-  return tree_of(app, [&app](const std::string& command,
+shown_command tree_of_program(const cli::app& app) {
+  return tree_of(app.of_library(), [&app](const std::string& command,
                              const std::string& option) {
-    return command == "man" && option == "COMMAND" ? names_of(app)
+    return command == "man" && option == "COMMAND" ? app.subcommand_names()
                                                    : values_of(command, option);
   });
 }
@@ -104,7 +96,7 @@ void run_man(const shown_command& top, const man_request& q) {
 
 }  // namespace
 
-void add_manuals(CLI::App& app) {
+void add_manuals(cli::app& app) {
   auto* completion = add_command(
       app, "completion", "Shell completion of commands, options and names",
       "zeroulp completion bash >zeroulp.bash; . ./zeroulp.bash");

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "tools/study/error/questions.hpp"
 #include "tools/study/error/study.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/measure/matrices.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -370,7 +370,7 @@ void run_measure(measure_request q) {
 
 }  // namespace
 
-void add_measure(CLI::App& app, outcome& /*out*/) {
+void add_measure(cli::app& app, outcome& /*out*/) {
   auto* sub =
       add_command(app, "measure",
                   "What 14 bits do to a GEMM, and what promotion does about it",
@@ -393,7 +393,7 @@ void add_measure(CLI::App& app, outcome& /*out*/) {
   sub->add_option("--interval", q->intervals, "promotion intervals, or none")
       ->capture_default_str();
   sub->add_option("--seed", q->study.seed, "of the inputs")
-      ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
+      ->check(cli::range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str();
   sub->add_option("--out", q->out, "directory to write")->capture_default_str();
   sub->add_flag("--json", q->as_json);

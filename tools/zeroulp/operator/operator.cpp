@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/operator/call.hpp"
 #include "tools/zeroulp/program.hpp"
 
@@ -55,9 +55,9 @@ void run_operator(const operator_options& o) {
 
 }  // namespace
 
-void add_operator(CLI::App& app, outcome&) {
+void add_operator(cli::app& app, outcome&) {
   const auto o = std::make_shared<operator_options>();
-  CLI::App* const command = add_command(
+  cli::app* const command = add_command(
       app, "operator",
       "Run one operator of a model's step on .npy files; without arguments, "
       "list them, or an operator's arguments",

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <vector>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
@@ -105,7 +105,7 @@ std::string operators_text() { throw input_error(why_not); }
 
 }  // namespace
 
-void add_parity(CLI::App& app, outcome& out) {
+void add_parity(cli::app& app, outcome& out) {
   auto* command = add_command(
       app, "parity",
       "Whose bits differ first: two dumps of one pass, operator by operator "
@@ -130,19 +130,19 @@ void add_parity(CLI::App& app, outcome& out) {
   command
       ->add_option("--rows", q->rows,
                    "on which rules are sought, a multiple of 128; 0: all")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->check(cli::range(std::int64_t{0}, std::int64_t{1} << 30))
       ->capture_default_str();
   command
       ->add_option("--check-rows", q->checked,
                    "on how many rows of an operator the rules are checked, a "
                    "multiple of 128; 0: all")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40))
+      ->check(cli::range(std::int64_t{0}, std::int64_t{1} << 40))
       ->capture_default_str();
   command->add_flag_callback(
       "--operators",
       [] {
         print(operators_text());
-        throw CLI::Success();
+        cli::end_well();
       },
       "the operators of chains, what each reads and makes, and its settings");
   command->add_option("--out", q->out, "a page, HTML");

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <filesystem>
 
 #include "src/base/sha256.hpp"
 #include "src/io/program_folder.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/plugin/worker.hpp"
 #include "zeroulp/io.hpp"
 
@@ -68,8 +68,8 @@ std::string plugin_digest(std::string_view name) {
   return sha256_hex(as_text(bytes)).substr(0, 16);
 }
 
-void plugin_user::add_options(CLI::App* command) {
-  const CLI::Range seconds(0.01, 86400.0);
+void plugin_user::add_options(cli::app* command) {
+  const auto seconds = cli::range(0.01, 86400.0);
   command
       ->add_option("--limit", how_.limit,
                    "seconds that a call of a plug-in may take")

@@ -11,8 +11,8 @@
 #include "conformance/plugin/plugin.hpp"
 #include "fuzz/engine/opponent.hpp"
 
-namespace CLI {
-class App;
+namespace zeroulp::cli {
+class app;
 }
 
 namespace zeroulp::program {
@@ -28,7 +28,7 @@ std::string plugin_digest(std::string_view name);
 class plugin_user {
  public:
   /// Adds --limit and --load-limit, and --trust: it is not sealed then.
-  void add_options(CLI::App* command);
+  void add_options(cli::app* command);
 
   bool trusts() const { return how_.trusted; }
 

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/plugin/plugins.hpp"
@@ -82,7 +81,7 @@ void run_probe(probe_request& q, outcome& out) {
 
 }  // namespace
 
-void add_probe(CLI::App& app, outcome& out) {
+void add_probe(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "probe",
       "What a tensor core does, from its outputs alone: the instruction of a "

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/study/dose.hpp"
 
@@ -221,7 +221,7 @@ void add_loss_files(const std::string& command, const loss_options& o,
   }
 }
 
-void add_loss_options(CLI::App& command, loss_request& q) {
+void add_loss_options(cli::app& command, loss_request& q) {
   auto* loss = command.add_flag(
       "--loss", q.wanted,
       "the loss study instead: a small model trained beside BF16");
@@ -253,11 +253,11 @@ void add_loss_options(CLI::App& command, loss_request& q) {
       ->needs(loss);
   command
       .add_option("--loss-seed", q.seed, "of the first run: weights and data")
-      ->check(CLI::Range(std::int64_t{0}, INT64_MAX))
+      ->check(cli::range(std::int64_t{0}, INT64_MAX))
       ->capture_default_str()
       ->needs(loss);
   command.add_option("--loss-rate", q.rate, "of learning, not the size's")
-      ->check(CLI::Range(1e-9, 1.0))
+      ->check(cli::range(1e-9, 1.0))
       ->needs(loss);
   command
       .add_option("--loss-data", q.data,

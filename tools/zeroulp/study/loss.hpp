@@ -47,7 +47,7 @@ struct loss_request {
 /// Adds --loss and its options. Of the options that are there already, --loss
 /// goes with --out, --json and --reference. If `wanted`, run_loss is the
 /// command.
-void add_loss_options(CLI::App& command, loss_request& request);
+void add_loss_options(cli::app& command, loss_request& request);
 
 /// Runs the study, keeps its state in `out`/state, writes the files to `out`
 /// and prints tables and verdicts, or JSON. Returns the exit status.

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/gemm/gemm_gpu.hpp"
 #include "tools/zeroulp/json_input.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -133,7 +133,7 @@ json read_loss(const std::string& out) {
 
 }  // namespace
 
-void add_questions(CLI::App* command, questions_request& q) {
+void add_questions(cli::app* command, questions_request& q) {
   std::string known;
   for (const auto& one : study::questions()) {
     known += (known.empty() ? "" : ", ") + one.name;

@@ -28,7 +28,7 @@ struct questions_request {
 };
 
 /// Adds the options that fill it in.
-void add_questions(CLI::App* command, questions_request& q);
+void add_questions(cli::app* command, questions_request& q);
 
 /// What is asked, before anything is computed.
 struct prepared_questions {

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/study/loss.hpp"
 #include "tools/zeroulp/study/paper.hpp"
@@ -62,7 +62,7 @@ int run_study_command(study_command q) {
 
 }  // namespace
 
-void add_study(CLI::App& app, outcome& out) {
+void add_study(cli::app& app, outcome& out) {
   auto* sub = add_command(
       app, "study",
       "Questions about the error of a GEMM, with verdicts; about the loss; or "

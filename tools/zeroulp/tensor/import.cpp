@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
@@ -145,7 +144,7 @@ void run_import(const import_request& q) {
 
 }  // namespace
 
-void add_import(CLI::App& app, outcome&) {
+void add_import(cli::app& app, outcome&) {
   auto* sub = add_command(
       app, "import",
       "Codes and scales of your own, for dequantize, retile, gemm",

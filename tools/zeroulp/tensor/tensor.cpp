@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <span>
 #include <system_error>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/tensor/block_tensor.hpp"
 #include "tools/zeroulp/tensor/convention_json.hpp"
@@ -57,7 +57,7 @@ struct quantize_request {
 };
 
 /// Conventions of blocks, such as nvfp4.
-void run_quantize_blocks(const quantize_request& q, const CLI::App& given) {
+void run_quantize_blocks(const quantize_request& q, const cli::app& given) {
   for (const char* other : {"--group", "--scale", "--scales", "--history"}) {
     if (given.count(other) > 0) {
       throw input_error(
@@ -349,7 +349,7 @@ void check_target(format f, const std::string& option) {
   }
 }
 
-void add_tensor(CLI::App& app, outcome&) {
+void add_tensor(cli::app& app, outcome&) {
   auto* quantize = add_command(
       app, "quantize", "Quantize a matrix: codes and scales",
       "zeroulp quantize x.npy --format e4m3 --group 1x128 --out qx");

@@ -9,6 +9,7 @@
 
 #include "tools/train/audit.hpp"
 #include "tools/train/run_folder.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/train/digests.hpp"
@@ -132,7 +133,7 @@ int run_audit(const audit_request& q) {
   return same ? compared : 1;
 }
 
-void add_audit(CLI::App* command, audit_request& q) {
+void add_audit(cli::app* command, audit_request& q) {
   auto* const audit = command->add_option(
       "--audit", q.run,
       "The folder of a run: its step behind --step again, on the CPU, against "

@@ -3,10 +3,13 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_AUDIT_HPP_
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_AUDIT_HPP_
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
+
+namespace zeroulp::cli {
+class app;
+}
 
 namespace zeroulp::program {
 
@@ -21,7 +24,7 @@ struct audit_request {
 
 /// Adds --audit, --step and --in-one-go. Of the other options they go with
 /// --data, --digests and --compare alone.
-void add_audit(CLI::App* command, audit_request& q);
+void add_audit(cli::app* command, audit_request& q);
 
 /// The step behind q.step, from its checkpoint: its loss, its norm and the
 /// state after it are held against the run's receipt. Returns the exit status.

@@ -10,6 +10,7 @@
 #include "src/base/sha256.hpp"
 #include "tools/study/parity/runs.hpp"
 #include "tools/train/run_folder.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
@@ -142,7 +143,7 @@ int run_campaign(const campaign_request& q, train_options o) {
   return 0;
 }
 
-void add_campaign(CLI::App* command, campaign_request& q) {
+void add_campaign(cli::app* command, campaign_request& q) {
   auto* const campaign = command->add_option(
       "--campaign", q.plan,
       "A plan: trains those of its runs that --out has not");

@@ -3,10 +3,13 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_CAMPAIGN_HPP_
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_CAMPAIGN_HPP_
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "tools/zeroulp/train/run.hpp"
+
+namespace zeroulp::cli {
+class app;
+}
 
 namespace zeroulp::program {
 
@@ -17,7 +20,7 @@ struct campaign_request {
 };
 
 /// Adds --campaign and what goes with it.
-void add_campaign(CLI::App* command, campaign_request& q);
+void add_campaign(cli::app* command, campaign_request& q);
 
 /// Trains what the plan has and o.out has not, seed after seed; each run in a
 /// folder there, called ARM.SEED. The plan says how; `o` says where, on which

@@ -10,6 +10,7 @@
 
 #include "tools/study/parity/report.hpp"
 #include "tools/study/report/report.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "zeroulp/io.hpp"
 
@@ -245,7 +246,7 @@ int run_report(const report_request& q) {
   return control->said == parity::verdict::within ? 0 : 1;
 }
 
-void add_report(CLI::App* command, report_request& q) {
+void add_report(cli::app* command, report_request& q) {
   auto* const report =
       command->add_option("--report", q.runs,
                           "The folder of the runs of a --plan: verdicts on the "

@@ -4,8 +4,11 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_REPORT_HPP_
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_REPORT_HPP_
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace zeroulp::cli {
+class app;
+}
 
 namespace zeroulp::program {
 
@@ -16,7 +19,7 @@ struct report_request {
 };
 
 /// Adds --report, which goes with --plan and --out alone.
-void add_report(CLI::App* command, report_request& q);
+void add_report(cli::app* command, report_request& q);
 
 /// Writes parity.json, gaps.csv, losses.csv, curves.svg and held_out.svg to
 /// q.out, if there is one, and prints the tables. Returns the exit status: 1 if

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "tools/train/spec_tables.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/train/settings_json.hpp"
 
@@ -45,9 +44,9 @@ void list_tensors(const tensors_options& o) {
 
 }  // namespace
 
-void add_tensors(CLI::App& app, outcome&) {
+void add_tensors(cli::app& app, outcome&) {
   const auto o = std::make_shared<tensors_options>();
-  CLI::App* const command = add_command(
+  cli::app* const command = add_command(
       app, "tensors", "List how a recipe stores each tensor of a training step",
       "zeroulp tensors --arm full");
   command->add_option("--arm", o->arm, arm_help())->capture_default_str();

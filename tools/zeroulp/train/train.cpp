@@ -1,9 +1,9 @@
 // zeroulp train: a model of DeepSeek's kind on the CPU or a GPU, every operator
 // by its clause; losses and the digest of the state at each step.
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
 #include "tools/zeroulp/train/audit.hpp"
 #include "tools/zeroulp/train/campaign.hpp"
@@ -38,10 +38,10 @@ int answer(train_request& q) {
 
 }  // namespace
 
-void add_train(CLI::App& app, outcome& out) {
+void add_train(cli::app& app, outcome& out) {
   const auto q = std::make_shared<train_request>();
   train_options* const o = &q->run;
-  CLI::App* const command = add_command(
+  cli::app* const command = add_command(
       app, "train",
       "Train a small model of DeepSeek's kind, every operator to the bit",
       "zeroulp train --size T --arm full --steps 5");

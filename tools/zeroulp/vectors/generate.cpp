@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/vectors/vectors.hpp"
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "fuzz/cases/vectors.hpp"
@@ -67,7 +67,7 @@ void run_generate(const generate_request&) {
 
 }  // namespace
 
-void add_vectors_generate(CLI::App& vectors, outcome&) {
+void add_vectors_generate(cli::app& vectors, outcome&) {
   auto* sub = add_command(
       vectors, "generate", "Make steps of a path, with the core's results",
       "zeroulp vectors generate hopper.wgmma.e4m3.e4m3.f32 --count 5000 --out "
@@ -76,7 +76,7 @@ void add_vectors_generate(CLI::App& vectors, outcome&) {
   sub->add_option("PATH", q->path, "see zeroulp paths; also whatif.fN.A.B.f32")
       ->required();
   sub->add_option("--count", q->count, "records")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(cli::range(1, 1'000'000))
       ->capture_default_str();
   add_seed(sub, q->seed);
   sub->add_option("--profile", q->profile, "family of cases of fuzz step")

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/vectors/vectors.hpp"
 #ifdef ZEROULP_HAVE_DEVICE
 #include "conformance/device/device.hpp"
@@ -109,7 +109,7 @@ void run_record(const record_request&, outcome&) {
 
 }  // namespace
 
-void add_vectors_record(CLI::App& vectors, outcome& out) {
+void add_vectors_record(cli::app& vectors, outcome& out) {
   auto* sub = add_command(vectors, "record",
                           "Record what the tensor cores of this GPU do",
                           "zeroulp vectors record --gpu --out vectors");
@@ -119,11 +119,11 @@ void add_vectors_record(CLI::App& vectors, outcome& out) {
       ->required();
   sub->add_option("--count", q->count,
                   "records a path and profile of the cases")
-      ->check(CLI::Range(1, 100'000))
+      ->check(cli::range(1, 100'000))
       ->capture_default_str();
   sub->add_option("--separators", q->separators,
                   "records that refute the neighbours of each parameter")
-      ->check(CLI::Range(0, 100'000))
+      ->check(cli::range(0, 100'000))
       ->capture_default_str();
   add_seed(sub, q->seed);
   sub->add_flag("--json", q->as_json);

@@ -3,9 +3,9 @@
 
 #include "tools/zeroulp/vectors/vectors.hpp"
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/vectors/file.hpp"
 
 namespace zeroulp::program {
@@ -46,7 +46,7 @@ void run_check(const check_request& q, outcome& out) {
 
 }  // namespace
 
-void add_vectors(CLI::App& app, outcome& out) {
+void add_vectors(cli::app& app, outcome& out) {
   auto* sub = add_command(app, "vectors", "Recorded tensor-core steps",
                           "zeroulp vectors check recorded.txt.gz");
   sub->require_subcommand(1);

@@ -8,8 +8,8 @@
 
 namespace zeroulp::program {
 
-void add_vectors_generate(CLI::App& vectors, outcome& out);
-void add_vectors_record(CLI::App& vectors, outcome& out);
+void add_vectors_generate(cli::app& vectors, outcome& out);
+void add_vectors_record(cli::app& vectors, outcome& out);
 
 }  // namespace zeroulp::program
 

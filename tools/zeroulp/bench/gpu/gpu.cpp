@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <set>
 
 #include "src/base/near_names.hpp"
+#include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/progress.hpp"
 #include "tools/zeroulp/record.hpp"
 #ifdef ZEROULP_HAVE_CUDA
@@ -240,7 +240,7 @@ void run_gpu(const gpu_request&, outcome&) {
 
 }  // namespace
 
-void add_bench_gpu(CLI::App& bench, outcome& out) {
+void add_bench_gpu(cli::app& bench, outcome& out) {
   auto* sub = add_command(bench, "gpu",
                           "How fast the kernels are, beside a stream of the "
                           "same bytes or their peers",

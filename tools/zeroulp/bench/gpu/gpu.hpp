@@ -160,7 +160,7 @@ class gpu_sensors {
   std::vector<double> clocks_, powers_;
 };
 
-void add_bench_gpu(CLI::App& bench, outcome& out);
+void add_bench_gpu(cli::app& bench, outcome& out);
 
 }  // namespace zeroulp::program
 
