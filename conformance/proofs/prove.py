@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Proves the lemmas of this folder: prove.py [--level 1] [PART...]
+"""Proves the lemmas of this folder: prove.py [--level 1] [--known FILE] [PART...]
 
 A line of TAP each: of a lemma, that no input refutes it; of a false one, that
 some input does; of a tie, that the
 built library gives what the transcription gives; of a fault, that its lemma is
 refuted and that the counterexample shows it in the library. Without a solver,
 or without the library (ZEROULP_LIBRARY), what needs it is skipped.
+
+A lemma is a function of its text in SMT-LIB, so that what was proved once stays
+proved: --write FILE notes the SHA-256 of each text, and --known FILE does not ask
+the solver again for those of FILE, but for those of --share.
 """
 
 import argparse
+import hashlib
 import importlib
 import sys
 import time
@@ -28,6 +33,32 @@ CHUNK = 1 << 15  # inputs at once: the lanes of all nodes stay in the cache
 failures = 0
 
 
+class Proved:
+    """The SHA-256s of the texts of lemmas that are known, and of those of now.
+    `share` (i, n): of the known ones, every n-th is asked all the same."""
+
+    def __init__(self, file, share):
+        lines = open(file).read().splitlines() if file else []
+        self.known = {line.split()[0] for line in lines if line[:1] != "#"}
+        self.share = share
+        self.now = []
+
+    def needs(self, digest):
+        if digest not in self.known:
+            return True
+        part, parts = self.share
+        return int(digest[:8], 16) % parts == part
+
+    def write(self, file):
+        with open(file, "w") as out:
+            out.write("# SHA-256 of a lemma's SMT-LIB, its name: prove.py --write\n")
+            out.writelines(f"{d} {name}\n" for d, name in self.now)
+
+
+NONE = (0, 2**32 + 1)  # of all digests
+proved = Proved(None, NONE)
+
+
 def tell(holds, name, since, text=""):
     global failures
     failures += not holds
@@ -42,10 +73,17 @@ def shown(values):
 def prove(lemma):
     start = time.monotonic()
     holds = lemma.holds()
+    name = f"lemma: {lemma.name} ({lemma.clauses})"
+    asked = [smt.script(x) for x in (holds.premise, ~holds) if x is not None]
+    digest = hashlib.sha256("\0".join(asked).encode()).hexdigest()
+    if not proved.needs(digest):
+        return tell(True, name, start, "by the record")
     if holds.premise is not None and smt.find(holds.premise) is None:
         return tell(False, f"lemma: {lemma.name}", start, "speaks of no input")
     found = smt.find(~holds)
-    tell(found is None, f"lemma: {lemma.name} ({lemma.clauses})", start,
+    if found is None:
+        proved.now.append((digest, lemma.name))
+    tell(found is None, name, start,
          "" if found is None else "refuted by " + shown(found))
 
 
@@ -127,15 +165,28 @@ def each(part, kind, items, use, solver=False, built=False):
         use(item)
 
 
+def share_of(text):
+    part, parts = (int(x) for x in text.split("/"))
+    if not 0 <= part < parts:
+        raise ValueError(text)
+    return part, parts
+
+
 def main():
-    global failures
+    global failures, proved
     command = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     command.add_argument("--level", type=int, default=0)
+    command.add_argument("--known", metavar="FILE",
+                         help="lemmas that --write wrote: not asked again")
+    command.add_argument("--share", type=share_of, default=NONE,
+                         metavar="I/N", help="of the known ones, asked all the same")
+    command.add_argument("--write", metavar="FILE")
     command.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
     asked = command.parse_args()
     unknown = set(asked.parts) - set(PARTS)
     if unknown:
         command.error(f"no part {min(unknown)}: use {' '.join(PARTS)}")
+    proved = Proved(asked.known, asked.share)
     for part in asked.parts:
         module = importlib.import_module(part)
         lemmas = [x for x in module.LEMMAS if x.level <= asked.level]
@@ -145,6 +196,8 @@ def main():
         each(part, "faults", module.FAULTS, refute, solver=True, built=True)
     if "window" in asked.parts:
         failures += significands.main()
+    if asked.write:
+        proved.write(asked.write)
     sys.exit(failures != 0)
 
 
