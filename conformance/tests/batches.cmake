@@ -50,16 +50,3 @@ function(zeroulp_batch target size)
   endforeach()
   set_property(TARGET ${target} PROPERTY SOURCES ${kept} ${batches})
 endfunction()
-
-# zeroulp_precompile(TARGET HEADER...): with ZEROULP_BATCHES, what most of its
-# files spend their time on reading is read once. Without, each file has to include
-# what it uses.
-function(zeroulp_precompile target)
-  if(NOT ZEROULP_BATCHES)
-    return()
-  endif()
-  list(TRANSFORM ARGN PREPEND "$<$<COMPILE_LANGUAGE:CXX>:")
-  list(TRANSFORM ARGN REPLACE ">$" "$<ANGLE-R>")
-  list(TRANSFORM ARGN APPEND ">")
-  target_precompile_headers(${target} PRIVATE ${ARGN})
-endfunction()

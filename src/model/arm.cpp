@@ -92,13 +92,31 @@ std::vector<value_field<arm>> make_arm_fields() {
   return all;
 }
 
-/// `f` of the three products of `linear`.
-value_field<arm> of_all_products(const value_field<sum_rule>& f) {
-  return {f.name, f.of, [f](const arm& a) { return f.text(a.linear.fprop); },
-          [f](arm& a, std::string_view text) {
-            f.set(a.linear.fprop, text);
-            f.set(a.linear.dgrad, text);
-            f.set(a.linear.wgrad, text);
+/// `f` of the three products of a rule.
+value_field<arm> of_all_products(const std::string& name,
+                                 linear_rule arm::*rule,
+                                 const value_field<sum_rule>& f) {
+  return {name + f.name, f.of,
+          [=](const arm& a) { return f.text((a.*rule).fprop); },
+          [=](arm& a, std::string_view text) {
+            for (auto product : {&linear_rule::fprop, &linear_rule::dgrad,
+                                 &linear_rule::wgrad}) {
+              f.set(a.*rule.*product, text);
+            }
+          }};
+}
+
+/// `f` of the three operands of a rule.
+value_field<arm> of_all_operands(const std::string& name,
+                                 linear_rule arm::*rule,
+                                 const value_field<storage>& f) {
+  return {name + f.name, f.of,
+          [=](const arm& a) { return f.text((a.*rule).x); },
+          [=](arm& a, std::string_view text) {
+            for (auto operand :
+                 {&linear_rule::x, &linear_rule::w, &linear_rule::dy}) {
+              f.set(a.*rule.*operand, text);
+            }
           }};
 }
 
@@ -117,8 +135,16 @@ value_field<sum_rule> fraction_bits_field() {
 
 std::vector<value_field<arm>> make_arm_changes() {
   auto all = arm_fields();
-  for (const auto& f : fields_of_sums()) all.push_back(of_all_products(f));
-  all.push_back(of_all_products(fraction_bits_field()));
+  auto sums = fields_of_sums();
+  sums.push_back(fraction_bits_field());
+  for (const auto& f : sums) {
+    all.push_back(of_all_products("", &arm::linear, f));
+    all.push_back(of_all_products("head.", &arm::head, f));
+  }
+  for (const auto& f : fields_of_storage()) {
+    all.push_back(of_all_operands("linear.", &arm::linear, f));
+    all.push_back(of_all_operands("head.", &arm::head, f));
+  }
   return all;
 }
 

@@ -89,6 +89,14 @@ TEST(Settings, EveryFieldCounts) {
 TEST(Settings, AnArmIsANameAndChanges) {
   EXPECT_STREQ(parse_arm("full+linear.dy.format:e5m2").name, "hybrid");
   EXPECT_STREQ(parse_arm("tensor+interval:0").name, "tensor_unpromoted");
+  EXPECT_EQ(fields_json(parse_arm("full+linear.format:e5m2+head.format:e5m6"
+                                  "+head.interval:128")),
+            fields_json(parse_arm("full+linear.x.format:e5m2"
+                                  "+linear.w.format:e5m2+linear.dy.format:e5m2"
+                                  "+head.x.format:e5m6+head.w.format:e5m6"
+                                  "+head.dy.format:e5m6+head.fprop.interval:128"
+                                  "+head.dgrad.interval:128"
+                                  "+head.wgrad.interval:128")));
   EXPECT_STREQ(parse_arm("bf16+splits:2+head.fprop.splits:2"
                          "+head.dgrad.splits:2+head.wgrad.splits:2")
                    .name,
