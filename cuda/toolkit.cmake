@@ -28,6 +28,8 @@ if(ZEROULP_QUICK_KERNELS)
   # PTX: to assemble it takes most of the time.
   set(code compute_90a)
   add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Xcicc -O1>")
+  # Of the code for the host, too: it says that there is no GPU, and no more.
+  string(REPLACE -O3 -O0 CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
 endif()
 add_compile_options(
   "$<$<COMPILE_LANGUAGE:CUDA>:-gencode=arch=compute_90a,code=${code}>")

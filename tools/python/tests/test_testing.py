@@ -86,6 +86,19 @@ def test_another_recipe_is_named():
         assert_multiplies_as(lambda a, b: zeroulp.gemm(a, b, output="fp32"))
 
 
+# fl(p * sa) * sb and p * fl(sa * sb) differ in the last bits of FP32, of which BF16
+# keeps none: but where blocks cancel.
+@pytest.mark.parametrize("made, claimed", [
+    ("cutlass.blockwise", "deepgemm.1d2d"),
+    ("deepgemm.1d2d", "deepseek_v3.inference"),
+    ("cublaslt.1x128_1x128", "cublaslt.1x128_1x128.k128")])
+def test_recipes_are_told_apart_by_bf16(made, claimed):
+    with pytest.raises(AssertionError, match="with blocks that cancel"):
+        assert_multiplies_as(
+            lambda a, b: zeroulp.gemm(a, b, made, output="bf16"), claimed,
+            output="bf16", shapes=((8, 32, 512),))
+
+
 def test_the_same_bits():
     a = np.array([[1.0, 0.0, np.nan]], np.float32)
     assert_same_bits(a, a.copy())

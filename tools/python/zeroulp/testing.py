@@ -2,6 +2,8 @@
 far, and what may have made them so; cases that know the numerics: cases, case,
 replay, shrink."""
 
+import itertools
+
 import numpy as np
 
 from . import _operations, _suite, _values
@@ -167,16 +169,30 @@ def assert_quantizes_as(kernel, convention, format="e4m3", group="1x128", *,
 
 
 def gemm_operands(recipe="deepgemm.1d2d", *, m=64, n=96, k=512, format="e4m3",
-                  seed=0):
+                  seed=0, cancelling=False):
     """Two operands of a recipe, each Quantized: N(0, 1) quantized in its
-    groups."""
+    groups. With `cancelling` each second block of 128 along K takes away what the
+    one before it gave, but for a part in 2^20: what is left of D is rounded by the
+    order of scales and sums, which even BF16 shows."""
     how = _values.recipe(recipe)
     rng = np.random.default_rng(seed)
     made = []
     for rows, group in ((m, how.a), (n, how.b)):
         x = rng.standard_normal((rows, k)).astype(np.float32)
+        if cancelling:
+            _let_blocks_cancel(x, negative=not made)
         made.append(_operations.quantize(x, format, _values.group_name(group)))
     return tuple(made)
+
+
+def _let_blocks_cancel(x, negative):
+    """The second block of a pair is the first, or its negative with another
+    scale. Behind the last pair nearly nothing is left."""
+    blocks = x.shape[1] // 256 * 2
+    for first in range(0, 128 * blocks, 256):
+        block = x[:, first:first + 128]
+        x[:, first + 128:first + 256] = -block * (1 + 2.0**-20) if negative else block
+    x[:, 128 * blocks:] *= 2.0**-20
 
 
 def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=None,
@@ -184,11 +200,13 @@ def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=
                          format="e4m3", seed=0, device=None):
     """Holds kernel(a, b) -> D = A B^T against a recipe. `a` and `b` are
     Quantized: codes and scales, tensors of torch with `device`. `shapes` are M,
-    N, K. Raises AssertionError that says where the bits part, and what may have made
-    them so."""
+    N, K: each is tried with numbers from N(0, 1), and with blocks that cancel.
+    Raises AssertionError that says where the bits part, and what may have made them
+    so."""
     how = _values.recipe(recipe)
-    for m, n, k in shapes:
-        a, b = gemm_operands(how, m=m, n=n, k=k, format=format, seed=seed)
+    for (m, n, k), cancelling in itertools.product(shapes, (False, True)):
+        a, b = gemm_operands(how, m=m, n=n, k=k, format=format, seed=seed,
+                             cancelling=cancelling)
         want = _operations.gemm(a, b, how, splits=splits, output=output)
         got = kernel(_on_device(a, device), _on_device(b, device))
         fmt = bits_of(want, "D", _output_name(want)).format
@@ -200,7 +218,8 @@ def assert_multiplies_as(kernel, recipe="deepgemm.1d2d", *, output=None, splits=
                 f"D: {x.shape[0]} x {x.shape[1]} of {8 * x.itemsize} bits, "
                 f"expected {y.shape[0]} x {y.shape[1]} of {8 * y.itemsize}")
         raise AssertionError(
-            f"not {how.name}: M, N, K = {m}, {n}, {k}\n" +
+            f"not {how.name}: M, N, K = {m}, {n}, {k}"
+            f"{', with blocks that cancel' if cancelling else ''}\n" +
             _explained(got, how, a=a, b=b, output=fmt))
 
 

@@ -39,7 +39,8 @@ def assert_quantizes_as(
 ) -> None: ...
 def gemm_operands(
     recipe: str | Recipe = 'deepgemm.1d2d', *, m: int = 64, n: int = 96,
-    k: int = 512, format: _FormatLike = 'e4m3', seed: int = 0
+    k: int = 512, format: _FormatLike = 'e4m3', seed: int = 0,
+    cancelling: bool = False
 ) -> tuple[Quantized, Quantized]: ...
 def assert_multiplies_as(
     kernel: Callable[[Quantized, Quantized], Any],
