@@ -241,6 +241,26 @@ class halves {
   bool shown_ = false;
 };
 
+/// The least exponent from r.low on of a product that comes through alone: a floor
+/// cuts what lies far below it, beside nothing.
+int lowest_kept(experiments& asked, const reach& r) {
+  const black_box& box = asked.box();
+  std::vector<step_case> cases;
+  std::vector<int> exponents;
+  for (int e = r.low; e <= r.high; ++e) {
+    const auto s = make_case(box, {{0, e}});
+    if (!s) continue;
+    cases.push_back(*s);
+    exponents.push_back(e);
+  }
+  const std::size_t first = asked.ask(cases);
+  for (std::size_t i = 0; i < exponents.size(); ++i) {
+    const auto alone = code_for(box.stored, false, 1, exponents[i]);
+    if (alone && asked.all()[first + i].d == *alone) return exponents[i];
+  }
+  return r.low;
+}
+
 void add_joins(std::vector<order_found>& all, const grouping& g) {
   using enum joins;
   for (const joins j : {first_step, every_step, the_end}) all.push_back({g, j});
@@ -279,6 +299,7 @@ std::vector<order_found> find_orders(experiments& asked, bool subnormals) {
   if (!subnormals) {
     r.low = std::max(r.low, box.a.min_exponent() + box.b.min_exponent());
   }
+  r.low = lowest_kept(asked, r);
   const survivals by_survival(asked, r);
   std::erase_if(all, [&](const auto& o) { return !by_survival.agree(o); });
   if (all.size() > 1) {
