@@ -15,23 +15,38 @@ namespace {
 constexpr int deepest = max_fraction_bits + 3;
 constexpr std::uint64_t odd_numbers[] = {1, 3, 5, 7};
 
-/// Where the first step's products stand; at most four are used.
+/// The step that is looked at, and where its products stand; at most four are
+/// used.
 struct places {
+  int step;
   int first;
   int second;
   int third;
   int count;
 };
 
-places places_of(const grouping& g, int length) {
+/// The first step. Where c does not belong to it, the one with the most
+/// products.
+int step_to_look_at(const mechanism& m) {
+  if (m.joins == joins::first_step) return 0;
+  std::vector<int> counts(static_cast<std::size_t>(m.order.steps));
+  for (int k = 0; k < m.length; ++k) {
+    ++counts[static_cast<std::size_t>(m.order.step_of(k))];
+  }
+  const auto most = std::max_element(counts.begin(), counts.end());
+  return static_cast<int>(most - counts.begin());
+}
+
+places places_of(const mechanism& m) {
+  const int step = step_to_look_at(m);
   std::vector<int> found;
-  for (int k = 0; k < length; ++k) {
-    if (g.step_of(k) == 0) found.push_back(k);
+  for (int k = 0; k < m.length; ++k) {
+    if (m.order.step_of(k) == step) found.push_back(k);
   }
   const auto at = [&](std::size_t i) {
     return i < found.size() ? found[i] : 0;
   };
-  return {at(0), at(1), at(2), static_cast<int>(found.size())};
+  return {step, at(0), at(1), at(2), static_cast<int>(found.size())};
 }
 
 /// Experiments whose largest term is 2^top, so that no floor matters.
@@ -92,9 +107,9 @@ class experiments_below {
     }
   }
 
-  /// Some terms of the first step, at random.
-  void random(const grouping& g, int length, int count) {
-    counter_rng rng(2, static_cast<std::uint64_t>(length));
+  /// Some terms of the step, at random.
+  void random(const mechanism& m, int count) {
+    counter_rng rng(2, static_cast<std::uint64_t>(m.length));
     for (int n = 0; n < count; ++n) {
       std::vector<probe_term> terms{{at_.first, top_, rng.one_in(2)}};
       const int depth = rng.between(4, deepest);
@@ -103,8 +118,10 @@ class experiments_below {
                           odd_numbers[rng.below(2)], odd_numbers[rng.below(2)]};
       };
       if (rng.one_in(2)) terms.push_back(below(is_c));
-      for (int k = at_.first + 1; k < length; ++k) {
-        if (g.step_of(k) == 0 && rng.one_in(3)) terms.push_back(below(k));
+      for (int k = at_.first + 1; k < m.length; ++k) {
+        if (m.order.step_of(k) == at_.step && rng.one_in(3)) {
+          terms.push_back(below(k));
+        }
       }
       made_.add(terms);
     }
@@ -141,16 +158,16 @@ std::vector<std::pair<format, format>> operand_formats(format a, format b) {
 }
 
 std::vector<step_case> alignment_cases(const black_box& box,
-                                       const grouping& g) {
+                                       const mechanism& m) {
   case_list made(box);
   const int high = reach_of(box).high;
-  const places at = places_of(g, box.length);
+  const places at = places_of(m);
   for (const int top : {high, high - 1}) {
     experiments_below some(made, at, top);
     some.cancelling();
     some.pairs();
     some.triples();
-    some.random(g, box.length, 500);
+    some.random(m, 500);
   }
   return made.cases();
 }

@@ -22,9 +22,11 @@ inline constexpr rounding alignment_roundings[] = {
 /// What operands may become: themselves, FP16, or what has no subnormals.
 std::vector<std::pair<format, format>> operand_formats(format a, format b);
 
-/// Steps of a few terms that tell alignments apart in the first step of `g`,
-/// and that no floor and no rule of subnormal results changes.
-std::vector<step_case> alignment_cases(const black_box& box, const grouping& g);
+/// Steps of a few terms that tell alignments apart in one step of `m`, its
+/// first one if c is a term of it, and that no floor and no rule of subnormal
+/// results changes.
+std::vector<step_case> alignment_cases(const black_box& box,
+                                       const mechanism& m);
 
 /// Sums of many products, which do so as well, and tell orders apart.
 std::vector<step_case> carry_cases(const black_box& box);

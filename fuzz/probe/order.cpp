@@ -241,8 +241,8 @@ class halves {
   bool shown_ = false;
 };
 
-/// The least exponent from r.low on of a product that comes through alone: a floor
-/// cuts what lies far below it, beside nothing.
+/// The least exponent from r.low on of a product that comes through alone: a
+/// floor cuts what lies far below it, beside nothing.
 int lowest_kept(experiments& asked, const reach& r) {
   const black_box& box = asked.box();
   std::vector<step_case> cases;

@@ -138,8 +138,7 @@ class search {
     mechanism m = base_;
     m.order = orders[start].order;
     m.joins = orders[start].joins;
-    const std::size_t first =
-        asked_.ask(alignment_cases(asked_.box(), m.order));
+    const std::size_t first = asked_.ask(alignment_cases(asked_.box(), m));
     agreement of_few(asked_, first);
     if (orders.size() > most_starts) {
       of_few.keep([](const experiment& e) { return e.used.size() < 2; });

@@ -8,6 +8,7 @@
 
 #include "conformance/mutants/step_parts.hpp"
 #include "conformance/tests/fuzz/hidden_mechanism.hpp"
+#include "conformance/tests/fuzz/strange_steps.hpp"
 #include "conformance/tests/level.hpp"
 #include "fuzz/engine/full_step.hpp"
 #include "fuzz/probe/terms.hpp"
@@ -217,6 +218,28 @@ TEST(Probe, StrangersDoNotFit) {
       EXPECT_FALSE(r.because.empty());
       if (test::level() == 0) return;
     }
+  }
+}
+
+TEST(Probe, StrangeStepsDoNotFit) {
+  const path p = hopper_wgmma_e4m3;
+  int count = 0;
+  for (const auto& strange : test::strange_steps) {
+    SCOPED_TRACE(strange.name);
+    black_box box = box_of(p, nullptr);
+    box.run = [&](const std::vector<step_case>& cases) {
+      std::vector<std::uint64_t> d;
+      for (const auto& s : cases) {
+        const bool finite = conformance::is_finite_step(
+            p, s.a.data(), s.b.data(), s.count, s.c);
+        d.push_back(finite ? strange.run(p, s) : test::step_of(p, s));
+      }
+      return d;
+    };
+    const auto r = probe(box, {2000, 1});
+    EXPECT_FALSE(r.fits);
+    EXPECT_GT(r.contradicting, 0u);
+    if (test::level() == 0 && ++count == 2) return;
   }
 }
 
