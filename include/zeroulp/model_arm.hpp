@@ -182,9 +182,9 @@ struct tensor_row {
 /// All that decides an arm's bits, in order: linear.x.format and so on.
 const std::vector<value_field<arm>>& arm_fields();
 /// Those; accumulator, fraction_bits, interval and splits, which set the three
-/// products of `linear` at once, and head.accumulator and so on, those of `head`;
-/// linear.format, .scale and .group, which set its three operands, and head.format
-/// and so on.
+/// products of `linear` at once, and head.accumulator and so on, those of
+/// `head`; linear.format, .scale and .group, which set its three operands, and
+/// head.format and so on.
 const std::vector<value_field<arm>>& arm_changes();
 
 /// A named arm, or NAME+FIELD:VALUE with fields of arm_changes(). Throws

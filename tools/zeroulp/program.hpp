@@ -1,9 +1,9 @@
 // Defines what the subcommands of the program share: registration, exit status,
 // numbers as text, JSON output.
 //
-// A subcommand is a function that adds itself to the app (cli.hpp); its callback
-// does the work, prints the result and sets the exit status: 0 held, 1 a
-// mismatch was found. What is wrong with the request throws input_error: 2.
+// A subcommand is a function that adds itself to the app (cli.hpp); its
+// callback does the work, prints the result and sets the exit status: 0 held, 1
+// a mismatch was found. What is wrong with the request throws input_error: 2.
 
 #ifndef ZEROULP_TOOLS_ZEROULP_PROGRAM_HPP_
 #define ZEROULP_TOOLS_ZEROULP_PROGRAM_HPP_

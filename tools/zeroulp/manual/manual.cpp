@@ -24,7 +24,7 @@ struct man_request {
 
 shown_command tree_of_program(const cli::app& app) {
   return tree_of(app.of_library(), [&app](const std::string& command,
-                             const std::string& option) {
+                                          const std::string& option) {
     return command == "man" && option == "COMMAND" ? app.subcommand_names()
                                                    : values_of(command, option);
   });
