@@ -104,9 +104,20 @@ ran() {
   done
   same_report "$1"
 }
+# The runs on GPUs that are committed: same_runs PLAN.
+same_runs() {
+  local plan=$root/conformance/records/train/campaign/$1 own=$folder/$1
+  mkdir -p "$own" && cp "$plan.json" "$own/plan.json" &&
+    "$python" -m tarfile -e "$plan.runs.tar.xz" "$own" && same_report "$own"
+}
 rm -rf "$folder/drawn" "$folder/ran"
 check "second implementation: the report of a campaign that was drawn" \
   drawn "$folder/drawn" || true
 check "second implementation: the report of a campaign that ran" \
   ran "$folder/ran" || true
+for runs in "$root"/conformance/records/train/campaign/*.runs.tar.xz; do
+  name=$(basename "$runs" .runs.tar.xz)
+  check "second implementation: the report of the campaign $name" \
+    same_runs "$name" || true
+done
 finish
