@@ -71,18 +71,24 @@ bool predict_survival(const order_found& o, const term_places& t, losing how) {
   return at_end ? plus(c, d, how).small : d.small;
 }
 
-/// How many halves of c's last bit two products of a half are in the end, each
-/// sum with c being rounded down or up to whole bits.
-int predict_halves(const order_found& o, int i, int j, bool up) {
-  const auto whole = [up](int halves) {
-    return up ? (halves + 1) / 2 * 2 : halves / 2 * 2;
+/// What makes whole bits of halves: a sum with c, or each term beside it.
+struct halves_rule {
+  bool up;
+  bool each_term;
+};
+
+/// How many halves of c's last bit two products of a half are in the end.
+int predict_halves(const order_found& o, int i, int j, halves_rule rule) {
+  const auto whole = [&](int halves) {
+    return rule.up ? (halves + 1) / 2 * 2 : halves / 2 * 2;
   };
   const bool at_end = is_at_the_end(o.joins);
   int d = 0;
   for (int step = 0; step < o.order.steps; ++step) {
     const int here = (o.order.step_of(i) == step ? 1 : 0) +
                      (o.order.step_of(j) == step ? 1 : 0);
-    d = at_end ? d + here : whole(d + here);
+    const int added = rule.each_term && !at_end ? here * whole(1) : here;
+    d = at_end ? d + added : whole(d + added);
   }
   return at_end ? whole(d) : d;
 }
@@ -176,7 +182,8 @@ class halves {
   }
 
   bool agree(const order_found& o) const {
-    return !shown_ || agree(o, false) || agree(o, true);
+    return !shown_ || agree(o, {false, false}) || agree(o, {true, false}) ||
+           agree(o, {true, true});
   }
 
  private:
@@ -231,35 +238,15 @@ class halves {
     return all < c || all > c + 8 ? -1 : static_cast<int>(all - c);
   }
 
-  bool agree(const order_found& o, bool up) const {
+  bool agree(const order_found& o, halves_rule rule) const {
     return std::all_of(pairs_.begin(), pairs_.end(), [&](const pair& x) {
-      return predict_halves(o, x.i, x.j, up) == x.halves;
+      return predict_halves(o, x.i, x.j, rule) == x.halves;
     });
   }
 
   std::vector<pair> pairs_;
   bool shown_ = false;
 };
-
-/// The least exponent from r.low on of a product that comes through alone: a
-/// floor cuts what lies far below it, beside nothing.
-int lowest_kept(experiments& asked, const reach& r) {
-  const black_box& box = asked.box();
-  std::vector<step_case> cases;
-  std::vector<int> exponents;
-  for (int e = r.low; e <= r.high; ++e) {
-    const auto s = make_case(box, {{0, e}});
-    if (!s) continue;
-    cases.push_back(*s);
-    exponents.push_back(e);
-  }
-  const std::size_t first = asked.ask(cases);
-  for (std::size_t i = 0; i < exponents.size(); ++i) {
-    const auto alone = code_for(box.stored, false, 1, exponents[i]);
-    if (alone && asked.all()[first + i].d == *alone) return exponents[i];
-  }
-  return r.low;
-}
 
 void add_joins(std::vector<order_found>& all, const grouping& g) {
   using enum joins;
@@ -290,16 +277,33 @@ std::vector<order_found> all_orders(int length) {
   return all;
 }
 
-std::vector<order_found> find_orders(experiments& asked, bool subnormals) {
+int lowest_product(experiments& asked, bool subnormals) {
   const black_box& box = asked.box();
-  auto all = all_orders(box.length);
-  reach r = reach_of(box);
+  const reach r = reach_of(box);
   // An output of fewer bits has no smaller numbers.
-  r.low = std::max(r.low, box.stored.min_exponent());
+  int low = std::max(r.low, box.stored.min_exponent());
   if (!subnormals) {
-    r.low = std::max(r.low, box.a.min_exponent() + box.b.min_exponent());
+    low = std::max(low, box.a.min_exponent() + box.b.min_exponent());
   }
-  r.low = lowest_kept(asked, r);
+  std::vector<step_case> cases;
+  std::vector<int> exponents;
+  for (int e = low; e <= r.high; ++e) {
+    const auto s = make_case(box, {{0, e}});
+    if (!s) continue;
+    cases.push_back(*s);
+    exponents.push_back(e);
+  }
+  const std::size_t first = asked.ask(cases);
+  for (std::size_t i = 0; i < exponents.size(); ++i) {
+    const auto alone = code_for(box.stored, false, 1, exponents[i]);
+    if (alone && asked.all()[first + i].d == *alone) return exponents[i];
+  }
+  return low;
+}
+
+std::vector<order_found> find_orders(experiments& asked, int lowest) {
+  auto all = all_orders(asked.box().length);
+  const reach r{reach_of(asked.box()).high, lowest};
   const survivals by_survival(asked, r);
   std::erase_if(all, [&](const auto& o) { return !by_survival.agree(o); });
   if (all.size() > 1) {

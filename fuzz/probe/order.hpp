@@ -25,10 +25,15 @@ struct order_found {
 /// Every order for `length` products that the search knows, the simplest first.
 std::vector<order_found> all_orders(int length);
 
+/// Asks the box for the least exponent of a product that comes through alone: a
+/// floor cuts what lies far below it, beside nothing. `subnormals`: whether its
+/// operands may be subnormal.
+int lowest_product(experiments& asked, bool subnormals);
+
 /// Asks the box and returns the orders that agree with all its answers, the
-/// simplest first; none, if the box follows no order of all_orders().
-/// `subnormals`: whether its operands may be subnormal.
-std::vector<order_found> find_orders(experiments& asked, bool subnormals);
+/// simplest first; none, if the box follows no order of all_orders(). `lowest`
+/// is its lowest_product().
+std::vector<order_found> find_orders(experiments& asked, int lowest);
 
 }  // namespace zeroulp::fuzz
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "fuzz/engine/full_step.hpp"
 #include "fuzz/probe/alignment.hpp"
@@ -117,7 +118,8 @@ class search {
 
   probe_result run() {
     find_specials(asked_, base_);
-    const auto orders = find_orders(asked_, !base_.flushes_operands);
+    lowest_ = lowest_product(asked_, !base_.flushes_operands);
+    const auto orders = find_orders(asked_, lowest_);
     check_repeats(asked_.box(), asked_);
     if (orders.empty()) {
       result_.why =
@@ -140,6 +142,7 @@ class search {
     m.joins = orders[start].joins;
     const std::size_t first = asked_.ask(alignment_cases(asked_.box(), m));
     agreement of_few(asked_, first);
+    of_few.keep([this](const experiment& e) { return is_plain(e); });
     if (orders.size() > most_starts) {
       of_few.keep([](const experiment& e) { return e.used.size() < 2; });
     }
@@ -158,7 +161,9 @@ class search {
     asked_.ask(range_cases(asked_.box(), few));
     asked_.ask(verification(asked_.box(), few, options_));
     agreement within(asked_, first);
-    within.keep([&](const experiment& e) { return is_within_range(few, e); });
+    within.keep([&](const experiment& e) {
+      return is_plain(e) && is_within_range(few, e);
+    });
     agreement all(asked_);
     const auto fits = [&](mechanism x, const order_found& o) {
       x.order = o.order;
@@ -177,6 +182,26 @@ class search {
     note(few,
          "what fits the experiments about one property contradicts others");
     return false;
+  }
+
+  /// Whether no floor matters, nor what becomes of a subnormal c or result.
+  bool is_plain(const experiment& e) const {
+    const black_box& box = asked_.box();
+    const auto is_normal = [f = box.stored](std::uint64_t code) {
+      return (code & f.magnitude_mask()) >> f.man_bits != 0;
+    };
+    const auto last_bit = [](const unpacked& x) {
+      return x.exponent + std::countr_zero(x.significand);
+    };
+    const auto is_low = [&](int k) {
+      const auto i = static_cast<std::size_t>(k);
+      const unpacked x = decode(box.a, e.inputs.a[i]);
+      const unpacked y = decode(box.b, e.inputs.b[i]);
+      return !x.is_zero() && !y.is_zero() && x.is_finite() && y.is_finite() &&
+             last_bit(x) + last_bit(y) < lowest_;
+    };
+    return is_normal(e.d) && (e.inputs.c == 0 || is_normal(e.inputs.c)) &&
+           std::none_of(e.used.begin(), e.used.end(), is_low);
   }
 
   /// Keeps the mechanism that the fewest answers contradict.
@@ -206,6 +231,7 @@ class search {
   const probe_options options_;
   experiments asked_;
   mechanism base_;
+  int lowest_ = 0;  ///< lowest_product()
   probe_result result_;
   std::optional<std::pair<std::size_t, mechanism>> closest_;
 };
