@@ -17,10 +17,21 @@ lib_of() {
   dirname "$(find "$folder/$1" -name 'libzeroulp.[as]*' | head -n 1)"
 }
 
+# The objects of BUILD are those of a shared library, if the flags are the same: what
+# is compiled already is not compiled once more.
+take_objects() {
+  local from=$build/src/CMakeFiles/zeroulp.dir
+  local to=$folder/build-shared/src/CMakeFiles/zeroulp.dir
+  cmp <(sed "s,$build,BUILD,g" "$from/flags.make") \
+    <(sed "s,$folder/build-shared,BUILD,g" "$to/flags.make") || return 0
+  (cd "$from" && find . \( -name '*.o' -o -name '*.o.d' \) -print0 |
+    tar --null -T - -cf -) | tar -xf - -C "$to" --touch
+}
+
 install_shared_library() {
   cmake -S "$root" -B "$folder/build-shared" -DBUILD_SHARED_LIBS=ON \
     -DZEROULP_CUDA=OFF -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF \
-    -DZEROULP_BATCHES=ON &&
+    -DZEROULP_BATCHES=ON && take_objects &&
     cmake --build "$folder/build-shared" -j "$(nproc)" &&
     install_library shared "$folder/build-shared"
 }
