@@ -172,17 +172,42 @@ std::vector<step_case> alignment_cases(const black_box& box,
   return made.cases();
 }
 
-std::vector<step_case> carry_cases(const black_box& box) {
+std::vector<step_case> carry_cases(const black_box& box, const mechanism& m) {
   case_list made(box);
-  const int top = reach_of(box).high - 8;
-  for (int count = 2; count <= box.length; count += count < 8 ? 1 : 4) {
+  std::vector<int> all;
+  // What the last step rounds, no later one cuts.
+  std::vector<int> last;
+  for (int k = 0; k < box.length; ++k) {
+    all.push_back(k);
+    if (m.order.step_of(k) == m.order.steps - 1) last.push_back(k);
+  }
+  // `count` products 2^top u^2, and small, or larger, terms: c or a product.
+  const auto add = [&](const std::vector<int>& from, std::size_t count, int top,
+                       std::uint64_t u) {
+    const int other = count < from.size() ? from[count] : is_c;
     for (int n = 0; n <= deepest; ++n) {
       for (const bool negative : {false, true}) {
         std::vector<probe_term> terms{{is_c, top - n, negative, 3}};
-        for (int k = 0; k < count; ++k) terms.push_back({k, top, negative});
+        for (std::size_t i = 0; i < count; ++i) {
+          terms.push_back({from[i], top, negative, u, u});
+        }
         made.add(terms);
+        for (const int place : {is_c, other}) {
+          terms.front() = {place, top - n, negative};
+          made.add(terms);
+        }
         terms.front() = {is_c, top + n, negative};
         made.add(terms);
+      }
+    }
+  };
+  // A product of sevens is three times its place.
+  const int high = reach_of(box).high;
+  for (const std::uint64_t u : {std::uint64_t{1}, std::uint64_t{7}}) {
+    const int top = high - (u == 1 ? 8 : 14);
+    for (const auto& from : {all, last}) {
+      for (std::size_t n = 2; n <= from.size(); n += n < 8 ? 1 : 4) {
+        add(from, n, top, u);
       }
     }
   }

@@ -29,7 +29,7 @@ std::vector<step_case> alignment_cases(const black_box& box,
                                        const mechanism& m);
 
 /// Sums of many products, which do so as well, and tell orders apart.
-std::vector<step_case> carry_cases(const black_box& box);
+std::vector<step_case> carry_cases(const black_box& box, const mechanism& m);
 
 /// Calls use(m with another alignment) with every candidate, those of the
 /// hardware's kind first, until it returns true. Returns whether it did.

@@ -157,7 +157,7 @@ class search {
                           describe(m.order, m.length)));
       return false;
     }
-    asked_.ask(carry_cases(asked_.box()));
+    asked_.ask(carry_cases(asked_.box(), few));
     asked_.ask(range_cases(asked_.box(), few));
     asked_.ask(verification(asked_.box(), few, options_));
     agreement within(asked_, first);
