@@ -201,8 +201,41 @@ std::vector<step_case> carry_cases(const black_box& box, const mechanism& m) {
       }
     }
   };
-  // A product of sevens is three times its place.
   const int high = reach_of(box).high;
+  // The largest products at their place, and a c there with a low bit: the
+  // longest carries.
+  const int places = box.a.man_bits + box.b.man_bits;
+  const auto most = [](format f) {
+    return (std::uint64_t{2} << f.man_bits) - 1;
+  };
+  const auto add_longest = [&](const std::vector<int>& from) {
+    const int top = high - places - 8;
+    for (int n = 2; n <= box.stored.man_bits; ++n) {
+      for (const std::uint64_t low : {1, 3}) {
+        for (const bool negative : {false, true}) {
+          std::vector<probe_term> terms{{is_c, top + places - n, negative,
+                                         (std::uint64_t{1} << n) | low}};
+          for (const int k : from) {
+            terms.push_back({k, top, negative, most(box.a), most(box.b)});
+          }
+          made.add(terms);
+        }
+      }
+    }
+  };
+  add_longest(all);
+  add_longest(last);
+  // One such product, whose last bit may be half of the output's, and less.
+  for (int n = 0; last.size() >= 2 && n <= deepest; ++n) {
+    for (const bool negative : {false, true}) {
+      for (const std::uint64_t u : {most(box.a), most(box.a) - 2}) {
+        const int top = high - places - 8;
+        made.add({{last[0], top, false, u, most(box.b)},
+                  {last[1], top + places - n, negative}});
+      }
+    }
+  }
+  // A product of sevens is three times its place.
   for (const std::uint64_t u : {std::uint64_t{1}, std::uint64_t{7}}) {
     const int top = high - (u == 1 ? 8 : 14);
     for (const auto& from : {all, last}) {
