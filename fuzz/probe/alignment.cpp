@@ -211,7 +211,7 @@ std::vector<step_case> carry_cases(const black_box& box, const mechanism& m) {
   const auto add_longest = [&](const std::vector<int>& from) {
     const int top = high - places - 8;
     for (int n = 2; n <= box.stored.man_bits; ++n) {
-      for (const std::uint64_t low : {1, 3}) {
+      for (const std::uint64_t low : odd_numbers) {
         for (const bool negative : {false, true}) {
           std::vector<probe_term> terms{{is_c, top + places - n, negative,
                                          (std::uint64_t{1} << n) | low}};
