@@ -15,10 +15,9 @@ level=${ZEROULP_LEVEL:-1}
 chosen=
 case " $* " in *" --part "* | *" --only "*) chosen=yes ;; esac
 if [ -z "$chosen" ] && [ "$level" -lt 2 ]; then
-  commit=$(git -C "$root" rev-parse --short=4 HEAD 2>/dev/null) || commit=0
-  commit=$(printf %d "0x$commit")
-  set -- --part "$((commit % 8))/8" "$@"
-  echo "# mutants: part $((commit % 8)) of 0 to 7"
+  part=$(sh "$root/conformance/eighth.sh")
+  set -- --part "$part" "$@"
+  echo "# mutants: part $part"
 fi
 exec "$build/bin/zeroulp_mutants" --jobs "${ZEROULP_JOBS:-$(nproc)}" \
   --level "$level" "$@"

@@ -37,15 +37,15 @@ class Proved:
     """The SHA-256s of the texts of lemmas that are known, and of those of now.
     `share` (i, n): of the known ones, every n-th is asked all the same."""
 
-    def __init__(self, file, share):
+    def __init__(self, file=None, share=None):
         lines = open(file).read().splitlines() if file else []
         self.known = {line.split()[0] for line in lines if line[:1] != "#"}
         self.share = share
         self.now = []
 
     def needs(self, digest):
-        if digest not in self.known:
-            return True
+        if digest not in self.known or self.share is None:
+            return digest not in self.known
         part, parts = self.share
         return int(digest[:8], 16) % parts == part
 
@@ -55,8 +55,7 @@ class Proved:
             out.writelines(f"{d} {name}\n" for d, name in self.now)
 
 
-NONE = (0, 2**32 + 1)  # of all digests
-proved = Proved(None, NONE)
+proved = Proved()
 
 
 def tell(holds, name, since, text=""):
@@ -77,6 +76,7 @@ def prove(lemma):
     asked = [smt.script(x) for x in (holds.premise, ~holds) if x is not None]
     digest = hashlib.sha256("\0".join(asked).encode()).hexdigest()
     if not proved.needs(digest):
+        proved.now.append((digest, lemma.name))
         return tell(True, name, start, "by the record")
     if holds.premise is not None and smt.find(holds.premise) is None:
         return tell(False, f"lemma: {lemma.name}", start, "speaks of no input")
@@ -178,8 +178,8 @@ def main():
     command.add_argument("--level", type=int, default=0)
     command.add_argument("--known", metavar="FILE",
                          help="lemmas that --write wrote: not asked again")
-    command.add_argument("--share", type=share_of, default=NONE,
-                         metavar="I/N", help="of the known ones, asked all the same")
+    command.add_argument("--share", type=share_of, metavar="I/N",
+                         help="of the known ones, asked all the same")
     command.add_argument("--write", metavar="FILE")
     command.add_argument("parts", nargs="*", metavar="PART", default=PARTS)
     asked = command.parse_args()

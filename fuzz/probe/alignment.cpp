@@ -142,6 +142,85 @@ class experiments_below {
   const int top_;
 };
 
+/// Sums of many products, whose leading bit lies above their largest place.
+class carries {
+ public:
+  explicit carries(case_list& made)
+      : made_(made),
+        high_(reach_of(made.box()).high),
+        bits_(made.box().a.man_bits + made.box().b.man_bits) {}
+
+  /// Products 2^top u^2, beside smaller and larger terms: c or a product. That
+  /// of sevens is three times its place.
+  void alike(const std::vector<int>& from, std::uint64_t u) {
+    const int top = high_ - (u == 1 ? 8 : 14);
+    for (std::size_t n = 2; n <= from.size(); n += n < 8 ? 1 : 4) {
+      const std::vector<int> some(from.begin(),
+                                  from.begin() + static_cast<int>(n));
+      const int other = n < from.size() ? from[n] : is_c;
+      for (int depth = 0; depth <= deepest; ++depth) {
+        for (const bool negative : {false, true}) {
+          const auto beside = [&](const probe_term& x) {
+            add(some, {0, top, negative, u, u}, x);
+          };
+          beside({is_c, top - depth, negative, 3});
+          beside({is_c, top - depth, negative});
+          beside({other, top - depth, negative});
+          beside({is_c, top + depth, negative});
+        }
+      }
+    }
+  }
+
+  /// The largest products at their place, and a c there with a low bit.
+  void longest(const std::vector<int>& from) {
+    for (int n = 2; n <= made_.box().stored.man_bits; ++n) {
+      for (const std::uint64_t low : odd_numbers) {
+        for (const bool negative : {false, true}) {
+          add(from, {0, top(), negative, most(made_.box().a), most_b()},
+              {is_c, top() + bits_ - n, negative,
+               (std::uint64_t{1} << n) | low});
+        }
+      }
+    }
+  }
+
+  /// One such product, whose last bit may be half of the output's, and less.
+  void half_bits(const std::vector<int>& from) {
+    if (from.size() < 2) return;
+    const std::uint64_t largest = most(made_.box().a);
+    for (int n = 0; n <= deepest; ++n) {
+      for (const bool negative : {false, true}) {
+        for (const std::uint64_t u : {largest, largest - 2}) {
+          made_.add({{from[0], top(), false, u, most_b()},
+                     {from[1], top() + bits_ - n, negative}});
+        }
+      }
+    }
+  }
+
+ private:
+  /// Products like `one` at all of these, and x.
+  void add(const std::vector<int>& from, probe_term one, const probe_term& x) {
+    std::vector<probe_term> terms{x};
+    for (const int k : from) {
+      one.k = k;
+      terms.push_back(one);
+    }
+    made_.add(terms);
+  }
+  static std::uint64_t most(format f) {
+    return (std::uint64_t{2} << f.man_bits) - 1;
+  }
+  std::uint64_t most_b() const { return most(made_.box().b); }
+  /// So that the place of the largest product is 2^(top() + bits_).
+  int top() const { return high_ - bits_ - 8; }
+
+  case_list& made_;
+  const int high_;
+  const int bits_;  ///< of the fractions of two operands
+};
+
 }  // namespace
 
 std::vector<std::pair<format, format>> operand_formats(format a, format b) {
@@ -181,68 +260,13 @@ std::vector<step_case> carry_cases(const black_box& box, const mechanism& m) {
     all.push_back(k);
     if (m.order.step_of(k) == m.order.steps - 1) last.push_back(k);
   }
-  // `count` products 2^top u^2, and small, or larger, terms: c or a product.
-  const auto add = [&](const std::vector<int>& from, std::size_t count, int top,
-                       std::uint64_t u) {
-    const int other = count < from.size() ? from[count] : is_c;
-    for (int n = 0; n <= deepest; ++n) {
-      for (const bool negative : {false, true}) {
-        std::vector<probe_term> terms{{is_c, top - n, negative, 3}};
-        for (std::size_t i = 0; i < count; ++i) {
-          terms.push_back({from[i], top, negative, u, u});
-        }
-        made.add(terms);
-        for (const int place : {is_c, other}) {
-          terms.front() = {place, top - n, negative};
-          made.add(terms);
-        }
-        terms.front() = {is_c, top + n, negative};
-        made.add(terms);
-      }
-    }
-  };
-  const int high = reach_of(box).high;
-  // The largest products at their place, and a c there with a low bit: the
-  // longest carries.
-  const int places = box.a.man_bits + box.b.man_bits;
-  const auto most = [](format f) {
-    return (std::uint64_t{2} << f.man_bits) - 1;
-  };
-  const auto add_longest = [&](const std::vector<int>& from) {
-    const int top = high - places - 8;
-    for (int n = 2; n <= box.stored.man_bits; ++n) {
-      for (const std::uint64_t low : odd_numbers) {
-        for (const bool negative : {false, true}) {
-          std::vector<probe_term> terms{{is_c, top + places - n, negative,
-                                         (std::uint64_t{1} << n) | low}};
-          for (const int k : from) {
-            terms.push_back({k, top, negative, most(box.a), most(box.b)});
-          }
-          made.add(terms);
-        }
-      }
-    }
-  };
-  add_longest(all);
-  add_longest(last);
-  // One such product, whose last bit may be half of the output's, and less.
-  for (int n = 0; last.size() >= 2 && n <= deepest; ++n) {
-    for (const bool negative : {false, true}) {
-      for (const std::uint64_t u : {most(box.a), most(box.a) - 2}) {
-        const int top = high - places - 8;
-        made.add({{last[0], top, false, u, most(box.b)},
-                  {last[1], top + places - n, negative}});
-      }
-    }
-  }
-  // A product of sevens is three times its place.
+  carries some(made);
+  some.longest(all);
+  some.longest(last);
+  some.half_bits(last);
   for (const std::uint64_t u : {std::uint64_t{1}, std::uint64_t{7}}) {
-    const int top = high - (u == 1 ? 8 : 14);
-    for (const auto& from : {all, last}) {
-      for (std::size_t n = 2; n <= from.size(); n += n < 8 ? 1 : 4) {
-        add(from, n, top, u);
-      }
-    }
+    some.alike(all, u);
+    some.alike(last, u);
   }
   return made.cases();
 }

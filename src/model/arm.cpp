@@ -1,5 +1,7 @@
 // Arms as text, and which of them a step can follow.
 
+#include <array>
+
 #include "src/base/fields.hpp"
 #include "zeroulp/core/gemm.hpp"
 #include "zeroulp/model_arm.hpp"
@@ -92,31 +94,22 @@ std::vector<value_field<arm>> make_arm_fields() {
   return all;
 }
 
-/// `f` of the three products of a rule.
-value_field<arm> of_all_products(const std::string& name,
-                                 linear_rule arm::*rule,
-                                 const value_field<sum_rule>& f) {
-  return {name + f.name, f.of,
-          [=](const arm& a) { return f.text((a.*rule).fprop); },
-          [=](arm& a, std::string_view text) {
-            for (auto product : {&linear_rule::fprop, &linear_rule::dgrad,
-                                 &linear_rule::wgrad}) {
-              f.set(a.*rule.*product, text);
-            }
-          }};
-}
+template <class Part>
+using parts_of_rule = std::array<Part linear_rule::*, 3>;
+constexpr parts_of_rule<sum_rule> products{
+    &linear_rule::fprop, &linear_rule::dgrad, &linear_rule::wgrad};
+constexpr parts_of_rule<storage> operands{&linear_rule::x, &linear_rule::w,
+                                          &linear_rule::dy};
 
-/// `f` of the three operands of a rule.
-value_field<arm> of_all_operands(const std::string& name,
-                                 linear_rule arm::*rule,
-                                 const value_field<storage>& f) {
+/// `f` of all these parts of a rule at once.
+template <class Part>
+value_field<arm> of_all(const parts_of_rule<Part>& parts,
+                        const std::string& name, linear_rule arm::*rule,
+                        const value_field<Part>& f) {
   return {name + f.name, f.of,
-          [=](const arm& a) { return f.text((a.*rule).x); },
+          [=](const arm& a) { return f.text(a.*rule.*parts[0]); },
           [=](arm& a, std::string_view text) {
-            for (auto operand :
-                 {&linear_rule::x, &linear_rule::w, &linear_rule::dy}) {
-              f.set(a.*rule.*operand, text);
-            }
+            for (const auto part : parts) f.set(a.*rule.*part, text);
           }};
 }
 
@@ -138,12 +131,12 @@ std::vector<value_field<arm>> make_arm_changes() {
   auto sums = fields_of_sums();
   sums.push_back(fraction_bits_field());
   for (const auto& f : sums) {
-    all.push_back(of_all_products("", &arm::linear, f));
-    all.push_back(of_all_products("head.", &arm::head, f));
+    all.push_back(of_all(products, "", &arm::linear, f));
+    all.push_back(of_all(products, "head.", &arm::head, f));
   }
   for (const auto& f : fields_of_storage()) {
-    all.push_back(of_all_operands("linear.", &arm::linear, f));
-    all.push_back(of_all_operands("head.", &arm::head, f));
+    all.push_back(of_all(operands, "linear.", &arm::linear, f));
+    all.push_back(of_all(operands, "head.", &arm::head, f));
   }
   return all;
 }

@@ -82,8 +82,6 @@ option* option::allow_extra_args(bool allowed) {
   return this;
 }
 
-std::size_t option::count() const { return is_.count(); }
-
 std::string option::get_name() const { return is_.get_name(); }
 
 app::app(const std::string& what)

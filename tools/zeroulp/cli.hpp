@@ -55,7 +55,6 @@ class option {
   option* expected(int count);
   option* take_all();
   option* allow_extra_args(bool allowed);
-  std::size_t count() const;
   std::string get_name() const;
   bool is(const CLI::Option* o) const { return o == &is_; }
 

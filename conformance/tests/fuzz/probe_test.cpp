@@ -146,7 +146,7 @@ std::uint64_t sticky(const path& p, const step_case& s) {
   const conformance::changed<conformance::same> b{s.b.data(), p.b};
   const unpacked c = decode(p.acc.stored, s.c);
   if (!conformance::is_finite_step(p, s.a.data(), s.b.data(), s.count, s.c)) {
-    return step(p, a, b, s.count, s.c);
+    return test::step_of(p, s);
   }
   int largest = no_floor;
   detail::for_each_term(p, a, b, s.count, c, [&](const detail::term& t) {
@@ -168,10 +168,8 @@ std::uint64_t rounded_twice(const path& p, const step_case& s) {
   first.acc.output = e8m13;
   first.acc.stored = fp32;
   first.acc.conversion = rounding::nearest_even;
-  const conformance::changed<conformance::same> a{s.a.data(), p.a};
-  const conformance::changed<conformance::same> b{s.b.data(), p.b};
-  const auto c = recode(p.acc.stored, s.c, fp32);
-  return recode(fp32, step(first, a, b, s.count, c), p.acc.stored);
+  const auto in_fp32 = test::with_c(s, recode(p.acc.stored, s.c, fp32));
+  return recode(fp32, test::step_of(first, in_fp32), p.acc.stored);
 }
 
 /// Two halves are summed, each to the output, and then added: a tree.
@@ -189,16 +187,18 @@ std::uint64_t tree(const path& p, const step_case& s) {
 
 using stranger = std::uint64_t (*)(const path&, const step_case&);
 
-black_box box_of(const path& p, stranger f) {
+/// Of the path's formats, which answers as `f` does.
+template <class Step>
+black_box box_of(const path& p, Step f) {
   return {"stranger",
           p.a,
           p.b,
           p.acc.stored,
           p.length(),
           true,
-          [p, f](const std::vector<step_case>& cases) {
+          [f](const std::vector<step_case>& cases) {
             std::vector<std::uint64_t> d;
-            for (const auto& s : cases) d.push_back(f(p, s));
+            for (const auto& s : cases) d.push_back(f(s));
             return d;
           }};
 }
@@ -211,7 +211,8 @@ TEST(Probe, StrangersDoNotFit) {
     for (const stranger f : {sticky, rounded_twice, tree}) {
       if (f == rounded_twice && p.acc.stored != fp16) continue;
       SCOPED_TRACE(name);
-      const auto r = probe(box_of(p, f), {2000, 1});
+      const auto r = probe(
+          box_of(p, [&](const step_case& s) { return f(p, s); }), {2000, 1});
       EXPECT_FALSE(r.fits);
       EXPECT_FALSE(r.why.empty());
       EXPECT_GT(r.contradicting, 0u);
@@ -226,16 +227,11 @@ TEST(Probe, StrangeStepsDoNotFit) {
   int count = 0;
   for (const auto& strange : test::strange_steps) {
     SCOPED_TRACE(strange.name);
-    black_box box = box_of(p, nullptr);
-    box.run = [&](const std::vector<step_case>& cases) {
-      std::vector<std::uint64_t> d;
-      for (const auto& s : cases) {
-        const bool finite = conformance::is_finite_step(
-            p, s.a.data(), s.b.data(), s.count, s.c);
-        d.push_back(finite ? strange.run(p, s) : test::step_of(p, s));
-      }
-      return d;
-    };
+    const black_box box = box_of(p, [&](const step_case& s) {
+      const bool finite =
+          conformance::is_finite_step(p, s.a.data(), s.b.data(), s.count, s.c);
+      return finite ? strange.run(p, s) : test::step_of(p, s);
+    });
     const auto r = probe(box, {2000, 1});
     EXPECT_FALSE(r.fits);
     EXPECT_GT(r.contradicting, 0u);
@@ -252,17 +248,12 @@ TEST(Probe, FaultsOfAPathAreNotThePath) {
   for (const auto& m : conformance::step_mutants()) {
     if (test::level() == 0 && other >= 2) break;
     SCOPED_TRACE(m.name);
-    black_box box = box_of(p, nullptr);
-    box.run = [&](const std::vector<step_case>& cases) {
-      std::vector<std::uint64_t> d;
-      for (step_case s : cases) {
-        // Some faults read behind their operands.
-        s.a.resize(s.a.size() + 64);
-        s.b.resize(s.b.size() + 64);
-        d.push_back(m.table.step(p, s.a.data(), s.b.data(), s.count, s.c));
-      }
-      return d;
-    };
+    const black_box box = box_of(p, [&](step_case s) {
+      // Some faults read behind their operands.
+      s.a.resize(s.a.size() + 64);
+      s.b.resize(s.b.size() + 64);
+      return m.table.step(p, s.a.data(), s.b.data(), s.count, s.c);
+    });
     const auto cases = fresh_cases(box, p.acc, 4000, 78);
     const auto d = box.run(cases);
     bool shows = false;
@@ -282,7 +273,7 @@ TEST(Probe, FaultsOfAPathAreNotThePath) {
 
 TEST(Probe, ABoxThatChangesItsMindIsRefused) {
   const path p = hopper_wgmma_e4m3;
-  black_box box = box_of(p, tree);
+  black_box box = box_of(p, [&](const step_case& s) { return tree(p, s); });
   std::uint64_t calls = 0;
   box.run = [&calls](const std::vector<step_case>& cases) {
     ++calls;
