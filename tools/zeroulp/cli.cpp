@@ -112,6 +112,7 @@ ZEROULP_ADDS(std::uint64_t);
 ZEROULP_ADDS(double);
 ZEROULP_ADDS(std::string);
 ZEROULP_ADDS(std::optional<int>);
+ZEROULP_ADDS(std::optional<std::uint32_t>);
 ZEROULP_ADDS(std::optional<std::int64_t>);
 ZEROULP_ADDS(std::optional<std::uint64_t>);
 ZEROULP_ADDS(std::optional<double>);

@@ -53,7 +53,7 @@ plot dose_plot(const loss_result& r, const char* error, X x, Y y,
     p.curves.push_back(s);
   };
   at("", "beside BF16");
-  at(std::string("/") + exact_arm, "beside exact accumulation");
+  at(fmt::format("/{}", exact_arm), "beside exact accumulation");
   double least = 1e300, most = 0;
   for (const auto& s : p.curves) {
     for (const auto& [at_x, value] : s.points) {

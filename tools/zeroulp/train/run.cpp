@@ -138,7 +138,7 @@ train::receipt begin_from(const train_options& o, train::any_run& run) {
 /// The held-out loss by the run's arm, then by others; in a file, too.
 void print_held_out(const train_options& o, const train::any_run& run,
                     const train::receipt& rows) {
-  std::string file = std::string(parity::held_out_header) + "\n";
+  std::string file = fmt::format("{}\n", parity::held_out_header);
   std::string chain = rows.rows().back().chain;
   const auto add = [&](const std::string& arm, double loss) {
     const auto row = parity::held_out_row(run.steps(), o.held_out, arm, loss);
