@@ -119,7 +119,7 @@ is study_paper_has_a_row_for_each_number 20 "$(wc -l <paper/paper.csv)"
 holds study_paper_names_its_records grep -q \
   '^  how      rates/perf_h200.json, rates/perf_h100.json$' .out
 holds study_paper_has_no_loss_yet grep -q \
-  'no rates/train/campaign/parity.json' .out
+  'nothing in rates/train/campaign' .out
 holds study_paper_json_parses python3 -S -E -c '
 import json
 rows = {r["row"]: r for r in json.load(open("paper/paper.json"))["rows"]}
@@ -137,6 +137,17 @@ run 1 $paper --records beyond --out paper
 verdict study_paper_fails_where_a_number_differs "$reason"
 holds study_paper_takes_the_loss_of_the_campaign grep -q \
   'DIFFERS: beyond +-0.25 %, 1000 steps of lite4' .out
+# Another plan of the same steps may have the positive control.
+mkdir -p sensitive/train
+cp -r "$here"/../records/train/campaign sensitive/train
+run 0 $paper --records sensitive --out paper
+verdict study_paper_reads_the_campaigns "$reason"
+holds study_paper_has_the_loss_of_full grep -q \
+  'within +-0.25 %, 500 steps of lite4+sequences:16 after 700 of BF16' .out
+rm sensitive/train/campaign/*sensitivity.parity.json
+run 0 $paper --records sensitive --out paper
+holds study_paper_asks_for_a_positive_control grep -q \
+  'No positive control is beyond' .out
 echo '{"size": "lite4"}' >beyond/train/campaign/parity.json
 refuses study_paper_refuses_a_broken_record 'parity.json' \
   $paper --records beyond --out bad

@@ -306,8 +306,10 @@ campaign=$here/../records/train/campaign
 for runs in "$campaign"/*.runs.tar.xz; do
   rate=$(basename "$runs" .runs.tar.xz)
   python3 -m tarfile -e "$runs" "committed.$rate"
-  run 0 train --report "committed.$rate/runs" --plan "$campaign/$rate.json"
-  if [ -z "$reason" ] && ! cmp -s .out "$campaign/$rate.report.txt"; then
+  run 0 train --report "committed.$rate/runs" --plan "$campaign/$rate.json" \
+    --out "committed.$rate"
+  if [ -z "$reason" ] && ! { cmp -s .out "$campaign/$rate.report.txt" &&
+    cmp -s "committed.$rate/parity.json" "$campaign/$rate.parity.json"; }; then
     reason="not the report that is committed: $out"
   fi
   verdict "train_reports_the_campaign_at_$rate" "$reason"

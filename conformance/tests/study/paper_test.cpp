@@ -163,13 +163,15 @@ TEST(PaperClaims, AreNotMeasuredWithoutARecord) {
 evidence with_campaign(const std::string& verdict,
                        std::optional<bool> is_sensitive) {
   auto e = nothing();
-  e.campaign = campaign_record{"parity.json",
-                               "lite4",
-                               1000,
-                               0.0025,
-                               {{"te", "beyond", 0.01, 0.008, 0.012},
-                                {"full", verdict, 0.001, 0.0005, 0.0015}},
-                               is_sensitive};
+  e.campaigns.push_back({"parity.json",
+                         "lite4",
+                         "sha256:1",
+                         1000,
+                         0,
+                         0.0025,
+                         {{"te", "beyond", 0.01, 0.008, 0.012},
+                          {"full", verdict, 0.001, 0.0005, 0.0015}},
+                         is_sensitive});
   return e;
 }
 
@@ -187,6 +189,23 @@ TEST(PaperClaims, TakeTheLossFromTheCampaign) {
   EXPECT_EQ(said("", true), standing::absent);
   EXPECT_EQ(find("loss").find(with_campaign("within", true)).ours,
             "+0.100 % (+0.050 to +0.150)");
+}
+
+TEST(PaperClaims, TakeThePositiveControlOfAnotherPlanOfTheSameSteps) {
+  const auto said = [](auto change) {
+    auto e = with_campaign("within", false);
+    auto other = e.campaigns[0];
+    other.arms = {{"coarse", "beyond", 0.01, 0.008, 0.012}};
+    other.is_sensitive = true;
+    change(other);
+    e.campaigns.insert(e.campaigns.begin(), other);
+    return find("loss").find(e).said;
+  };
+  EXPECT_EQ(said([](auto&) {}), standing::holds);
+  EXPECT_EQ(said([](auto& c) { c.size = "T"; }), standing::partly);
+  EXPECT_EQ(said([](auto& c) { c.data = "sha256:2"; }), standing::partly);
+  EXPECT_EQ(said([](auto& c) { c.steps = 900; }), standing::partly);
+  EXPECT_EQ(said([](auto& c) { c.shared = 1; }), standing::partly);
 }
 
 evidence with_rates(double at_64, double at_128) {

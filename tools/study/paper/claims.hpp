@@ -41,7 +41,9 @@ struct campaign_arm {
 struct campaign_record {
   std::string file;
   std::string size;
+  std::string data;
   std::int64_t steps = 0;
+  std::int64_t shared = 0;  ///< of these: BF16's, before an arm begins
   double bound = 0;
   std::vector<campaign_arm> arms;
   std::optional<bool> is_sensitive;  ///< nothing: no positive control has run
@@ -50,9 +52,9 @@ struct campaign_record {
 /// What others measured, and where the rest is looked for.
 struct evidence {
   std::vector<bench_record> bench;
-  std::optional<campaign_record> campaign;
-  std::string campaign_file;  ///< where it would be
-  std::string settings;       ///< of the study's cells: m=32 n=32
+  std::vector<campaign_record> campaigns;
+  std::string campaign_folder;  ///< where they would be
+  std::string settings;         ///< of the study's cells: m=32 n=32
 };
 
 /// partly: some reading of the claim, not all; absent: not measured yet.

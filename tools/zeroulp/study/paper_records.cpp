@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tools/zeroulp/json_input.hpp"
 #include "zeroulp/io.hpp"
 
@@ -36,12 +38,28 @@ study::paper::bench_record read_bench(const std::filesystem::path& file,
   return record;
 }
 
+/// The reports of campaigns in `folder`, by name.
+std::vector<std::filesystem::path> parity_files(
+    const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    if (entry.path().string().ends_with("parity.json")) {
+      files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 study::paper::campaign_record read_campaign(const std::filesystem::path& file,
                                             const json& value) {
   study::paper::campaign_record record;
   record.file = file.string();
   record.size = value.at("size").get<std::string>();
+  record.data = value.value("data", "");
   record.steps = value.at("steps").get<std::int64_t>();
+  record.shared = value.value("shared", std::int64_t{0});
   record.bound = value.at("bound").get<double>();
   for (const auto& row : value.at("own")) {
     study::paper::campaign_arm arm;
@@ -70,10 +88,12 @@ study::paper::evidence read_evidence(const std::filesystem::path& records) {
       const auto value = read_if_there(file);
       if (!value.is_null()) e.bench.push_back(read_bench(file, value));
     }
-    file = records / "train/campaign/parity.json";
-    e.campaign_file = file.string();
-    const auto value = read_if_there(file);
-    if (!value.is_null()) e.campaign = read_campaign(file, value);
+    file = records / "train/campaign";
+    e.campaign_folder = file.string();
+    for (const auto& report : parity_files(file)) {
+      file = report;
+      e.campaigns.push_back(read_campaign(file, read_if_there(file)));
+    }
   } catch (const json::exception& bad) {
     refuse_record(file, bad.what());
   }

@@ -10,7 +10,7 @@
 namespace zeroulp::program {
 
 /// What the records of a folder say: perf_h200.json, perf_h100.json and
-/// train/campaign/parity.json, those that are there. Throws input_error.
+/// train/campaign/*parity.json, those that are there. Throws input_error.
 study::paper::evidence read_evidence(const std::filesystem::path& records);
 
 }  // namespace zeroulp::program

@@ -74,11 +74,17 @@ json to_json(const std::vector<arm_report>& all) {
 }
 
 json to_json(const plan& p, const campaign_report& r) {
-  json all{{"plan", p.digest},         {"size", p.size},
-           {"data", p.data},           {"steps", p.steps},
-           {"bound", p.bound},         {"level", p.level},
-           {"looks", p.looks},         {"seed_sd", r.seed_sd},
-           {"own", to_json(r.own)},    {"by_base", to_json(r.by_base)},
+  json all{{"plan", p.digest},
+           {"size", p.size},
+           {"data", p.data},
+           {"steps", p.steps},
+           {"shared", p.shared},
+           {"bound", p.bound},
+           {"level", p.level},
+           {"looks", p.looks},
+           {"seed_sd", r.seed_sd},
+           {"own", to_json(r.own)},
+           {"by_base", to_json(r.by_base)},
            {"pairs", to_json(r.pairs)}};
   all["is_sensitive"] =
       r.is_sensitive ? json(*r.is_sensitive) : json("unknown");
