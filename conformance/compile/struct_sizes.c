@@ -27,6 +27,8 @@ HAS_SIZE(zeroulp_matrix, 48);
 HAS_SIZE(zeroulp_const_matrix, 48);
 HAS_SIZE(zeroulp_named_matrix, 56);
 HAS_SIZE(zeroulp_operand, 112);
+HAS_SIZE(zeroulp_block_quantizer, 72);
+HAS_SIZE(zeroulp_hadamard_transform, 56);
 HAS_SIZE(zeroulp_comparison, 616);
 HAS_SIZE(zeroulp_errors, 120);
 HAS_SIZE(zeroulp_quantized, 96);

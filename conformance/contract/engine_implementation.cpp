@@ -140,10 +140,13 @@ implementation engine_implementation() {
   i.recode = recode_one;
   i.step = step_one;
   i.block_scaled_step = block_scaled_step_one;
-  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_out codes,
-                         bytes_out scales, codes_out second) {
-    engine::quantize_blocks(q, x, codes, scales, second);
+  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_in random,
+                         codes_out codes, bytes_out scales, codes_out second) {
+    engine::quantize_blocks(q, x, codes, scales, second, random);
   };
+  i.hadamard = [](const hadamard_transform& t, const path* by,
+                  const std::int8_t* signs, codes_in x,
+                  codes_out y) { engine::hadamard(t, by, signs, x, y); };
   i.dequantize_blocks = [](format f, block_scale kind, int block,
                            codes_in codes, bytes_in scales, codes_in second,
                            format to, codes_out out) {

@@ -1,5 +1,7 @@
 #include "conformance/contract/implementation.hpp"
 
+#include <vector>
+
 namespace zeroulp::conformance {
 namespace {
 
@@ -54,6 +56,28 @@ void core_dequantize_blocks(format f, block_scale kind, int block,
       out(i, k) = static_cast<std::uint32_t>(
           dequantize_block_element(f, codes(i, k), kind, scales(i, k / block),
                                    second(second.rows == 1 ? 0 : i, 0), to));
+    }
+  }
+}
+
+void core_hadamard(const hadamard_transform& t, const path* by,
+                   const std::int8_t* signs, codes_in x, codes_out y) {
+  if (by == nullptr) return hadamard(t, signs, x, y);
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t k = 0; k < x.cols; ++k) {
+      const std::ptrdiff_t first = k - k % t.size;
+      const auto j = static_cast<int>(k % t.size);
+      std::vector<std::uint64_t> codes_a;
+      std::vector<std::uint64_t> codes_b;
+      for (int e = 0; e < t.size; ++e) {
+        codes_a.push_back(x(i, first + e));
+        codes_b.push_back(hadamard_element(t, *by, signs, j, e));
+      }
+      const auto sum =
+          chain(*by, decoded_codes{codes_a.data(), by->a},
+                decoded_codes{codes_b.data(), by->b}, 0, t.size, 0);
+      y(i, k) = static_cast<std::uint32_t>(
+          recode(by->acc.stored, sum, t.to, {}, cuda_nosat));
     }
   }
 }
@@ -127,9 +151,10 @@ implementation core_implementation() {
       [](const quantizer& q, codes_in x, slots_in rows, codes_out codes,
          codes_out scales) { dispatch(q, x, rows, codes, scales); },
       core_block_scaled_step,
-      [](const block_quantizer& q, codes_in x, codes_out codes,
-         bytes_out scales,
-         codes_out second) { quantize_blocks(q, x, codes, scales, second); },
+      [](const block_quantizer& q, codes_in x, codes_in random, codes_out codes,
+         bytes_out scales, codes_out second) {
+        quantize_blocks(q, x, codes, scales, second, random);
+      },
       core_dequantize_blocks,
       [](bytes_in scales, std::uint8_t* out) {
         interleave_scales(scales, out);
@@ -137,6 +162,7 @@ implementation core_implementation() {
       [](const std::uint8_t* interleaved, bytes_out scales) {
         separate_scales(interleaved, scales);
       },
+      core_hadamard,
   };
 }
 

@@ -12,6 +12,7 @@
 #include "zeroulp/core/block_quantize.hpp"
 #include "zeroulp/core/block_scaled.hpp"
 #include "zeroulp/core/gemm.hpp"
+#include "zeroulp/core/hadamard.hpp"
 #include "zeroulp/core/pack.hpp"
 #include "zeroulp/core/path.hpp"
 #include "zeroulp/core/quantize.hpp"
@@ -95,14 +96,18 @@ struct implementation {
                                      const std::uint64_t* scales_a,
                                      const std::uint64_t* scales_b, int count,
                                      std::uint64_t c);
-  void (*quantize_blocks)(const block_quantizer&, codes_in x, codes_out codes,
-                          bytes_out scales, codes_out second);
+  /// `random` may have no data: nearest-even.
+  void (*quantize_blocks)(const block_quantizer&, codes_in x, codes_in random,
+                          codes_out codes, bytes_out scales, codes_out second);
   /// `second` is 1 x 1 or m x 1.
   void (*dequantize_blocks)(format, block_scale, int block, codes_in codes,
                             bytes_in scales, codes_in second, format to,
                             codes_out out);
   void (*interleave_scales)(bytes_in scales, std::uint8_t* out);
   void (*separate_scales)(const std::uint8_t* interleaved, bytes_out scales);
+  /// By butterflies, or by the path `by`; `signs` may be null.
+  void (*hadamard)(const hadamard_transform&, const path* by,
+                   const std::int8_t* signs, codes_in x, codes_out y);
 };
 
 /// The core, as the headers define it.

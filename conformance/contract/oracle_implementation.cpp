@@ -6,6 +6,7 @@
 #include "conformance/contract/implementation.hpp"
 #include "conformance/contract/oracle_parts.hpp"
 #include "conformance/oracles/blocks/block_quantizer_oracle.hpp"
+#include "conformance/oracles/blocks/hadamard_oracle.hpp"
 #include "conformance/oracles/gemm_oracle.hpp"
 #include "conformance/oracles/layout_oracle.hpp"
 #include "conformance/oracles/mpfr_oracle.hpp"
@@ -120,9 +121,11 @@ implementation oracle_implementation() {
          const std::uint64_t* scales_b, int count, std::uint64_t c) {
         return oracle::rational_step(p, a, b, scales_a, scales_b, count, c);
       };
-  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_out codes,
-                         bytes_out scales, codes_out second) {
-    const auto made = oracle::quantize_blocks(q, to_grid(x));
+  i.quantize_blocks = [](const block_quantizer& q, codes_in x, codes_in random,
+                         codes_out codes, bytes_out scales, codes_out second) {
+    const auto made = oracle::quantize_blocks(
+        q, to_grid(x),
+        random.data == nullptr ? oracle::grid() : to_grid(random));
     from_grid(made.codes, codes);
     from_grid(made.scales, scales);
     if (q.level != second_level::none) from_grid(made.second, second);
@@ -140,6 +143,10 @@ implementation oracle_implementation() {
   };
   i.separate_scales = [](const std::uint8_t* interleaved, bytes_out scales) {
     from_grid(oracle::separate(interleaved, scales.rows, scales.cols), scales);
+  };
+  i.hadamard = [](const hadamard_transform& t, const path* by,
+                  const std::int8_t* signs, codes_in x, codes_out y) {
+    from_grid(oracle::hadamard(t, by, signs, to_grid(x)), y);
   };
   i.make_scale = oracle::make_scale;
   i.delayed_amax = oracle::delayed_amax;

@@ -169,32 +169,28 @@ group_scale make_scale(const quantizer& q, std::uint32_t amax_bits) {
   return {to_bits(s), to_bits(inverse)};
 }
 
-std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
+exact_element element_of(const quantizer& q, group_scale g, float x) {
   const float s = to_float(g.scale);
-  double v = 0;
-  double by = 1;
   switch (q.how.element) {
     case element_rule::exact_quotient:
       if (std::isfinite(x) && std::isfinite(s) && s > 0) {
-        v = static_cast<double>(x);
-        by = static_cast<double>(s);
-      } else {
-        v = special_quotient(x, s);
+        return {static_cast<double>(x), static_cast<double>(s)};
       }
-      break;
+      return {special_quotient(x, s), 1};
     case element_rule::quotient:
-      v = static_cast<double>(fl(x / s));
-      break;
+      return {static_cast<double>(fl(x / s)), 1};
     case element_rule::scale_reciprocal:
-      v = static_cast<double>(fl(x * fl(1.0f / s)));
-      break;
+      return {static_cast<double>(fl(x * fl(1.0f / s))), 1};
     case element_rule::inverse:
-      v = static_cast<double>(fl(x * to_float(g.inverse)));
-      break;
+      return {static_cast<double>(fl(x * to_float(g.inverse))), 1};
     case element_rule::approximate_quotient:
-      v = static_cast<double>(approximate(x, s));
       break;
   }
+  return {static_cast<double>(approximate(x, s)), 1};
+}
+
+std::uint32_t quantize_element(const quantizer& q, group_scale g, float x) {
+  auto [v, by] = element_of(q, g, x);
   if (first_format(q.how.through) != nullptr) {
     const format f = *first_format(q.how.through);
     const policy p{false, false, true, nan_payload::quiet, false};

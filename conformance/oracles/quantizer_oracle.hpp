@@ -27,6 +27,13 @@ group_scale make_scale(const quantizer& q, std::uint32_t amax);
 /// Q6: the code of an element.
 std::uint32_t quantize_element(const quantizer& q, group_scale s, float x);
 
+/// Q6: what is rounded to an element's code is `value` / `by`, exactly.
+struct exact_element {
+  double value;
+  double by;
+};
+exact_element element_of(const quantizer& q, group_scale s, float x);
+
 struct quantized {
   grid codes;
   grid scales;

@@ -463,6 +463,39 @@ constexpr call calls[] = {
                                        a.disturbed(any_format(s)),
                                        a.out(x.m, x.n, 4));
     },
+    [](arguments& a, source& s, const shape& x) {
+      if (s.rarely(4)) {
+        return zeroulp_random_words(s.small(), s.small(), s.word(), s.word(),
+                                    a.out(x.m, x.k, 4));
+      }
+      if (s.rarely(2)) {
+        const zeroulp_hadamard_transform t{any_format(s),
+                                           any_format(s),
+                                           s.rarely(4) ? s.small() : 16,
+                                           s.rarely(2) ? s.word() : 0,
+                                           {}};
+        zeroulp_path p{};
+        zeroulp_path_from_name(name_in(s, ZEROULP_PATHS), &p);
+        std::vector<std::int32_t> signs(1024, s.rarely(8) ? s.small() : -1);
+        const auto k = groups(x.k, 16) * 16;
+        return zeroulp_hadamard(
+            a.disturbed(t), s.rarely(2) ? a.disturbed(p) : nullptr,
+            s.rarely(2) ? signs.data() : nullptr, a.in(x.m, k), a.out(x.m, k));
+      }
+      const char* const name = name_in(s, ZEROULP_BLOCK_CONVENTIONS);
+      std::int32_t kind = 0;
+      std::int32_t block = 1;
+      zeroulp_block_convention_from_name(name, &kind, &block);
+      const std::int32_t level = s.small() % 4;
+      const zeroulp_block_quantizer q{
+          name,  any_format(s), s.rarely(2) ? format_of("e2m1") : any_format(s),
+          level, 448,           s.rarely(2) ? 16 : s.small(),
+          {}};
+      return zeroulp_quantize_blocks_by(
+          &q, a.in(x.m, x.k), s.rarely(2) ? nullptr : a.in(x.m, x.k, 4),
+          a.out(x.m, x.k), a.out(x.m, groups(x.k, block), 1),
+          a.out(level == ZEROULP_SECOND_ROW ? x.m : 1, 1, 4));
+    },
 };
 
 void check(const std::uint8_t* data, std::size_t size) {

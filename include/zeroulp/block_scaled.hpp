@@ -23,6 +23,7 @@
 
 #include "zeroulp/core/block_quantize.hpp"
 #include "zeroulp/core/block_scaled.hpp"
+#include "zeroulp/core/hadamard.hpp"
 #include "zeroulp/engine.hpp"
 #include "zeroulp/evidence.hpp"
 
@@ -68,17 +69,27 @@ namespace engine {
 
 /// Quantizes an m x k matrix: core's quantize_blocks. `scales` is
 /// m x ceil(k / block); `second` 1 x 1 or m x 1, by q.level, null for none.
+/// `random`, m x k, rounds elements stochastically; null: to nearest-even.
 /// Throws input_error if `q` is not valid, a block has more than 1024 elements
 /// or shapes do not fit.
 void quantize_blocks(const block_quantizer& q, const_code_view x,
                      code_view codes, matrix_view<std::uint8_t> scales,
-                     matrix_view<std::uint32_t> second);
+                     matrix_view<std::uint32_t> second,
+                     random_view random = {});
 
 /// The same by given scales of the second level, T being fl(1 / t).
 void quantize_blocks_by_second(const block_quantizer& q, const_code_view x,
                                matrix_view<const std::uint32_t> second,
                                code_view codes,
-                               matrix_view<std::uint8_t> scales);
+                               matrix_view<std::uint8_t> scales,
+                               random_view random = {});
+
+/// Transforms an m x k matrix: core's hadamard, or, with `by`, the steps of
+/// that path over each block, rounded to t.to. `signs` are t.size of 1 or -1,
+/// or null. Throws input_error if `t` is not valid, k is no multiple of t.size,
+/// `by` does not take t.from, or shapes do not fit.
+void hadamard(const hadamard_transform& t, const path* by,
+              const std::int8_t* signs, const_code_view x, code_view out);
 
 /// code * scale * t, exact, rounded once to `to`: nearest-even, by cuda_nosat.
 /// `second` may be null, 1 x 1 or m x 1.

@@ -185,8 +185,8 @@ ZEROULP_API zeroulp_status zeroulp_unpack(int32_t packing,
                                           const zeroulp_const_matrix* packed,
                                           const zeroulp_matrix* codes);
 
-// Block scales: SPEC, Q15 to Q18 and G14. A block is 32 (ue8m0) or 16 (ue4m3)
-// elements of K of one row; its scale is an element of 1 byte.
+// Block scales: SPEC, Q15 to Q21 and G14. A block is 32 (ue8m0) or 16 (ue4m3)
+// elements of K of one row, or of several; its scale is an element of 1 byte.
 
 enum zeroulp_second_level {
   ZEROULP_SECOND_NONE = 0,
@@ -210,6 +210,54 @@ ZEROULP_API zeroulp_status zeroulp_quantize_blocks(
     const zeroulp_format* to, int32_t second_level, int32_t largest_scale,
     const zeroulp_const_matrix* x, const zeroulp_matrix* codes,
     const zeroulp_matrix* scales, const zeroulp_matrix* second);
+/// How zeroulp_quantize_blocks_by quantizes; what it has besides is as above.
+typedef struct zeroulp_block_quantizer {
+  const char* convention;  ///< a name of ZEROULP_BLOCK_CONVENTIONS
+  zeroulp_format from;
+  zeroulp_format to;
+  int32_t second_level;
+  int32_t largest_scale;
+  int32_t block_rows;   ///< rows that share a block's scale: 1, 16, ...
+  int32_t reserved[5];  ///< 0
+} zeroulp_block_quantizer;
+
+/// The same with blocks of several rows, each of which gets the block's scale;
+/// such have no second level of rows. `random`, m x k words of 32 bits, rounds
+/// elements stochastically; NULL: to nearest-even.
+ZEROULP_API zeroulp_status zeroulp_quantize_blocks_by(
+    const zeroulp_block_quantizer* quantizer, const zeroulp_const_matrix* x,
+    const zeroulp_const_matrix* random, const zeroulp_matrix* codes,
+    const zeroulp_matrix* scales, const zeroulp_matrix* second);
+
+enum zeroulp_random_source {
+  ZEROULP_PHILOX4X32_10 = 0,  ///< cuRAND's: four words for each counter
+  ZEROULP_SPLITMIX64 = 1
+};
+
+/// The words `first`, `first` + 1, ... of a zeroulp_random_source, row by row,
+/// for stochastic rounding. Their highest `bits`, 1 to 32, are kept, and the
+/// others are 0. Elements of 4 bytes.
+ZEROULP_API zeroulp_status zeroulp_random_words(int32_t source, int32_t bits,
+                                                uint64_t seed, uint64_t first,
+                                                const zeroulp_matrix* words);
+
+/// The Hadamard transform of each `size` elements of a row: a power of two from
+/// 2 to 1024, which divides k.
+typedef struct zeroulp_hadamard_transform {
+  zeroulp_format from;  ///< fp32, bf16 or fp16
+  zeroulp_format to;    ///< one of these
+  int32_t size;
+  uint32_t scale;       ///< FP32 bits; 0: fl(1 / sqrt(size))
+  int32_t reserved[4];  ///< 0
+} zeroulp_hadamard_transform;
+
+/// x, m x k, times `signs` (1 or -1, `size` of them, or NULL) is transformed in
+/// FP32, by butterflies. With `path`, whose A is `from`, each result is its
+/// steps over a row and a column of the matrix.
+ZEROULP_API zeroulp_status
+zeroulp_hadamard(const zeroulp_hadamard_transform* transform,
+                 const zeroulp_path* path, const int32_t* signs,
+                 const zeroulp_const_matrix* x, const zeroulp_matrix* out);
 /// code * scale * second, rounded once to `to`, m x k. `scale` is a
 /// zeroulp_block_scale, `from` has at most 24 bits; `second` may be NULL.
 ZEROULP_API zeroulp_status zeroulp_dequantize_blocks(

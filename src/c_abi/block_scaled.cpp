@@ -3,6 +3,7 @@
 #include "zeroulp/block_scaled.hpp"
 
 #include "src/c_abi/c_abi.hpp"
+#include "zeroulp/random.hpp"
 
 namespace zeroulp::c_abi {
 namespace {
@@ -27,20 +28,24 @@ void need_blocks(const const_code_view& v, const char* what,
              "blocks of scales");
 }
 
-block_quantizer quantizer_of(const char* convention, const zeroulp_format* from,
-                             const zeroulp_format* to, std::int32_t level,
-                             std::int32_t largest_scale) {
-  (void)needed(convention, "convention");
-  const auto named = parse_block_convention(convention);
-  const block_quantizer q{format_of(from, "from"), format_of(to, "to"),
-                          named.value,
-                          enum_of(level, second_level::row, "second_level"),
-                          static_cast<std::int16_t>(
-                              checked(largest_scale, 1, 448, "largest_scale"))};
+block_quantizer quantizer_of(const zeroulp_block_quantizer& given) {
+  (void)needed(given.convention, "convention");
+  check_reserved(given.reserved, "quantizer");
+  const auto named = parse_block_convention(given.convention);
+  const block_quantizer q{
+      format_of(&given.from, "from"),
+      format_of(&given.to, "to"),
+      named.value,
+      enum_of(given.second_level, second_level::row, "second_level"),
+      static_cast<std::int16_t>(
+          checked(given.largest_scale, 1, 448, "largest_scale")),
+      static_cast<std::int16_t>(
+          checked(given.block_rows, 1, 32767, "block_rows"))};
   if (!is_valid(q)) {
     refuse(
         "quantizer: `from` is fp32, bf16 or fp16; scales of ue8m0 have no "
-        "second level, those of ue4m3 quantize to e2m1");
+        "second level, those of ue4m3 quantize to e2m1; blocks of several rows "
+        "have no second level of rows");
   }
   return q;
 }
@@ -57,6 +62,7 @@ matrix_view<const std::uint32_t> second_of(const zeroulp_const_matrix* given,
 
 void run_quantize_blocks(const block_quantizer& q,
                          const zeroulp_const_matrix* input,
+                         const zeroulp_const_matrix* random_in,
                          const zeroulp_matrix* codes_out,
                          const zeroulp_matrix* scales_out,
                          const zeroulp_matrix* second_out) {
@@ -74,8 +80,62 @@ void run_quantize_blocks(const block_quantizer& q,
                "scales of the second level");
     second = words_of(v, "second");
   }
+  random_view random;
+  if (random_in != nullptr) {
+    const auto v = view_of(random_in, "random");
+    need_shape(v, "random", x.rows, x.cols, "in x");
+    random = words_of(v, "random");
+  }
   engine::quantize_blocks(q, x, codes, bytes_of<std::uint8_t>(scales, "scales"),
-                          second);
+                          second, random);
+}
+
+void run_random_words(std::int32_t source, std::int32_t bits,
+                      std::uint64_t seed, std::uint64_t first,
+                      const zeroulp_matrix* result) {
+  const auto from = enum_of(source, random_source::splitmix64, "source");
+  const int kept = checked(bits, 1, 32, "bits");
+  const auto words = words_of(view_of(result, "words"), "words");
+  for (std::ptrdiff_t i = 0; i < words.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < words.cols; ++j) {
+      words(i, j) = top_bits(random_word(from, seed, first++), kept);
+    }
+  }
+}
+
+hadamard_transform transform_of(const zeroulp_hadamard_transform& given) {
+  check_reserved(given.reserved, "transform");
+  hadamard_transform t{format_of(&given.from, "from"),
+                       format_of(&given.to, "to"), given.size, given.scale};
+  if (!is_valid(t)) {
+    refuse(
+        "transform: formats are fp32, bf16 or fp16, sizes powers of two from 2 "
+        "to 1024; size is {}",
+        given.size);
+  }
+  if (t.scale == 0) t.scale = unit_hadamard_scale(t.size);
+  return t;
+}
+
+void run_hadamard(const hadamard_transform& t, const zeroulp_path* path,
+                  const std::int32_t* given, const zeroulp_const_matrix* input,
+                  const zeroulp_matrix* result) {
+  const auto x = view_of(input, "x");
+  const auto out = view_of(result, "out");
+  need_codes(t.from, x, "x");
+  need_codes(t.to, out, "out");
+  need_shape(out, "out", x.rows, x.cols, "in x");
+  std::int8_t flips[max_hadamard_size];
+  for (int e = 0; given != nullptr && e < t.size; ++e) {
+    if (given[e] != 1 && given[e] != -1) {
+      refuse("signs[{}] is {}: 1 or -1", e, given[e]);
+    }
+    flips[e] = static_cast<std::int8_t>(given[e]);
+  }
+  const std::int8_t* signs = given == nullptr ? nullptr : flips;
+  if (path == nullptr) return engine::hadamard(t, nullptr, signs, x, out);
+  const zeroulp::path by = path_of(path);
+  engine::hadamard(t, &by, signs, x, out);
 }
 
 void run_dequantize_blocks(const zeroulp_format* from, std::int32_t scale,
@@ -185,9 +245,42 @@ zeroulp_status zeroulp_quantize_blocks(
     const zeroulp_matrix* codes, const zeroulp_matrix* scales,
     const zeroulp_matrix* second) {
   return guarded(__func__, [&] {
-    run_quantize_blocks(
-        quantizer_of(convention, from, to, second_level, largest_scale), x,
-        codes, scales, second);
+    run_quantize_blocks(quantizer_of({convention,
+                                      needed(from, "from"),
+                                      needed(to, "to"),
+                                      second_level,
+                                      largest_scale,
+                                      1,
+                                      {}}),
+                        x, nullptr, codes, scales, second);
+  });
+}
+
+zeroulp_status zeroulp_quantize_blocks_by(
+    const zeroulp_block_quantizer* quantizer, const zeroulp_const_matrix* x,
+    const zeroulp_const_matrix* random, const zeroulp_matrix* codes,
+    const zeroulp_matrix* scales, const zeroulp_matrix* second) {
+  return guarded(__func__, [&] {
+    run_quantize_blocks(quantizer_of(needed(quantizer, "quantizer")), x, random,
+                        codes, scales, second);
+  });
+}
+
+zeroulp_status zeroulp_random_words(std::int32_t source, std::int32_t bits,
+                                    std::uint64_t seed, std::uint64_t first,
+                                    const zeroulp_matrix* words) {
+  return guarded(__func__,
+                 [&] { run_random_words(source, bits, seed, first, words); });
+}
+
+zeroulp_status zeroulp_hadamard(const zeroulp_hadamard_transform* transform,
+                                const zeroulp_path* path,
+                                const std::int32_t* signs,
+                                const zeroulp_const_matrix* x,
+                                const zeroulp_matrix* out) {
+  return guarded(__func__, [&] {
+    run_hadamard(transform_of(needed(transform, "transform")), path, signs, x,
+                 out);
   });
 }
 

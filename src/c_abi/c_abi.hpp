@@ -69,6 +69,16 @@ T& needed(T* pointer, const char* what) {
 std::int32_t checked(std::int32_t value, std::int32_t low, std::int32_t high,
                      const char* what);
 
+/// Throws unless the members that a later version may name are 0.
+template <std::size_t Size>
+void check_reserved(const std::int32_t (&values)[Size], const char* what) {
+  for (std::size_t i = 0; i < Size; ++i) {
+    if (values[i] != 0) {
+      refuse("{}.reserved[{}] is {}: use 0", what, i, values[i]);
+    }
+  }
+}
+
 /// An enum whose values count from 0.
 template <class Enum>
 Enum enum_of(std::int32_t value, Enum last, const char* what) {

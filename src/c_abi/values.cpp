@@ -49,16 +49,6 @@ std::int32_t edges_to_c(const scale_edges& e) {
          (e.unit_of_nan ? ZEROULP_UNIT_SCALE_OF_NAN : 0);
 }
 
-/// Throws unless the members that a later version may name are 0.
-template <std::size_t Size>
-void check_reserved(const std::int32_t (&values)[Size], const char* what) {
-  for (std::size_t i = 0; i < Size; ++i) {
-    if (values[i] != 0) {
-      refuse("{}.reserved[{}] is {}: use 0", what, i, values[i]);
-    }
-  }
-}
-
 /// The members of a convention that ABI 2 added.
 void set_rules_of_abi_2(const ::zeroulp_convention& c, convention& how) {
   if (c.scale_floor >= fp32_infinity) {

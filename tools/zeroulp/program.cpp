@@ -147,6 +147,7 @@ int run(const std::vector<std::string>& arguments,
   add_convert(app, out);
   add_step(app, out);
   add_tensor(app, out);
+  add_hadamard(app, out);
   add_import(app, out);
   add_gemm(app, out);
   add_compare(app, out);

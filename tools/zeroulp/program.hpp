@@ -43,6 +43,7 @@ void add_catalog(cli::app& app, outcome& out);
 void add_convert(cli::app& app, outcome& out);
 void add_step(cli::app& app, outcome& out);
 void add_tensor(cli::app& app, outcome& out);
+void add_hadamard(cli::app& app, outcome& out);
 void add_import(cli::app& app, outcome& out);
 void add_gemm(cli::app& app, outcome& out);
 void add_compare(cli::app& app, outcome& out);

@@ -1,4 +1,4 @@
-// Quantizers of products with block scales (SPEC Q15 to Q18).
+// Quantizers of products with block scales (SPEC Q15 to Q19).
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 #include "conformance/oracles/blocks/block_quantizer_oracle.hpp"
 #include "conformance/oracles/nearest_code.hpp"
 #include "zeroulp/core/block_quantize.hpp"
+#include "zeroulp/random.hpp"
 
 namespace zeroulp::conformance {
 namespace {
@@ -23,42 +24,77 @@ struct block_case {
   named_format to;
   second_level level;
   std::int16_t largest_scale;
+  std::int16_t block_rows;
+  int random_bits;  ///< of each element; 0: nearest-even
 
   block_quantizer value() const {
-    return {from.value, to.value, how.value, level, largest_scale};
+    return {from.value, to.value, how.value, level, largest_scale, block_rows};
   }
   std::string name() const {
     static constexpr const char* levels[] = {"one level", "tensor", "row"};
-    return fmt::format("{} {} -> {}, {}, {}", how.name, from.name, to.name,
-                       levels[static_cast<int>(level)], largest_scale);
+    return fmt::format("{} {} -> {}, {}, {}, blocks of {} rows, {} random bits",
+                       how.name, from.name, to.name,
+                       levels[static_cast<int>(level)], largest_scale,
+                       block_rows, random_bits);
   }
 };
+
+constexpr int bits_of_random[] = {0, 0, 32, 13, 8, 1};
 
 block_case any_block_case(std::uint64_t n, counter_rng& rng) {
   static constexpr const char* mx[] = {"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"};
   const auto& how =
       named_block_conventions[n % std::size(named_block_conventions)];
   const bool one = how.value.scale == block_scale::power_of_two;
-  return {how, format_named(input_formats[rng.below(3)]),
-          format_named(one ? mx[rng.below(5)] : "e2m1"),
-          one ? second_level::none : static_cast<second_level>(rng.below(3)),
-          static_cast<std::int16_t>(rng.one_in(3) ? 256 : 448)};
+  block_case c{
+      how,
+      format_named(input_formats[rng.below(3)]),
+      format_named(one ? mx[rng.below(5)] : "e2m1"),
+      one ? second_level::none : static_cast<second_level>(rng.below(3)),
+      static_cast<std::int16_t>(rng.one_in(3) ? 256 : 448),
+      1,
+      bits_of_random[rng.below(std::size(bits_of_random))]};
+  if (c.level != second_level::row && rng.one_in(3)) {
+    c.block_rows = static_cast<std::int16_t>(rng.one_in(2) ? 16 : 3);
+  }
+  return c;
+}
+
+/// The words of a source, of which as many bits take part as the case says.
+oracle::grid any_random(const block_case& c, const oracle::grid& x,
+                        counter_rng& rng) {
+  if (c.random_bits == 0) return {};
+  oracle::grid words(x.rows, x.cols);
+  const auto& source = named_random_sources[rng.below(2)];
+  const std::uint64_t seed = rng.next();
+  for (std::size_t at = 0; at < words.words.size(); ++at) {
+    words.words[at] =
+        top_bits(rng.one_in(8) ? (rng.one_in(2) ? 0xffffffff : 0)
+                               : random_word(source.value, seed, at),
+                 c.random_bits);
+  }
+  return words;
 }
 
 void check_quantized_blocks(const implementation& i, const block_case& c,
                             const oracle::grid& x, counter_rng& rng,
                             verdict& v) {
   const block_quantizer q = c.value();
-  const auto want = oracle::quantize_blocks(q, x);
+  const auto words = any_random(c, x, rng);
+  const auto want = oracle::quantize_blocks(q, x, words);
   const auto where = any_placement(rng);
   placed<std::uint32_t> input(any_placement(rng), x.rows, x.cols, 0x7f7f7f7f);
   placed<std::uint32_t> codes(where, x.rows, x.cols, 0xc0dec0de);
   placed<std::uint8_t> scales(where, want.scales.rows, want.scales.cols, 0xa5);
   placed<std::uint32_t> second(where, want.second.rows, want.second.cols,
                                0x5ca1e5ca);
+  placed<std::uint32_t> random(any_placement(rng), words.rows, words.cols,
+                               0x7f7f7f7f);
   input.load(x);
-  i.quantize_blocks(q, input.input(), codes.view(), scales.view(),
-                    second.view());
+  random.load(words);
+  i.quantize_blocks(q, input.input(),
+                    words.words.empty() ? codes_in{} : random.input(),
+                    codes.view(), scales.view(), second.view());
   const auto describe = [&] {
     return fmt::format("{} of {} x {}, x(0, 0) = {:#x}", c.name(), x.rows,
                        x.cols, x.words.empty() ? 0 : x.words[0]);

@@ -100,10 +100,13 @@ check_list quantize_checks() {
       {"MatricesByGivenScales", "Q1 Q14", "comparison", 0,
        matrices_by_given_scales},
       {"DequantizedMatrices", "Q1 Q10", "exact FP64", 0, dequantized_matrices},
-      {"QuantizedBlocks", "Q15 Q16 Q17", "comparison", 0, quantized_blocks},
+      {"QuantizedBlocks", "Q15 Q16 Q17 Q19 Q20", "comparison", 0,
+       quantized_blocks},
       {"BlocksAtBoundaries", "Q16 Q17", "comparison", 0, blocks_at_boundaries},
       {"DequantizedBlocks", "Q15", "exact FP64", 0, dequantized_blocks},
       {"InterleavedScales", "Q18", "definition", 0, interleaved_scales},
+      {"HadamardTransforms", "Q21", "IEEE FP32, exact integers", 0,
+       hadamard_transforms},
   };
 }
 

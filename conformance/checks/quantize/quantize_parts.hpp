@@ -104,6 +104,9 @@ verdict blocks_at_boundaries(const implementation&, const effort&);
 verdict dequantized_blocks(const implementation&, const effort&);
 verdict interleaved_scales(const implementation&, const effort&);
 
+// hadamard_checks.cpp
+verdict hadamard_transforms(const implementation&, const effort&);
+
 // double_rounding_check.cpp
 /// How many of the BF16 numbers from 0 to 448 get another E4M3 code through
 /// E5M6 than directly, under the scales of a tile whose amax is 448.

@@ -15,18 +15,20 @@ namespace {
 
 constexpr policy saturating{true, true, false, nan_payload::all_ones, true};
 
-/// Q2 over a part of a row.
-float amax_of(const block_quantizer& q, const grid& x, std::ptrdiff_t i,
-              std::ptrdiff_t begin, std::ptrdiff_t end) {
+/// Q2 over a part of some rows.
+float amax_of(const block_quantizer& q, const grid& x, std::ptrdiff_t top,
+              std::ptrdiff_t bottom, std::ptrdiff_t begin, std::ptrdiff_t end) {
   float amax = 0;
-  for (std::ptrdiff_t k = begin; k < end; ++k) {
-    const auto v = static_cast<float>(std::fabs(code_value(q.from, x(i, k))));
-    if (std::isnan(v)) {
-      if (q.how.how.amax == amax_rule::keep_nan) amax = v;
-      continue;
+  for (std::ptrdiff_t i = top; i < bottom; ++i) {
+    for (std::ptrdiff_t k = begin; k < end; ++k) {
+      const auto v = static_cast<float>(std::fabs(code_value(q.from, x(i, k))));
+      if (std::isnan(v)) {
+        if (q.how.how.amax == amax_rule::keep_nan) amax = v;
+        continue;
+      }
+      if (std::isinf(v) && q.how.how.amax == amax_rule::finite_only) continue;
+      if (v > amax) amax = v;
     }
-    if (std::isinf(v) && q.how.how.amax == amax_rule::finite_only) continue;
-    if (v > amax) amax = v;
   }
   return amax;
 }
@@ -98,6 +100,21 @@ group_scale element_factors(const block_quantizer& q, float t,
   return {to_bits(s), to_bits(inverse)};
 }
 
+/// floor(a / b * 2^32) for 0 <= a < b, exact.
+std::uint64_t floor_of_quotient(double a, double b) {
+  if (a == 0) return 0;
+  int of_a = 0, of_b = 0;
+  const auto x =
+      static_cast<std::uint64_t>(std::ldexp(std::frexp(a, &of_a), 53));
+  const auto y =
+      static_cast<std::uint64_t>(std::ldexp(std::frexp(b, &of_b), 53));
+  const int shift = 32 + of_a - of_b;  // at most 32
+  if (shift < -53) return 0;
+  __extension__ typedef unsigned __int128 wide;
+  return static_cast<std::uint64_t>(shift >= 0 ? (wide{x} << shift) / y
+                                               : wide{x} / (wide{y} << -shift));
+}
+
 }  // namespace
 
 std::uint32_t e4m3_byte(const block_quantizer& q, float t, float inverse,
@@ -125,7 +142,25 @@ std::uint32_t e4m3_byte(const block_quantizer& q, float t, float inverse,
   return std::max<std::uint32_t>(byte, q.how.least);
 }
 
-quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x) {
+std::uint32_t stochastic_code(format f, double value, double by,
+                              std::uint32_t random, policy p) {
+  // Products of codes and scales are exact, and so is what is cut off.
+  const double v = std::fabs(value);
+  const std::uint64_t beyond = largest_code(f) + 1;
+  std::uint64_t below = 0;
+  while (below < beyond && magnitude_value(f, below + 1) * by <= v) ++below;
+  if (below < beyond) {
+    const double low = magnitude_value(f, below) * by;
+    const double high = magnitude_value(f, below + 1) * by;
+    const std::uint64_t cut = floor_of_quotient(v - low, high - low);
+    if ((cut + random) >> 32 != 0) ++below;
+  }
+  return static_cast<std::uint32_t>(
+      nearest_code(f, std::copysign(magnitude_value(f, below), value), 1, p));
+}
+
+quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x,
+                                 const grid& random) {
   const std::ptrdiff_t block = q.how.block;
   const std::ptrdiff_t blocks = (x.cols + block - 1) / block;
   quantized_blocks result{grid(x.rows, x.cols), grid(x.rows, blocks), {}};
@@ -133,23 +168,29 @@ quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x) {
   if (q.level != second_level::none) {
     result.second = grid(by_row ? x.rows : 1, 1);
   }
-  float whole = 0;
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    const float row = amax_of(q, x, i, 0, x.cols);
-    whole = std::isnan(row) || row > whole ? row : whole;
-  }
+  const float whole = amax_of(q, x, 0, x.rows, 0, x.cols);
   const quantizer elements{
       q.from, q.to, q.how.how, scale_kind::pow2, {1, q.how.block}};
   if (q.level == second_level::tensor) {
     result.second(0, 0) = second_of(q, whole).scale;
   }
+  const auto code = [&](group_scale s, std::ptrdiff_t i, std::ptrdiff_t k) {
+    const auto v = static_cast<float>(code_value(q.from, x(i, k)));
+    const auto e = element_of(elements, s, v);
+    return random.words.empty() || !std::isfinite(e.value)
+               ? oracle::quantize_element(elements, s, v)
+               : stochastic_code(q.to, e.value, e.by, random(i, k),
+                                 q.how.how.conversion);
+  };
   for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    const float amax = by_row ? amax_of(q, x, i, 0, x.cols) : whole;
+    const float amax = by_row ? amax_of(q, x, i, i + 1, 0, x.cols) : whole;
     const group_scale t = second_of(q, amax);
     if (by_row) result.second(i, 0) = t.scale;
+    const std::ptrdiff_t top = i - i % q.block_rows;
+    const std::ptrdiff_t bottom = std::min(x.rows, top + q.block_rows);
     for (std::ptrdiff_t n = 0; n < blocks; ++n) {
       const std::ptrdiff_t end = std::min(x.cols, (n + 1) * block);
-      const float own = amax_of(q, x, i, n * block, end);
+      const float own = amax_of(q, x, top, bottom, n * block, end);
       const std::uint32_t byte =
           q.how.scale == block_scale::power_of_two
               ? pow2_byte(q, own)
@@ -157,8 +198,7 @@ quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x) {
       result.scales(i, n) = byte;
       const group_scale s = element_factors(q, to_float(t.scale), byte);
       for (std::ptrdiff_t k = n * block; k < end; ++k) {
-        result.codes(i, k) = oracle::quantize_element(
-            elements, s, static_cast<float>(code_value(q.from, x(i, k))));
+        result.codes(i, k) = code(s, i, k);
       }
     }
   }

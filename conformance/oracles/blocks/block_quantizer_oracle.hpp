@@ -1,6 +1,7 @@
-// Defines quantization for products with block scales as clauses Q15 to Q18
+// Defines quantization for products with block scales as clauses Q15 to Q19
 // read: exponents by comparing FP64 numbers, bytes of UE4M3 and elements by
-// exact midpoints, fl() by the host's FP32.
+// exact midpoints, stochastic ones by rational numbers, fl() by the host's
+// FP32.
 
 #ifndef ZEROULP_CONFORMANCE_ORACLES_BLOCKS_BLOCK_QUANTIZER_ORACLE_HPP_
 #define ZEROULP_CONFORMANCE_ORACLES_BLOCKS_BLOCK_QUANTIZER_ORACLE_HPP_
@@ -16,8 +17,14 @@ struct quantized_blocks {
   grid second;  ///< FP32 bits; empty without a second level
 };
 
-/// A whole matrix of codes of q.from.
-quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x);
+/// A whole matrix of codes of q.from; by random words, one an element, if there
+/// are any.
+quantized_blocks quantize_blocks(const block_quantizer& q, const grid& x,
+                                 const grid& random = {});
+
+/// Q19: the code of `value` / `by` under 32 random bits.
+std::uint32_t stochastic_code(format f, double value, double by,
+                              std::uint32_t random, policy p);
 
 /// Q17: the byte of UE4M3 for a block's amax under t and T. For the tests of
 /// given scales.

@@ -5,10 +5,10 @@
 
 Runs torchao's to_mx (four modes, five formats) and nvfp4_quantize, ModelOpt's
 NVFP4QTensor.quantize and Transformer Engine's Python reference of NVFP4 on the
-CPU, and its own definition in NumPy of the OCP's floor; writes to RECORD, JSON,
-how many codes and scales differ from zeroulp.quantize_blocks. Needs PyTorch,
-the packages (or unpacked wheels) on PYTHONPATH, the package zeroulp and
-ZEROULP_LIBRARY.
+CPU, its blocks of 16 rows and its Hadamard transform too, and its own definition
+in NumPy of the OCP's floor; writes to RECORD, JSON, how many codes and scales
+differ from zeroulp.quantize_blocks. Needs PyTorch, the packages (or unpacked
+wheels) on PYTHONPATH, the package zeroulp and ZEROULP_LIBRARY.
 
 Scales of NaN are compared, but for their sign. The codes below them are not:
 what is made of NaN is the processor's. ModelOpt and Transformer Engine's
@@ -20,6 +20,7 @@ import importlib.metadata
 import json
 import pathlib
 import sys
+import types
 
 import numpy as np
 
@@ -92,12 +93,13 @@ class Tally:
     """What came of one claim."""
 
     def __init__(self, package, what, convention, format, second=None,
-                 without=()):
-        self.args = (convention, format, second)
+                 without=(), block_rows=1):
+        self.args = (convention, format, second, block_rows)
         self.without = without
         self.digest = hashlib.sha256()
         self.row = {"package": package, "what": what, "convention": convention,
-                    "format": format, "second": second, "without": list(without),
+                    "format": format, "second": second,
+                    "block_rows": block_rows, "without": list(without),
                     "codes": 0, "scales": 0, "codes that differ": 0,
                     "scales that differ": 0, "first": None}
 
@@ -140,7 +142,8 @@ def digests(zeroulp, row):
     digest = hashlib.sha256()
     for x, bf16 in each_input(row["without"]):
         digest.update(digest_of(given(zeroulp, x, bf16, row["convention"],
-                                      row["format"], row["second"])))
+                                      row["format"], row["second"],
+                                      row.get("block_rows", 1))))
     return digest.hexdigest()
 
 
@@ -157,13 +160,13 @@ def each_input(without=()):
                 yield floats(family, 2 * n + 100 * bf16, bf16), bf16
 
 
-def given(zeroulp, x, bf16, convention, format, second):
+def given(zeroulp, x, bf16, convention, format, second, block_rows=1):
     """quantize_blocks of these numbers."""
     source = None
     if bf16:
         x, source = (x.view(np.uint32) >> 16).astype(np.uint16), "bf16"
     return zeroulp.quantize_blocks(x, convention, format, second=second,
-                                   source=source)
+                                   block_rows=block_rows, source=source)
 
 
 def tensor_of(torch, x, bf16):
@@ -229,21 +232,50 @@ def transformer_engine(zeroulp, torch):
 
     module = peer_modules.load(
         "transformer_engine.pytorch.custom_recipes.reference_nvfp4")
-    for level in ("tensor", "row"):
+    for level, block_rows in (("tensor", 1), ("row", 1), ("tensor", 16)):
         # The reference's amax keeps NaN, that of the kernels does not.
         tally = Tally("transformer-engine", "_quantize_blockwise_reference",
-                      "transformer_engine.nvfp4", "e2m1", level, ["specials"])
+                      "transformer_engine.nvfp4", "e2m1", level, ["specials"],
+                      block_rows)
         for x, bf16 in tally.inputs():
             tensor = tensor_of(torch, x, bf16)
             amax = tensor.float().abs()
             amax = amax.max() if level == "tensor" else amax.amax(1)
             codes, scales = \
                 module.NVFP4QuantizerRef._quantize_blockwise_reference(
-                    tensor, amax, 16, 1, pow_2_scales=False,
+                    tensor, amax, 16, block_rows, pow_2_scales=False,
                     row_scaled_nvfp4=level == "row", eps=0.0)
+            scales = scales.view(torch.uint8).numpy()
             tally.add(zeroulp, x, bf16, unpacked(codes.numpy()),
-                      scales.view(torch.uint8).numpy(), 127, False)
+                      scales.repeat(ROWS // len(scales), 0), 127, False)
         yield tally.row
+    yield transform(zeroulp, torch, module)
+
+
+def transform(zeroulp, torch, module):
+    """The matrix of the reference's transform, and what it makes of BF16."""
+    row = {"package": "transformer-engine", "what": "_apply_rht", "elements": 0,
+           "elements that differ": 0}
+
+    def count(theirs, ours):
+        row["elements"] += theirs.size
+        row["elements that differ"] += int((theirs != ours).sum())
+
+    matrix = module.NVFP4QuantizerRef._build_hadamard_matrix(
+        16, "cpu", torch.float32)
+    signs = "transformer_engine"
+    count(matrix.numpy(), zeroulp.hadamard(np.eye(16, dtype=np.float32), signs,
+                                           scale=1))
+    x = floats("normal", 0, True)
+    theirs = module.NVFP4QuantizerRef._apply_rht(
+        types.SimpleNamespace(
+            with_rht=True, with_random_sign_mask=True, quant_tile_shape=(1, 16),
+            _build_hadamard_matrix=module.NVFP4QuantizerRef._build_hadamard_matrix),
+        tensor_of(torch, x, True))
+    ours = zeroulp.hadamard((x.view(np.uint32) >> 16).astype(np.uint16), signs,
+                            source="bf16")
+    count(theirs.view(torch.uint16).numpy(), np.asarray(ours).view(np.uint16))
+    return row
 
 
 def definition(zeroulp, torch):

@@ -415,6 +415,64 @@ refuses nvfp4_is_of_e2m1 'nvfp4 quantizes to e2m1' \
 refuses mx_has_one_level 'no second level' \
   quantize t.npy --convention mx.floor --second row --out q
 refuses groups_have_one_level '--second' quantize t.npy --second row --out q
+# Rows that share a scale.
+npy write n2.npy '<f4' 2x2 2688 224 1 448
+run 0 quantize n2.npy --convention nvfp4 --block-rows 16 --out qn
+is quantize_gives_rows_one_scale '|u1 2x1 7e 7e |u1 2x2 07 01 00 02' \
+  "$(bits qn/scales.npy) $(bits qn/codes.npy)"
+holds quantize_says_how_many_rows grep -q '"block_rows": 16' qn/meta.json
+refuses rows_that_share_have_no_level_of_their_own 'no second level' \
+  quantize n2.npy --convention nvfp4 --block-rows 16 --second row --out q
+refuses quantize_needs_a_row 'use 1 to 1024' \
+  quantize n2.npy --convention nvfp4 --block-rows 0 --out q
+# Stochastic: 560 / 448 is half way between 1 and 1.5.
+npy write n.npy '<f4' 1x2 2688 560
+npy write up.npy '<u4' 1x2 0 2147483648
+npy write down.npy '<u4' 1x2 0 2147483647
+for way in up down; do
+  run 0 quantize n.npy --convention nvfp4 --random $way.npy --out qn
+  is "quantize_rounds_$way" "|u1 1x2 07 $([ $way = up ] && echo 03 || echo 02)" \
+    "$(bits qn/codes.npy)"
+done
+seeded='quantize x.npy --convention nvfp4 --random-bits 8 --random-seed'
+run 0 $seeded 1 --out qs
+run 0 $seeded 1 --out qt
+run 0 $seeded 2 --out qn
+holds quantize_rounds_by_a_seed cmp qs/codes.npy qt/codes.npy
+is quantize_rounds_otherwise_by_another 1 \
+  "$(cmp -s qs/codes.npy qn/codes.npy; echo $?)"
+holds quantize_says_what_it_drew grep -q \
+  '"rounding": "stochastic, 8 bits of philox4x32_10, seed 2"' qn/meta.json
+refuses quantize_takes_words_of_its_shape 'takes uint32, 1 x 2' \
+  quantize n.npy --convention nvfp4 --random n.npy --out q
+refuses quantize_knows_its_sources 'philox4x32_10 or splitmix64' \
+  quantize n.npy --convention nvfp4 --random-seed 1 --random-source mt --out q
+refuses quantize_draws_32_bits_at_most 'use 1 to 32' $seeded 1 \
+  --random-bits 33 --out q
+refuses quantize_draws_with_a_seed '--random-bits' \
+  quantize n.npy --convention nvfp4 --random-bits 8 --out q
+refuses groups_are_not_rounded_by_words '--random-seed' \
+  quantize n.npy --random-seed 1 --out q
+# hadamard: sums and differences.
+npy write h.npy '<f4' 1x2 3 1
+run 0 hadamard h.npy --size 2 --scale 1 --out hy.npy
+is hadamard_adds_and_subtracts '<f4 1x2 40800000 40000000' "$(bits hy.npy)"
+run 0 hadamard h.npy --size 2 --signs=+- --scale 1 --to bf16 --out hy.npy
+is hadamard_changes_signs '<u2 1x2 4000 4080' "$(bits hy.npy)"
+run 0 hadamard hy.npy --dtype bf16 --size 2 --scale 0.5 --to fp32 \
+  --path hopper.wgmma.bf16.bf16.f32 --out hz.npy
+is hadamard_is_made_by_a_tensor_core '<f4 1x2 40400000 bf800000' \
+  "$(bits hz.npy)"
+refuses hadamard_has_powers_of_two '--size' \
+  hadamard h.npy --size 3 --out hz.npy
+refuses hadamard_wants_whole_blocks 'no multiple of 16' \
+  hadamard h.npy --out hz.npy
+refuses hadamard_has_a_sign_each '--signs: 3, but blocks of 2' \
+  hadamard h.npy --size 2 --signs=+-+ --out hz.npy
+refuses hadamard_reads_signs 'use \+ and -' \
+  hadamard h.npy --size 2 --signs=+0 --out hz.npy
+refuses hadamard_takes_what_the_path_takes 'the path takes bf16' \
+  hadamard h.npy --size 2 --path hopper.wgmma.bf16.bf16.f32 --out hz.npy
 refuses retile_takes_no_blocks 'a tensor with block scales' retile qm --out q
 printf '%s' '{"block": 0}' >qi/meta.json
 refuses dequantize_refuses_damaged_blocks 'qi/meta.json' \

@@ -3,10 +3,11 @@
 //
 //   x(i, k)  is about  code(i, k) * scale(i, k / block) * t(i)
 //
-// A block is `block` consecutive elements of K of one row; its scale is a byte
-// of UE8M0 or UE4M3. Under two levels t is an FP32 number of the whole matrix
-// or of the row, else 1. Also here: the order of these bytes in memory. Source:
-// SPEC clauses Q15 to Q18. The products are in block_scaled.hpp.
+// A block is `block` consecutive elements of K of one row, or of several; its
+// scale is a byte of UE8M0 or UE4M3, stored for each of its rows. Under two
+// levels t is an FP32 number of the whole matrix or of the row, else 1. Also
+// here: the order of these bytes in memory. Source: SPEC clauses Q15 to Q19.
+// The products are in block_scaled.hpp.
 
 #ifndef ZEROULP_CORE_BLOCK_QUANTIZE_HPP_
 #define ZEROULP_CORE_BLOCK_QUANTIZE_HPP_
@@ -185,14 +186,20 @@ struct block_quantizer {
   /// The block scale that the largest amax gets: 448, or less, which leaves
   /// room above.
   std::int16_t largest_scale = 448;
+  /// Rows that share a block's scale: 16 for the weights of NVFP4's training.
+  std::int16_t block_rows = 1;
 
   ZEROULP_HD constexpr quantizer elements() const {
-    return {from, to, how.how, scale_kind::pow2, {1, how.block}};
+    return {from, to, how.how, scale_kind::pow2, {block_rows, how.block}};
   }
 };
 
+/// 32 random bits for each element, for stochastic rounding; a view without
+/// data means nearest-even.
+using random_view = matrix_view<const std::uint32_t>;
+
 /// Returns true iff a matrix can be quantized so: MX has one level, NVFP4 is
-/// E2M1.
+/// E2M1, and rows that share a scale have no t of their own.
 ZEROULP_HD constexpr bool is_valid(const block_quantizer& q) {
   const bool input = q.from == fp32 || q.from == bf16 || q.from == fp16;
   const bool by_bytes = q.how.scale == block_scale::power_of_two;
@@ -200,7 +207,9 @@ ZEROULP_HD constexpr bool is_valid(const block_quantizer& q) {
   const bool fits =
       by_bytes ? q.level == second_level::none && is_quantizable(q.to)
                : q.to == e2m1 && q.largest_scale > 0 && q.largest_scale <= 448;
-  return input && rule && fits && q.how.block > 0;
+  const bool shared =
+      q.block_rows == 1 || (q.block_rows > 1 && q.level != second_level::row);
+  return input && rule && fits && shared && q.how.block > 0;
 }
 
 namespace detail {
@@ -325,48 +334,57 @@ ZEROULP_HD constexpr group_scale element_scale(const block_quantizer& q,
   return {s, inverse};
 }
 
-/// Quantizes one row, or a part of it that begins with a block, under the
-/// scales of its second level: `scales` gets a byte a block.
+/// How the element (i, j) is rounded.
+ZEROULP_HD constexpr rounder rounder_of(random_view random, std::ptrdiff_t i,
+                                        std::ptrdiff_t j) {
+  return random.data == nullptr ? rounder{}
+                                : rounder{rounding::stochastic, random(i, j)};
+}
+
+/// Quantizes the rows of one scale of the second level; `scales` gets the byte
+/// of a block in each of the block's rows.
 template <class X, class Code>
-ZEROULP_HD constexpr void quantize_row_blocks(
+ZEROULP_HD constexpr void quantize_blocks_of_level(
     const block_quantizer& q, group_scale t, matrix_view<const X> x,
-    matrix_view<Code> codes, matrix_view<std::uint8_t> scales) {
+    random_view random, matrix_view<Code> codes,
+    matrix_view<std::uint8_t> scales) {
   const quantizer elements = q.elements();
   for_each_group(elements.group, x.rows, x.cols,
-                 [&](std::ptrdiff_t gi, std::ptrdiff_t gk, std::ptrdiff_t i,
-                     std::ptrdiff_t k, std::ptrdiff_t m, std::ptrdiff_t n) {
-                   const auto block = x.block(i, k, m, n);
-                   const std::uint8_t byte =
-                       block_scale_byte(q, t, group_amax(elements, block));
-                   scales(gi, gk) = byte;
-                   encode_group(elements, element_scale(q, t, byte), block,
-                                codes.block(i, k, m, n));
+                 [&](std::ptrdiff_t, std::ptrdiff_t gk, std::ptrdiff_t i0,
+                     std::ptrdiff_t k0, std::ptrdiff_t m, std::ptrdiff_t n) {
+                   const std::uint8_t byte = block_scale_byte(
+                       q, t, group_amax(elements, x.block(i0, k0, m, n)));
+                   const group_scale s = element_scale(q, t, byte);
+                   for (std::ptrdiff_t i = i0; i < i0 + m; ++i) {
+                     scales(i, gk) = byte;
+                     for (std::ptrdiff_t k = k0; k < k0 + n; ++k) {
+                       codes(i, k) = static_cast<Code>(quantize_element(
+                           elements, s, as_fp32(q.from, x(i, k)),
+                           rounder_of(random, i, k)));
+                     }
+                   }
                  });
 }
 
 /// Quantizes an m x k matrix. `codes` is m x k, `scales` m x ceil(k / block);
 /// `second`, FP32 bits of t, is 1 x 1 (tensor) or m x 1 (row) and not used
-/// without a second level. `q` is valid.
+/// without a second level. `random` is m x k or without data. `q` is valid.
 template <class X, class Code>
 ZEROULP_HD constexpr void quantize_blocks(const block_quantizer& q,
                                           matrix_view<const X> x,
                                           matrix_view<Code> codes,
                                           matrix_view<std::uint8_t> scales,
-                                          matrix_view<std::uint32_t> second) {
-  const quantizer elements = q.elements();
-  group_scale t{fp32_one, fp32_one};
-  if (q.level == second_level::tensor) {
-    t = second_scale(q, group_amax(elements, x));
-    second(0, 0) = t.scale;
-  }
-  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
-    const auto row = x.block(i, 0, 1, x.cols);
-    if (q.level == second_level::row) {
-      t = second_scale(q, group_amax(elements, row));
-      second(i, 0) = t.scale;
-    }
-    quantize_row_blocks(q, t, row, codes.block(i, 0, 1, x.cols),
-                        scales.block(i, 0, 1, scales.cols));
+                                          matrix_view<std::uint32_t> second,
+                                          random_view random = {}) {
+  const bool by_row = q.level == second_level::row;
+  const std::ptrdiff_t height = by_row ? 1 : x.rows;
+  for (std::ptrdiff_t i = 0; i < (by_row ? x.rows : 1); ++i) {
+    const auto part = x.block(i, 0, height, x.cols);
+    const group_scale t = second_scale(q, group_amax(q.elements(), part));
+    if (q.level != second_level::none) second(i, 0) = t.scale;
+    quantize_blocks_of_level(q, t, part, random.block(i, 0, height, x.cols),
+                             codes.block(i, 0, height, x.cols),
+                             scales.block(i, 0, height, scales.cols));
   }
 }
 

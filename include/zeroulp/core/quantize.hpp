@@ -56,12 +56,14 @@ ZEROULP_HD constexpr std::uint32_t group_amax(const quantizer& q,
   return amax;
 }
 
-/// Returns the code of a number that takes the place of an element.
+/// Returns the code of a number that takes the place of an element, rounded by
+/// `r`; a pre-rounding is to nearest-even.
 template <class Significand>
-ZEROULP_HD constexpr std::uint64_t encode_element(
-    const quantizer& q, const number<Significand>& v) {
-  const auto to_code = [&q](const auto& value) {
-    return encode(q.to, value, {}, q.how.conversion);
+ZEROULP_HD constexpr std::uint64_t encode_element(const quantizer& q,
+                                                  const number<Significand>& v,
+                                                  rounder r = {}) {
+  const auto to_code = [&](const auto& value) {
+    return encode(q.to, value, r, q.how.conversion);
   };
   const format f = q.how.through == pre_rounding::to_bf16 ? bf16 : fp16;
   const std::uint64_t code =
@@ -79,14 +81,15 @@ ZEROULP_HD constexpr std::uint64_t encode_element(
 /// Returns the code of one element, FP32 bits, under its group's scale.
 ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
                                                     group_scale s,
-                                                    std::uint32_t x) {
+                                                    std::uint32_t x,
+                                                    rounder r = {}) {
   using detail::fl_divide;
   using detail::fl_multiply;
   std::uint32_t v = 0;
   switch (q.how.element) {
     case element_rule::exact_quotient:
-      return encode_element(q,
-                            quotient(decode(fp32, x), decode(fp32, s.scale)));
+      return encode_element(q, quotient(decode(fp32, x), decode(fp32, s.scale)),
+                            r);
     case element_rule::quotient:
       v = fl_divide(x, s.scale);
       break;
@@ -100,7 +103,7 @@ ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
       v = fl_multiply(x, s.inverse);
       break;
   }
-  return encode_element(q, decode(fp32, v));
+  return encode_element(q, decode(fp32, v), r);
 }
 
 /// Quantizes one group by its scale.

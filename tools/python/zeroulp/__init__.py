@@ -8,8 +8,9 @@ Arrays are NumPy's, ml_dtypes', torch's or what speaks DLPack; results are of
 the caller's library. A matrix has its leading dimensions folded into rows."""
 
 from . import checkpoint, identify, parity, testing
-from ._blocks import (QuantizedBlocks, block_conventions, block_recipes,
-                      interleave_scales, quantize_blocks, separate_scales)
+from ._blocks import (QuantizedBlocks, block_conventions, block_recipes, hadamard,
+                      interleave_scales, quantize_blocks, random_words,
+                      separate_scales)
 from ._compare import Comparison, Errors, compare, measure_errors
 from ._library import CudaError, Error, InternalError
 from ._library import version as __version__
@@ -44,11 +45,11 @@ __all__ = [
     "choose_replicas", "clip_factor", "combine", "compare", "convention",
     "conventions", "cross_entropy", "decode", "dequantize", "dispatch",
     "dual_pipe_order", "dual_pipe_steps", "encode", "explain", "format",
-    "formats", "gemm", "gradient_norm", "identify", "indexer_keys",
+    "formats", "gemm", "gradient_norm", "hadamard", "identify", "indexer_keys",
     "indexer_logits", "interleave_scales", "latent_attention", "log",
     "measure_errors", "merge_replicas", "mtp_input", "mtp_input_backward",
     "mtp_tokens", "multiply", "multiply_block_scaled", "parity", "path",
-    "paths", "plan", "quantize", "quantize_blocks", "rate_of", "recipe",
+    "paths", "plan", "quantize", "quantize_blocks", "random_words", "rate_of", "recipe",
     "recipes", "recode", "retile", "rms_norm", "rms_norm_backward", "rope",
     "rope_table", "route", "route_backward", "separate_scales", "slot_backward",
     "step", "sum_of_losses", "swiglu", "tensors", "testing", "threads",

@@ -226,9 +226,18 @@ def gemm(
 ) -> _Array: ...
 def quantize_blocks(
     x: _Array, convention: str = 'nvfp4', format: _FormatLike | None = None, *,
-    second: str | None = None, scale_max: int = 448,
-    source: _FormatLike | None = None
+    second: str | None = None, scale_max: int = 448, block_rows: int = 1,
+    random: _Array | None = None, source: _FormatLike | None = None
 ) -> QuantizedBlocks: ...
+def random_words(
+    shape: tuple[int, int], seed: int, *, bits: int = 32,
+    source: str = 'philox4x32_10', first: int = 0
+) -> _Array: ...
+def hadamard(
+    x: _Array, signs: str | Sequence[int] | None = None, *, size: int = 16,
+    path: str | Path | None = None, scale: float | None = None,
+    format: _FormatLike | None = None, source: _FormatLike | None = None
+) -> _Array: ...
 def interleave_scales(scales: _Array) -> _Array: ...
 def separate_scales(
     interleaved: _Array, rows: int, blocks: int
@@ -391,11 +400,11 @@ __all__ = [
     "choose_replicas", "clip_factor", "combine", "compare", "convention",
     "conventions", "cross_entropy", "decode", "dequantize", "dispatch",
     "dual_pipe_order", "dual_pipe_steps", "encode", "explain", "format",
-    "formats", "gemm", "gradient_norm", "identify", "indexer_keys",
+    "formats", "gemm", "gradient_norm", "hadamard", "identify", "indexer_keys",
     "indexer_logits", "interleave_scales", "latent_attention", "log",
     "measure_errors", "merge_replicas", "mtp_input", "mtp_input_backward",
     "mtp_tokens", "multiply", "multiply_block_scaled", "parity", "path",
-    "paths", "plan", "quantize", "quantize_blocks", "rate_of", "recipe",
+    "paths", "plan", "quantize", "quantize_blocks", "random_words", "rate_of", "recipe",
     "recipes", "recode", "retile", "rms_norm", "rms_norm_backward", "rope",
     "rope_table", "route", "route_backward", "separate_scales", "slot_backward",
     "step", "sum_of_losses", "swiglu", "tensors", "testing", "threads",

@@ -105,6 +105,8 @@ ZEROULP_PACKING_WORDS = 1
 ZEROULP_SECOND_NONE = 0
 ZEROULP_SECOND_TENSOR = 1
 ZEROULP_SECOND_ROW = 2
+ZEROULP_PHILOX4X32_10 = 0
+ZEROULP_SPLITMIX64 = 1
 ZEROULP_SIMD_REFERENCE = 0
 ZEROULP_SIMD_PORTABLE = 1
 ZEROULP_SIMD_AVX2 = 2
@@ -268,6 +270,28 @@ class zeroulp_const_matrix(Structure):
         ("row_stride", c_int64),
         ("col_stride", c_int64),
         ("element_bytes", c_int64),
+    ]
+
+
+class zeroulp_block_quantizer(Structure):
+    _fields_ = [
+        ("convention", c_char_p),
+        ("from", zeroulp_format),
+        ("to", zeroulp_format),
+        ("second_level", c_int32),
+        ("largest_scale", c_int32),
+        ("block_rows", c_int32),
+        ("reserved", c_int32 * 5),
+    ]
+
+
+class zeroulp_hadamard_transform(Structure):
+    _fields_ = [
+        ("from", zeroulp_format),
+        ("to", zeroulp_format),
+        ("size", c_int32),
+        ("scale", c_uint32),
+        ("reserved", c_int32 * 4),
     ]
 
 
@@ -561,6 +585,9 @@ FUNCTIONS = {
     "zeroulp_unpack": (c_int32, [c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_block_convention_from_name": (c_int32, [c_char_p, POINTER(c_int32), POINTER(c_int32)]),
     "zeroulp_quantize_blocks": (c_int32, [c_char_p, POINTER(zeroulp_format), POINTER(zeroulp_format), c_int32, c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_quantize_blocks_by": (c_int32, [POINTER(zeroulp_block_quantizer), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix), POINTER(zeroulp_matrix)]),
+    "zeroulp_random_words": (c_int32, [c_int32, c_int32, c_uint64, c_uint64, POINTER(zeroulp_matrix)]),
+    "zeroulp_hadamard": (c_int32, [POINTER(zeroulp_hadamard_transform), POINTER(zeroulp_path), POINTER(c_int32), POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_dequantize_blocks": (c_int32, [POINTER(zeroulp_format), c_int32, c_int32, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_format), POINTER(zeroulp_matrix)]),
     "zeroulp_interleave_scales": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),
     "zeroulp_separate_scales": (c_int32, [POINTER(zeroulp_const_matrix), POINTER(zeroulp_matrix)]),

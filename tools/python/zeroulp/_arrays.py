@@ -199,6 +199,17 @@ def bits_of(x, what, format=None):
     return Bits(words, own or given, shape, like)
 
 
+def random_bits_of(random):
+    """The words of stochastic rounding; None without any."""
+    if random is None:
+        return None
+    bits = bits_of(random, "random")
+    if bits.format or bits.words.dtype != np.uint32:
+        raise Error(f"random: elements are {bits.format or bits.words.dtype}: use "
+                    "uint32")
+    return bits
+
+
 def given_back(words, format, shape, like):
     """The codes `words` as the type that `like` is of: a tensor on its device,
     else an array; with ml_dtypes' types where it is installed."""

@@ -1,16 +1,21 @@
-"""Block scales: the quantizers and GEMMs of MXFP8, MXFP6, MXFP4 and NVFP4."""
+"""Block scales: the quantizers and GEMMs of MXFP8, MXFP6, MXFP4 and NVFP4, and what
+training in NVFP4 does besides: stochastic rounding, the Hadamard transform."""
 
 import ctypes
 
 import numpy as np
 
 from . import _abi
-from ._arrays import bits_of, given_back, matrix, ref
+from ._arrays import bits_of, given_back, matrix, random_bits_of, ref
 from ._library import Error, call, names
 from ._values import format as format_of
+from ._values import path as path_of
 
 _SCALES = ("ue8m0", "ue4m3")
 _LEVELS = ("none", "tensor", "row")
+_RANDOM_SOURCES = ("philox4x32_10", "splitmix64")
+# What is multiplied by before the transform, by whose it is.
+_SIGNS = {"transformer_engine": "+++-+------+-+--"}
 
 
 def block_conventions():
@@ -121,20 +126,74 @@ def _convention_shape(name):
     return _SCALES[scale.value], block.value
 
 
+def _numbers(x, source, what):
+    """The bits of x, which must be numbers."""
+    bits = bits_of(x, "x", source)
+    if bits.format not in ("fp32", "fp16", "bf16"):
+        raise Error(f"x: elements are {bits.format or bits.words.dtype}: {what} "
+                    "takes float32, float16 or bfloat16")
+    return bits
+
+
+def random_words(shape, seed, *, bits=32, source="philox4x32_10", first=0):
+    """Words of 32 random bits, uint32 of `shape` (m, n), for stochastic rounding:
+    those with the indices first, first + 1, ... of a source: philox4x32_10, which is
+    cuRAND's, or splitmix64. Only the highest `bits` are kept. SPEC Q20."""
+    if source not in _RANDOM_SOURCES:
+        raise Error(f"source {source!r}: use {' or '.join(_RANDOM_SOURCES)}")
+    words = np.empty(shape, np.uint32)
+    if words.ndim != 2:
+        raise Error(f"shape {shape}: two dimensions")
+    call("zeroulp_random_words", _RANDOM_SOURCES.index(source), int(bits), int(seed),
+         int(first), ref(matrix(words)))
+    return words
+
+
+def hadamard(x, signs=None, *, size=16, path=None, scale=None, format=None,
+             source=None):
+    """The Hadamard transform of each `size` consecutive elements of a row: a power
+    of two from 2 to 1024, which divides K.
+
+    y[i, j] = scale * sum over e of signs[e] * (-1)^popcount(e & j) * x[i, e]
+
+    `signs` are 1 or -1, a text of + and -, or "transformer_engine"; `scale` is
+    1 / sqrt(size) if None. Sums are FP32 in a butterfly; with `path`, a name of
+    paths(), they are the steps of that tensor core. `format` is that of the result:
+    x's if None. `source` says what unsigned integers in x are. SPEC Q21."""
+    bits = _numbers(x, source, "a transform")
+    target = format_of(format or bits.format)
+    flips = None
+    if signs is not None:
+        text = _SIGNS.get(signs, signs) if isinstance(signs, str) else signs
+        if len(text) != size:
+            raise Error(f"signs: {len(text)}, but blocks of {size}")
+        flips = (ctypes.c_int32 * size)(
+            *({"+": 1, "-": -1}.get(s, 0) if isinstance(s, str) else int(s)
+              for s in text))
+    by = None if path is None else path_of(path).struct
+    factor = 0 if scale is None else int(np.float32(scale).view(np.uint32))
+    how = _abi.zeroulp_hadamard_transform(format_of(bits.format).struct,
+                                          target.struct, int(size), factor)
+    out = np.empty(bits.words.shape, f"u{target.bytes}")
+    given = bits.const()
+    call("zeroulp_hadamard", ref(how), ref(by), flips, ref(given),
+         ref(matrix(out)))
+    return given_back(out, target.name, bits.shape, bits.like)
+
+
 def quantize_blocks(x, convention="nvfp4", format=None, *, second=None,
-                    scale_max=448, source=None):
+                    scale_max=448, block_rows=1, random=None, source=None):
     """Quantizes numbers (float32, float16, bfloat16) in blocks of K, a scale of
     one byte each, by a name of block_conventions().
 
     `format` is e4m3 if None, or e2m1 for scales of ue4m3, which take no other.
     `second` says what an FP32 scale of the second level covers: "none",
     "tensor" (ue4m3's, if None) or "row". `scale_max`, 448 or 256, is the block
-    scale that the largest amax gets. `source` says what unsigned integers in x
-    are. Returns QuantizedBlocks. SPEC Q15 to Q17. Raises Error."""
-    bits = bits_of(x, "x", source)
-    if bits.format not in ("fp32", "fp16", "bf16"):
-        raise Error(f"x: elements are {bits.format or bits.words.dtype}: a "
-                    "quantizer takes float32, float16 or bfloat16")
+    scale that the largest amax gets. `block_rows` rows share a block's scale, which
+    stands in each: 16 for NVFP4's weights. `random`, uint32 of x's shape such as of
+    random_words, rounds elements stochastically. `source` says what unsigned
+    integers in x are. Returns QuantizedBlocks. SPEC Q15 to Q19. Raises Error."""
+    bits = _numbers(x, source, "a quantizer")
     name = str(convention)
     scale, block = _convention_shape(name)
     level = second or ("tensor" if scale == "ue4m3" else "none")
@@ -147,10 +206,14 @@ def quantize_blocks(x, convention="nvfp4", format=None, *, second=None,
     extra = None if level == "none" else \
         np.empty((shape[0] if level == "row" else 1, 1), np.uint32)
     given = bits.const()
-    call("zeroulp_quantize_blocks", name.encode(),
-         ref(format_of(bits.format).struct), ref(target.struct),
-         _LEVELS.index(level), int(scale_max), ref(given), ref(matrix(codes)),
-         ref(matrix(scales)), ref(None if extra is None else matrix(extra)))
+    words = random_bits_of(random)
+    drawn = None if words is None else words.const()
+    how = _abi.zeroulp_block_quantizer(
+        name.encode(), format_of(bits.format).struct, target.struct,
+        _LEVELS.index(level), int(scale_max), int(block_rows))
+    call("zeroulp_quantize_blocks_by", ref(how), ref(given), ref(drawn),
+         ref(matrix(codes)), ref(matrix(scales)),
+         ref(None if extra is None else matrix(extra)))
     return QuantizedBlocks(
         given_back(codes, target.name, bits.shape, bits.like), scales, target,
         scale, block, None if extra is None else extra.view(np.float32),

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _abi, _blocks, _html, _values
 from ._arrays import (UNSIGNED, bits_of, format_name, given_back, matrix, number,
-                      ref)
+                      random_bits_of, ref)
 from ._library import Error, call, names
 from ._values import format as format_of
 from ._values import format_called
@@ -64,9 +64,7 @@ def recode(x, to, *, format=None, rounding="nearest_even",
     bits = bits_of(x, "x", format)
     source, target = _format_of(bits, "x"), format_of(to)
     mode = _values.number_of(_abi.ZEROULP_ROUNDINGS, rounding, "rounding")
-    chance = None if random is None else bits_of(random, "random")
-    if chance is not None and chance.words.dtype != np.uint32:
-        raise Error(f"random: elements are {chance.words.dtype}: use uint32")
+    chance = random_bits_of(random)
     out = _empty(*bits.words.shape, target)
     given, drawn = _inputs(bits, chance)
     call("zeroulp_recode", ref(source.struct), ref(given), ref(target.struct),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tools/zeroulp/json_input.hpp"
+#include "zeroulp/random.hpp"
 #include "zeroulp/spec_version.hpp"
 
 namespace zeroulp::program {
@@ -256,6 +257,16 @@ block_quantizer block_quantizer_of(const block_quantize_request& q,
         fmt::format("--scale-max {}: use 1 to 448", q.largest_scale));
   }
   how.largest_scale = static_cast<std::int16_t>(q.largest_scale);
+  if (q.block_rows < 1 || q.block_rows > 1024) {
+    throw input_error(
+        fmt::format("--block-rows {}: use 1 to 1024", q.block_rows));
+  }
+  how.block_rows = static_cast<std::int16_t>(q.block_rows);
+  if (q.block_rows > 1 && how.level == second_level::row) {
+    throw input_error(
+        "--block-rows: rows that share a scale have no second level of their "
+        "own: --second none or tensor");
+  }
   if (!two && (how.level != second_level::none || q.largest_scale != 448)) {
     throw input_error(fmt::format(
         "--convention {}: scales of ue8m0 have no second level", named.name));
@@ -268,9 +279,47 @@ block_quantizer block_quantizer_of(const block_quantize_request& q,
   return how;
 }
 
+matrix<std::uint32_t> random_of(const block_quantize_request& q,
+                                std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  if (!q.random.empty()) {
+    const auto stored = read_npy(q.random);
+    const auto [m, n] = matrix_shape(stored, q.random);
+    if (stored.type != dtype::u32 || m != rows || n != cols) {
+      throw input_error(fmt::format(
+          "{}: {} x {} of {}: stochastic rounding takes uint32, {} x {}",
+          q.random, m, n, descr_of(stored.type), rows, cols));
+    }
+    matrix<std::uint32_t> words(rows, cols);
+    const auto from = stored.as<std::uint32_t>();
+    std::copy(from.begin(), from.end(), words.data.begin());
+    return words;
+  }
+  if (!q.random_seed) return {};
+  const auto* source = std::find_if(
+      std::begin(named_random_sources), std::end(named_random_sources),
+      [&](const auto& row) { return row.name == q.random_source; });
+  if (source == std::end(named_random_sources)) {
+    throw input_error(
+        fmt::format("--random-source '{}': use philox4x32_10 or splitmix64",
+                    q.random_source));
+  }
+  if (q.random_bits < 1 || q.random_bits > 32) {
+    throw input_error(
+        fmt::format("--random-bits {}: use 1 to 32", q.random_bits));
+  }
+  matrix<std::uint32_t> words(rows, cols);
+  std::uint64_t index = 0;
+  for (auto& word : words.data) {
+    word = top_bits(random_word(source->value, *q.random_seed, index++),
+                    q.random_bits);
+  }
+  return words;
+}
+
 block_tensor quantize_in_blocks(const block_quantize_request& q,
                                 const input_matrix& x) {
   const auto how = block_quantizer_of(q, x.element);
+  const auto random = random_of(q, x.bits.rows, x.bits.cols);
   block_tensor t;
   t.element = how.to;
   t.scale = how.how.scale;
@@ -282,8 +331,9 @@ block_tensor quantize_in_blocks(const block_quantize_request& q,
     t.second = matrix<std::uint32_t>(
         how.level == second_level::row ? x.bits.rows : 1, 1);
   }
-  engine::quantize_blocks(how, x.bits.view(), t.codes.view(), t.scales.view(),
-                          t.second.view());
+  engine::quantize_blocks(
+      how, x.bits.view(), t.codes.view(), t.scales.view(), t.second.view(),
+      random.rows == 0 ? random_view{} : random_view(random.view()));
   return t;
 }
 

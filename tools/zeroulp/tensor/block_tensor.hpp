@@ -6,6 +6,7 @@
 #define ZEROULP_TOOLS_ZEROULP_TENSOR_BLOCK_TENSOR_HPP_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "tools/zeroulp/tensor/tensor_dir.hpp"
@@ -56,10 +57,19 @@ struct block_quantize_request {
   std::string format;
   std::string second;
   int largest_scale = 448;
+  int block_rows = 1;
+  /// Stochastic rounding: a file of words, or bits of a source under a seed.
+  std::string random{};
+  std::optional<std::uint64_t> random_seed{};
+  int random_bits = 32;
+  std::string random_source{"philox4x32_10"};
 };
 /// The quantizer of a matrix of `from`. Throws input_error.
 block_quantizer block_quantizer_of(const block_quantize_request& q,
                                    format from);
+/// The words of stochastic rounding; empty without any. Throws input_error.
+matrix<std::uint32_t> random_of(const block_quantize_request& q,
+                                std::ptrdiff_t rows, std::ptrdiff_t cols);
 block_tensor quantize_in_blocks(const block_quantize_request& q,
                                 const input_matrix& x);
 

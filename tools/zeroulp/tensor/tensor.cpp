@@ -50,8 +50,7 @@ struct quantize_request {
   std::string history;
   std::string history_rule = "max";
   std::string decay = "0.9";
-  std::string second;
-  int scale_max = 448;
+  block_quantize_request blocks;  ///< but for what is above
   std::string out;
   bool as_json = false;
 };
@@ -67,12 +66,26 @@ void run_quantize_blocks(const quantize_request& q, const cli::app& given) {
   }
   const bool interleaved = parse_block_layout(q.layout);
   check_kept(q.input, q.out);
-  auto t = quantize_in_blocks(
-      {q.convention, given.count("--format") > 0 ? q.format : "", q.second,
-       q.scale_max},
-      read_input(q.input, q.dtype));
+  check_kept(q.blocks.random, q.out);
+  for (const char* other : {"--random-bits", "--random-source"}) {
+    if (given.count(other) > 0 && !q.blocks.random_seed) {
+      throw input_error(fmt::format("{}: add --random-seed", other));
+    }
+  }
+  auto how = q.blocks;
+  how.convention = q.convention;
+  if (given.count("--format") > 0) how.format = q.format;
+  auto t = quantize_in_blocks(how, read_input(q.input, q.dtype));
   t.interleaved = interleaved;
-  write_block_tensor(q.out, t);
+  json besides = json::object();
+  if (how.block_rows > 1) besides["block_rows"] = how.block_rows;
+  if (!how.random.empty()) besides["rounding"] = "stochastic";
+  if (how.random_seed) {
+    besides["rounding"] =
+        fmt::format("stochastic, {} bits of {}, seed {}", how.random_bits,
+                    how.random_source, *how.random_seed);
+  }
+  write_block_tensor(q.out, t, besides);
   report(t, q.out, q.as_json);
 }
 
@@ -372,12 +385,33 @@ void add_tensor(cli::app& app, outcome&) {
                    "zeroulp block-conventions, which have --format e4m3 or "
                    "e2m1 and groups and scales of their own")
       ->capture_default_str();
-  quantize->add_option("--second", z->second,
+  quantize->add_option("--second", z->blocks.second,
                        "scales of the second level of a convention of blocks "
                        "with ue4m3: none, tensor or row; tensor if absent");
   quantize
-      ->add_option("--scale-max", z->scale_max,
+      ->add_option("--scale-max", z->blocks.largest_scale,
                    "the block scale that the largest amax gets: 448 or 256")
+      ->capture_default_str();
+  quantize
+      ->add_option("--block-rows", z->blocks.block_rows,
+                   "rows that share the scale of a block: 16 for the weights "
+                   "of NVFP4's training")
+      ->capture_default_str();
+  auto* random = quantize->add_option(
+      "--random", z->blocks.random,
+      "stochastic rounding of blocks: a uint32 .npy of IN's shape, 32 random "
+      "bits an element");
+  quantize
+      ->add_option("--random-seed", z->blocks.random_seed,
+                   "stochastic rounding of blocks by --random-source")
+      ->excludes(random);
+  quantize
+      ->add_option("--random-bits", z->blocks.random_bits,
+                   "how many of the 32 take part")
+      ->capture_default_str();
+  quantize
+      ->add_option("--random-source", z->blocks.random_source,
+                   "philox4x32_10, which is cuRAND's, or splitmix64")
       ->capture_default_str();
   quantize
       ->add_option("--layout", z->layout,
@@ -405,7 +439,9 @@ void add_tensor(cli::app& app, outcome&) {
     if (is_block_convention(z->convention)) {
       return run_quantize_blocks(*z, *quantize);
     }
-    for (const char* other : {"--second", "--scale-max"}) {
+    for (const char* other :
+         {"--second", "--scale-max", "--block-rows", "--random",
+          "--random-seed", "--random-bits", "--random-source"}) {
       if (quantize->count(other) == 0) continue;
       throw input_error(fmt::format(
           "{}: only conventions of blocks have it, such as nvfp4", other));
