@@ -447,32 +447,32 @@ refuses quantize_takes_words_of_its_shape 'takes uint32, 1 x 2' \
   quantize n.npy --convention nvfp4 --random n.npy --out q
 refuses quantize_knows_its_sources 'philox4x32_10 or splitmix64' \
   quantize n.npy --convention nvfp4 --random-seed 1 --random-source mt --out q
-refuses quantize_draws_32_bits_at_most 'use 1 to 32' $seeded 1 \
-  --random-bits 33 --out q
+refuses quantize_draws_32_bits_at_most 'use 1 to 32' quantize x.npy \
+  --convention nvfp4 --random-bits 33 --random-seed 1 --out q
 refuses quantize_draws_with_a_seed '--random-bits' \
   quantize n.npy --convention nvfp4 --random-bits 8 --out q
 refuses groups_are_not_rounded_by_words '--random-seed' \
   quantize n.npy --random-seed 1 --out q
 # hadamard: sums and differences.
-npy write h.npy '<f4' 1x2 3 1
-run 0 hadamard h.npy --size 2 --scale 1 --out hy.npy
-is hadamard_adds_and_subtracts '<f4 1x2 40800000 40000000' "$(bits hy.npy)"
-run 0 hadamard h.npy --size 2 --signs=+- --scale 1 --to bf16 --out hy.npy
-is hadamard_changes_signs '<u2 1x2 4000 4080' "$(bits hy.npy)"
-run 0 hadamard hy.npy --dtype bf16 --size 2 --scale 0.5 --to fp32 \
-  --path hopper.wgmma.bf16.bf16.f32 --out hz.npy
+npy write pair.npy '<f4' 1x2 3 1
+run 0 hadamard pair.npy --size 2 --scale 1 --out sums.npy
+is hadamard_adds_and_subtracts '<f4 1x2 40800000 40000000' "$(bits sums.npy)"
+run 0 hadamard pair.npy --size 2 --signs=+- --scale 1 --to bf16 --out sums.npy
+is hadamard_changes_signs '<u2 1x2 4000 4080' "$(bits sums.npy)"
+run 0 hadamard sums.npy --dtype bf16 --size 2 --scale 0.5 --to fp32 \
+  --path hopper.wgmma.bf16.bf16.f32 --out back.npy
 is hadamard_is_made_by_a_tensor_core '<f4 1x2 40400000 bf800000' \
-  "$(bits hz.npy)"
+  "$(bits back.npy)"
 refuses hadamard_has_powers_of_two '--size' \
-  hadamard h.npy --size 3 --out hz.npy
+  hadamard pair.npy --size 3 --out back.npy
 refuses hadamard_wants_whole_blocks 'no multiple of 16' \
-  hadamard h.npy --out hz.npy
+  hadamard pair.npy --out back.npy
 refuses hadamard_has_a_sign_each '--signs: 3, but blocks of 2' \
-  hadamard h.npy --size 2 --signs=+-+ --out hz.npy
+  hadamard pair.npy --size 2 --signs=+-+ --out back.npy
 refuses hadamard_reads_signs 'use \+ and -' \
-  hadamard h.npy --size 2 --signs=+0 --out hz.npy
+  hadamard pair.npy --size 2 --signs=+0 --out back.npy
 refuses hadamard_takes_what_the_path_takes 'the path takes bf16' \
-  hadamard h.npy --size 2 --path hopper.wgmma.bf16.bf16.f32 --out hz.npy
+  hadamard pair.npy --size 2 --path hopper.wgmma.bf16.bf16.f32 --out back.npy
 refuses retile_takes_no_blocks 'a tensor with block scales' retile qm --out q
 printf '%s' '{"block": 0}' >qi/meta.json
 refuses dequantize_refuses_damaged_blocks 'qi/meta.json' \
