@@ -30,7 +30,7 @@ FILES = [
     "gemm/chain_plan.cpp", "gemm/multiplication.hpp",
     "gemm/multiplication.cpp", "gemm/multiply.cpp", "gemm/gemm.cpp",
     "gemm/operand.cpp", "gemm/exact_products.cpp",
-    "arrays/block_quantize.cpp", "arrays/hadamard.cpp", "arrays/formats.hpp",
+    "arrays/formats.hpp",
     "arrays/kernels.hpp", "arrays/lanes.hpp", "arrays/lines.hpp",
     "arrays/lines.cpp", "arrays/scale.hpp", "arrays/dequantize.cpp",
     "arrays/encode.cpp", "arrays/decode_and_scale.cpp", "arrays/pack.cpp",

@@ -24,7 +24,7 @@ void by_butterflies(const hadamard_transform& t, const std::int8_t* signs,
                     const const_code_view& x, const code_view& out) {
   const number_reader numbers(t.from, x);
   const code_writer writer(t.to, rounding::nearest_even, cuda_nosat, out);
-  const auto scale = std::bit_cast<float>(t.scale);
+  const auto scale = std::bit_cast<float>(scale_of(t));
   for_tiles(x.rows, x.cols, 1, max_hadamard_size,
             [&](std::ptrdiff_t i, std::ptrdiff_t k, std::ptrdiff_t,
                 std::ptrdiff_t n) {

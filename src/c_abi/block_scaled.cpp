@@ -105,15 +105,15 @@ void run_random_words(std::int32_t source, std::int32_t bits,
 
 hadamard_transform transform_of(const zeroulp_hadamard_transform& given) {
   check_reserved(given.reserved, "transform");
-  hadamard_transform t{format_of(&given.from, "from"),
-                       format_of(&given.to, "to"), given.size, given.scale};
+  const hadamard_transform t{format_of(&given.from, "from"),
+                             format_of(&given.to, "to"), given.size,
+                             given.scale};
   if (!is_valid(t)) {
     refuse(
         "transform: formats are fp32, bf16 or fp16, sizes powers of two from 2 "
         "to 1024; size is {}",
         given.size);
   }
-  if (t.scale == 0) t.scale = unit_hadamard_scale(t.size);
   return t;
 }
 

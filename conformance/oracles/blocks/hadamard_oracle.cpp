@@ -1,5 +1,6 @@
 #include "conformance/oracles/blocks/hadamard_oracle.hpp"
 
+#include <cmath>
 #include <vector>
 
 #include "conformance/oracles/nearest_code.hpp"
@@ -50,7 +51,10 @@ std::vector<int> hadamard_row(int j, int size) {
 grid hadamard(const hadamard_transform& t, const path* by,
               const std::int8_t* signs, const grid& x) {
   grid y(x.rows, x.cols);
-  const auto scale = static_cast<double>(to_float(t.scale));
+  const float scale =
+      t.scale == 0
+          ? static_cast<float>(1 / std::sqrt(static_cast<double>(t.size)))
+          : to_float(t.scale);
   const auto sign = [&](int e) {
     return signs != nullptr && signs[e] < 0 ? -1 : 1;
   };
@@ -64,8 +68,7 @@ grid hadamard(const hadamard_transform& t, const path* by,
         }
         const auto sums = transformed(block);
         for (int j = 0; j < t.size; ++j) {
-          const float scaled =
-              sums[static_cast<std::size_t>(j)] * to_float(t.scale);
+          const float scaled = sums[static_cast<std::size_t>(j)] * scale;
           y(i, k + j) = rounded(t.to, static_cast<double>(scaled));
         }
         continue;
@@ -76,8 +79,8 @@ grid hadamard(const hadamard_transform& t, const path* by,
         const auto row = hadamard_row(j, t.size);
         std::vector<std::uint64_t> b;
         for (int e = 0; e < t.size; ++e) {
-          b.push_back(rounded(
-              by->b, row[static_cast<std::size_t>(e)] * sign(e) * scale));
+          b.push_back(rounded(by->b, row[static_cast<std::size_t>(e)] *
+                                         sign(e) * static_cast<double>(scale)));
         }
         const auto d = rational_chain(*by, a.data(), b.data(), t.size, 0);
         y(i, k + j) = rounded(t.to, code_value(by->acc.stored, d));

@@ -465,6 +465,8 @@ is hadamard_is_made_by_a_tensor_core '<f4 1x2 40400000 bf800000' \
   "$(bits back.npy)"
 refuses hadamard_has_powers_of_two '--size' \
   hadamard pair.npy --size 3 --out back.npy
+refuses hadamard_has_a_scale '--scale 0' \
+  hadamard pair.npy --size 2 --scale 0 --out back.npy
 refuses hadamard_wants_whole_blocks 'no multiple of 16' \
   hadamard pair.npy --out back.npy
 refuses hadamard_has_a_sign_each '--signs: 3, but blocks of 2' \

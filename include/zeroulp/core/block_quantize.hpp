@@ -337,7 +337,7 @@ ZEROULP_HD constexpr group_scale element_scale(const block_quantizer& q,
 /// How the element (i, j) is rounded.
 ZEROULP_HD constexpr rounder rounder_of(random_view random, std::ptrdiff_t i,
                                         std::ptrdiff_t j) {
-  return random.data == nullptr ? rounder{}
+  return random.data == nullptr ? to_nearest
                                 : rounder{rounding::stochastic, random(i, j)};
 }
 
@@ -375,7 +375,7 @@ ZEROULP_HD constexpr void quantize_blocks(const block_quantizer& q,
                                           matrix_view<Code> codes,
                                           matrix_view<std::uint8_t> scales,
                                           matrix_view<std::uint32_t> second,
-                                          random_view random = {}) {
+                                          random_view random) {
   const bool by_row = q.level == second_level::row;
   const std::ptrdiff_t height = by_row ? 1 : x.rows;
   for (std::ptrdiff_t i = 0; i < (by_row ? x.rows : 1); ++i) {

@@ -23,8 +23,8 @@ inline constexpr int max_hadamard_size = 1024;
 struct hadamard_transform {
   format from;
   format to;
-  int size = 16;          ///< of a block: 2 to 1024
-  std::uint32_t scale{};  ///< FP32 bits: see unit_hadamard_scale
+  int size = 16;            ///< of a block: 2 to 1024
+  std::uint32_t scale = 0;  ///< FP32 bits; 0: unit_hadamard_scale
 };
 
 /// Returns fl(1 / sqrt(size)), FP32 bits: the transform keeps lengths.
@@ -34,6 +34,11 @@ ZEROULP_HD constexpr std::uint32_t unit_hadamard_scale(int size) {
   constexpr std::uint32_t one_over_root_2 = 0x3f3504f3;
   const auto whole = static_cast<std::uint32_t>(log2 / 2) << 23;
   return (log2 % 2 == 0 ? fp32_one : one_over_root_2) - whole;
+}
+
+/// Returns what sums are multiplied by, FP32 bits.
+ZEROULP_HD constexpr std::uint32_t scale_of(const hadamard_transform& t) {
+  return t.scale == 0 ? unit_hadamard_scale(t.size) : t.scale;
 }
 
 /// Returns true iff a matrix can be transformed so.
@@ -82,7 +87,7 @@ ZEROULP_HD constexpr void hadamard(const hadamard_transform& t,
       }
       hadamard_butterfly<A>(v, t.size);
       for (int e = 0; e < t.size; ++e) {
-        const auto scaled = A::multiply(v[e], A::from_bits(t.scale));
+        const auto scaled = A::multiply(v[e], A::from_bits(scale_of(t)));
         y(i, k + e) =
             static_cast<Y>(recode(fp32, A::bits(scaled), t.to, {}, cuda_nosat));
       }
@@ -98,7 +103,7 @@ ZEROULP_HD constexpr std::uint64_t hadamard_element(const hadamard_transform& t,
                                                     int j, int e) {
   const bool negative =
       hadamard_is_negative(e, j) != (signs != nullptr && signs[e] < 0);
-  return recode(fp32, t.scale ^ (negative ? 0x80000000u : 0u), p.b, {},
+  return recode(fp32, scale_of(t) ^ (negative ? 0x80000000u : 0u), p.b, {},
                 cuda_nosat);
 }
 

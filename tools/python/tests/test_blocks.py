@@ -135,6 +135,8 @@ def test_what_does_not_fit_is_refused():
         zeroulp.hadamard(x, "++--")
     with pytest.raises(zeroulp.Error, match="1 or -1"):
         zeroulp.hadamard(x, [0] * 16)
+    with pytest.raises(zeroulp.Error, match="scale: 0"):
+        zeroulp.hadamard(x, scale=0)
     with pytest.raises(zeroulp.Error, match="size is 24"):
         zeroulp.hadamard(x, size=24)
     with pytest.raises(zeroulp.Error, match="no multiple of 64"):

@@ -172,6 +172,8 @@ def hadamard(x, signs=None, *, size=16, path=None, scale=None, format=None,
               for s in text))
     by = None if path is None else path_of(path).struct
     factor = 0 if scale is None else int(np.float32(scale).view(np.uint32))
+    if scale is not None and factor == 0:
+        raise Error(f"scale: {scale}: use another than 0")
     how = _abi.zeroulp_hadamard_transform(format_of(bits.format).struct,
                                           target.struct, int(size), factor)
     out = np.empty(bits.words.shape, f"u{target.bytes}")

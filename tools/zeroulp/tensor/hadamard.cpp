@@ -50,10 +50,12 @@ void run_hadamard(const hadamard_request& q) {
     throw input_error(
         "--size: a power of two from 2 to 1024; --to: fp32, bf16 or fp16");
   }
-  t.scale =
-      q.scale.empty()
-          ? unit_hadamard_scale(q.size)
-          : static_cast<std::uint32_t>(encode(fp32, parse_number(q.scale)));
+  if (!q.scale.empty()) {
+    t.scale = static_cast<std::uint32_t>(encode(fp32, parse_number(q.scale)));
+    if (t.scale == 0) {
+      throw input_error(fmt::format("--scale {}: use another than 0", q.scale));
+    }
+  }
   const auto signs = signs_of(q.signs, q.size);
   code_matrix y(x.bits.rows, x.bits.cols, t.to.bits());
   if (t.to == fp32) y.stored.type = dtype::f32;
