@@ -337,7 +337,7 @@ ZEROULP_HD constexpr group_scale element_scale(const block_quantizer& q,
 /// How the element (i, j) is rounded.
 ZEROULP_HD constexpr rounder rounder_of(random_view random, std::ptrdiff_t i,
                                         std::ptrdiff_t j) {
-  return random.data == nullptr ? to_nearest
+  return random.data == nullptr ? nearest_rounder
                                 : rounder{rounding::stochastic, random(i, j)};
 }
 

@@ -56,14 +56,14 @@ ZEROULP_HD constexpr std::uint32_t group_amax(const quantizer& q,
   return amax;
 }
 
-inline constexpr rounder to_nearest{};
+inline constexpr rounder nearest_rounder{};
 
 /// Returns the code of a number that takes the place of an element, rounded by
 /// `r`; a pre-rounding is to nearest-even.
 template <class Significand>
 ZEROULP_HD constexpr std::uint64_t encode_element(const quantizer& q,
                                                   const number<Significand>& v,
-                                                  rounder r = to_nearest) {
+                                                  rounder r = nearest_rounder) {
   const auto to_code = [&](const auto& value) {
     return encode(q.to, value, r, q.how.conversion);
   };
@@ -81,10 +81,9 @@ ZEROULP_HD constexpr std::uint64_t encode_element(const quantizer& q,
 }
 
 /// Returns the code of one element, FP32 bits, under its group's scale.
-ZEROULP_HD constexpr std::uint64_t quantize_element(const quantizer& q,
-                                                    group_scale s,
-                                                    std::uint32_t x,
-                                                    rounder r = to_nearest) {
+ZEROULP_HD constexpr std::uint64_t quantize_element(
+    const quantizer& q, group_scale s, std::uint32_t x,
+    rounder r = nearest_rounder) {
   using detail::fl_divide;
   using detail::fl_multiply;
   std::uint32_t v = 0;
