@@ -31,7 +31,7 @@ take_objects() {
 install_shared_library() {
   cmake -S "$root" -B "$folder/build-shared" -DBUILD_SHARED_LIBS=ON \
     -DZEROULP_CUDA=OFF -DZEROULP_TESTS=OFF -DZEROULP_TOOLS=OFF \
-    -DZEROULP_BATCHES=ON && take_objects &&
+    -DZEROULP_BATCHES=ON -DZEROULP_WERROR=ON && take_objects &&
     cmake --build "$folder/build-shared" -j "$(nproc)" &&
     install_library shared "$folder/build-shared"
 }

@@ -10,6 +10,7 @@ export logs=$1
 build() {
   CXX=$clang cmake -S "$root" -B "$folder" -DZEROULP_TOOLS=OFF \
     -DZEROULP_TESTS=OFF -DZEROULP_CUDA=OFF -DZEROULP_BATCHES=ON \
+    -DZEROULP_WERROR=ON \
     -DCMAKE_BUILD_TYPE=Sanitize \
     -DCMAKE_CXX_FLAGS_SANITIZE="-O1 -g1 -fsanitize=thread" &&
     cmake --build "$folder" -j "$(nproc)" --target zeroulp &&
