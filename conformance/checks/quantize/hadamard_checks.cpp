@@ -12,11 +12,14 @@ namespace zeroulp::conformance {
 namespace {
 
 constexpr const char* formats[] = {"bf16", "fp16", "fp32"};
-/// Of FP32 there is no step of as many bits.
 constexpr const char* paths[] = {
-    "hopper.wgmma.bf16.bf16.f32",      "hopper.wgmma.fp16.fp16.f32",
-    "hopper.wgmma.fp16.fp16.f16",      "blackwell.tcgen05.bf16.bf16.f32",
-    "blackwell.tcgen05.fp16.fp16.f16", "exact.bf16.bf16.f32",
+    "hopper.wgmma.bf16.bf16.f32",
+    "hopper.wgmma.fp16.fp16.f32",
+    "hopper.wgmma.fp16.fp16.f16",
+    "blackwell.tcgen05.bf16.bf16.f32",
+    "blackwell.tcgen05.fp16.fp16.f16",
+    "exact.bf16.bf16.f32",
+    "exact.fp32.fp32.f32",
 };
 
 struct hadamard_case {
