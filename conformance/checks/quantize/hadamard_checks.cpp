@@ -11,8 +11,8 @@
 namespace zeroulp::conformance {
 namespace {
 
-constexpr const char* formats[] = {"bf16", "fp16", "fp32"};
-constexpr const char* paths[] = {
+constexpr const char* hadamard_formats[] = {"bf16", "fp16", "fp32"};
+constexpr const char* hadamard_paths[] = {
     "hopper.wgmma.bf16.bf16.f32",
     "hopper.wgmma.fp16.fp16.f32",
     "hopper.wgmma.fp16.fp16.f16",
@@ -21,6 +21,8 @@ constexpr const char* paths[] = {
     "exact.bf16.bf16.f32",
     "exact.fp32.fp32.f32",
 };
+/// The transform's own; half way between two of BF16; beyond FP16: FP32 bits.
+constexpr std::uint32_t hadamard_scales[] = {0, 0, 0, 0x3f988000, 0x4788b800};
 
 struct hadamard_case {
   hadamard_transform how;
@@ -29,18 +31,18 @@ struct hadamard_case {
 };
 
 hadamard_case any_hadamard_case(counter_rng& rng) {
-  hadamard_case c{{fp32, format_named(formats[rng.below(3)]).value,
+  hadamard_case c{{fp32, format_named(hadamard_formats[rng.below(3)]).value,
                    2 << rng.below(rng.one_in(3) ? 10 : 5)},
                   {},
                   !rng.one_in(3)};
   if (rng.one_in(2)) {
-    c.by = paths[rng.below(std::size(paths))];
+    c.by = hadamard_paths[rng.below(std::size(hadamard_paths))];
     c.how.from = parse_path(c.by).value.a;
     c.how.size = 2 << rng.below(6);
   } else {
-    c.how.from = format_named(formats[rng.below(3)]).value;
+    c.how.from = format_named(hadamard_formats[rng.below(3)]).value;
   }
-  c.how.scale = rng.one_in(4) ? 0x3f99999a : 0;  // 1.2, or the transform's
+  c.how.scale = hadamard_scales[rng.below(std::size(hadamard_scales))];
   return c;
 }
 
@@ -63,7 +65,7 @@ verdict hadamard_transforms(const implementation& i, const effort& e) {
     const auto c = any_hadamard_case(rng);
     const auto family = static_cast<matrix_family>(rng.below(family_count));
     const auto x = make_matrix(family, c.how.from, 1 + rng.below(5),
-                               c.how.size * (1 + rng.below(3)), rng);
+                               c.how.size * rng.between(1, 3), rng);
     std::vector<std::int8_t> signs;
     if (c.with_signs) {
       for (int s = 0; s < c.how.size; ++s) {
