@@ -213,6 +213,7 @@ TEST(Nvfp4Training, TheCAbiTransformsAsTheEngine) {
   signs[3] = 0;
   EXPECT_EQ(call(nullptr), ZEROULP_INVALID_ARGUMENT);
   signs[3] = 1;
+  signs.resize(1024, 1);  // as many as the largest size reads
   for (const std::int32_t size : {0, 1, 3, 32, 2048, -16}) {
     t.size = size;
     EXPECT_EQ(call(nullptr), ZEROULP_INVALID_ARGUMENT) << size;
