@@ -175,8 +175,7 @@ namespace {
 /// A matrix of FP32 whose blocks have amaxes at which the scale turns.
 oracle::grid turning_blocks(const block_quantizer& q, counter_rng& rng) {
   const bool ue8m0_scale = q.how.scale == block_scale::power_of_two;
-  auto amaxes = boundary_amaxes(q.to);
-  amaxes.push_back(fp32_infinity);
+  const auto amaxes = boundary_amaxes(q.to);
   const std::ptrdiff_t block = q.how.block;
   const auto rows =
       ue8m0_scale ? static_cast<std::ptrdiff_t>(amaxes.size()) : 40;
