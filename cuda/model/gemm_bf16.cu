@@ -58,10 +58,9 @@ void launch(const argument_checks& r, const bf16_gemm& g, bf16_params params,
   params.tiles_m = static_cast<int>(tiles_m);
   params.tiles_n = static_cast<int>(tiles_n);
   const unsigned tiles = r.blocks(tiles_m * tiles_n * g.inner * g.outer);
-  static const cudaError_t status = cudaFuncSetAttribute(
-      multiply_bf16<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-      Shape::shared_bytes);
-  r.require(status);
+  r.require(cudaFuncSetAttribute(multiply_bf16<Shape>,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 Shape::shared_bytes));
   multiply_bf16<Shape><<<std::min(tiles, r.multiprocessors()), bf16_threads,
                          Shape::shared_bytes, stream>>>(params);
   r.launched();
