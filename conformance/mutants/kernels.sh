@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Holds the checks of the kernels against deliberate faults in them:
 #
-#   kernels.sh build DIR [BUILD]   where there is nvcc: every mutant, to
-#                                  DIR/kernel_mutants.tar.xz. BUILD: a build to
-#                                  take the libraries from as they are; else
-#                                  build/ is brought up to date
+#   kernels.sh build DIR [BUILD [NAME]]
+#                                  where there is nvcc: every mutant, or those
+#                                  whose names match NAME (a regular expression
+#                                  of awk), to DIR/kernel_mutants.tar.xz. BUILD:
+#                                  a build to take the libraries from as they
+#                                  are; else build/ is brought up to date
 #   kernels.sh run DIR [NAME]      where there is a GPU: the checks on the
 #                                  kernels as they are, then on each mutant, or
 #                                  on those whose names match NAME (a regular
@@ -109,7 +111,7 @@ build_mutant() {
 }
 
 build_all() {
-  local dir=$1 unit name units
+  local dir=$1 only=${3:-} unit name units
   build=${2:-}
   if [[ -z $build ]]; then
     build=$root/build
@@ -125,8 +127,8 @@ build_all() {
   mkdir -p "$out/lib"
   nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[^=]*=//p' "$build/CMakeCache.txt")
   cuda=$(dirname "$(dirname "$nvcc")")
-  python3 "$root/conformance/mutants/generate_kernels.py" list \
-    >"$out/mutants.txt"
+  python3 "$root/conformance/mutants/generate_kernels.py" list |
+    awk -F'\t' -v name="$only" '$1 ~ name' >"$out/mutants.txt"
 
   for unit in "$root"/cuda/*/*.cu "$root"/cuda/*/*.cpp; do
     unit=${unit#"$root/cuda/"}
@@ -252,7 +254,7 @@ tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
 }
 
 case "${1:-} $#" in
-"build 2" | "build 3") build_all "$2" "${3:-}" ;;
+"build 2" | "build 3" | "build 4") build_all "$2" "${3:-}" "${4:-}" ;;
 "run 2" | "run 3") run_all "$2" "${3:-}" ;;
 *) usage ;;
 esac
