@@ -1,7 +1,9 @@
 #include "tools/zeroulp/train/campaign.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -66,15 +68,36 @@ fs::path folder_of(const fs::path& folder, const std::string& arm,
   return folder / fmt::format("{}.{}", arm, seed);
 }
 
+/// The plan's seeds up to a look, or those that are asked for.
+std::vector<std::uint64_t> seeds_of(const plan& p, const campaign_request& q) {
+  if (q.look < 1 || static_cast<std::size_t>(q.look) > p.looks.size()) {
+    throw input_error(
+        fmt::format("--look: the plan has looks 1 to {}", p.looks.size()));
+  }
+  const auto end =
+      p.seeds.begin() + p.looks[static_cast<std::size_t>(q.look - 1)];
+  const std::vector<std::uint64_t> all(p.seeds.begin(), end);
+  if (q.seeds.empty()) return all;
+  std::vector<std::uint64_t> chosen;
+  for (const std::int64_t seed : q.seeds) {
+    chosen.push_back(static_cast<std::uint64_t>(seed));
+    if (std::find(all.begin(), all.end(), chosen.back()) == all.end()) {
+      throw input_error(
+          fmt::format("--seeds: up to look {} the plan's seeds are {}, not {}",
+                      q.look, fmt::join(all, ", "), seed));
+    }
+  }
+  return chosen;
+}
+
 /// Those without their last file.
-std::vector<planned_run> runs_left(const plan& p, int look,
+std::vector<planned_run> runs_left(const plan& p,
+                                   const std::vector<std::uint64_t>& seeds,
                                    const fs::path& folder) {
   std::vector<std::string> arms{p.base};
   arms.insert(arms.end(), p.arms.begin(), p.arms.end());
-  const int count = p.looks[static_cast<std::size_t>(look - 1)];
   std::vector<planned_run> left;
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t seed = p.seeds[static_cast<std::size_t>(i)];
+  for (const std::uint64_t seed : seeds) {
     for (const std::string& arm : arms) {
       planned_run r{arm, seed, folder_of(folder, arm, seed)};
       std::error_code ignored;
@@ -115,10 +138,7 @@ int run_campaign(const campaign_request& q, train_options o) {
   if (o.out.empty()) {
     throw input_error("--campaign: name the folder of its runs with --out");
   }
-  if (q.look < 1 || static_cast<std::size_t>(q.look) > p.looks.size()) {
-    throw input_error(
-        fmt::format("--look: the plan has looks 1 to {}", p.looks.size()));
-  }
+  const std::vector<std::uint64_t> seeds = seeds_of(p, q);
   check_data(p, o.data);
   apply_settings(p, o);
   o.size = p.size;
@@ -127,7 +147,7 @@ int run_campaign(const campaign_request& q, train_options o) {
   o.held_out = p.held_out;
   o.every = 0;
   const fs::path folder = o.out;
-  const auto left = runs_left(p, q.look, folder);
+  const auto left = runs_left(p, seeds, folder);
   std::size_t done = 0;
   for (const planned_run& r : left) {
     const double minutes =
@@ -157,6 +177,11 @@ void add_campaign(cli::app* command, campaign_request& q) {
       ->add_option("--look", q.look,
                    "With --campaign: seeds up to this one of the plan's looks")
       ->capture_default_str()
+      ->needs(campaign);
+  command
+      ->add_option("--seeds", q.seeds,
+                   "With --campaign: of these seeds alone, so that several "
+                   "GPUs share a plan")
       ->needs(campaign);
   command
       ->add_option("--minutes", q.minutes,

@@ -3,7 +3,9 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_CAMPAIGN_HPP_
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_CAMPAIGN_HPP_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tools/zeroulp/train/run.hpp"
 
@@ -15,8 +17,9 @@ namespace zeroulp::program {
 
 struct campaign_request {
   std::string plan;
-  int look = 1;        ///< the seeds up to that of the plan's looks
-  double minutes = 0;  ///< no run begins after them; 0: no limit
+  int look = 1;  ///< the seeds up to that of the plan's looks
+  std::vector<std::int64_t> seeds{};  ///< of these, those alone; none: all
+  double minutes = 0;                 ///< no run begins after them; 0: no limit
 };
 
 /// Adds --campaign and what goes with it.
