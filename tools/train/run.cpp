@@ -119,20 +119,34 @@ run_state any_run::empty_state() const {
 template class run_on<engine_ops>;
 
 #ifndef ZEROULP_TRAIN_HAS_CUDA
-std::unique_ptr<any_run> run_on_gpu(run_settings, training_data) {
+std::unique_ptr<any_run> run_on_gpus(std::int64_t, run_settings,
+                                     training_data) {
   throw input_error("train --on gpu: the program was built without CUDA");
 }
 #endif
 
+std::int64_t gpus_of(std::string_view backend) {
+  if (backend == "cpu") return 0;
+  if (backend == "gpu") return 1;
+  for (std::int64_t n = 1; n <= 64; n *= 2) {
+    if (backend == fmt::format("gpu:{}", n)) return n;
+  }
+  throw input_error(fmt::format(
+      "on '{}': use cpu, gpu, or gpu:N, N a power of two up to 64", backend));
+}
+
 std::unique_ptr<any_run> make_run(std::string_view backend,
                                   run_settings settings, training_data data) {
-  if (backend == "gpu") {
-    return run_on_gpu(std::move(settings), std::move(data));
+  const std::int64_t gpus = gpus_of(backend);
+  if (gpus == 0) {
+    return std::make_unique<training_run>(std::move(settings), std::move(data));
   }
-  if (backend != "cpu") {
-    throw input_error(fmt::format("on '{}': use one of cpu, gpu", backend));
+  if (settings.shards % gpus != 0) {
+    throw input_error(
+        fmt::format("on '{}': {} shards: use a multiple of {}, --shards {}",
+                    backend, settings.shards, gpus, gpus));
   }
-  return std::make_unique<training_run>(std::move(settings), std::move(data));
+  return run_on_gpus(gpus, std::move(settings), std::move(data));
 }
 
 }  // namespace zeroulp::train

@@ -142,6 +142,8 @@ class any_run {
 /// A run on a backend: engine_ops, or cuda_ops of a GPU (run_on.hpp).
 template <class Ops>
 class run_on : public any_run {
+  using all_words = std::vector<typename Ops::words>;
+
  public:
   run_on(run_settings settings, training_data data);
   run_on(run_settings settings, training_data data, state_on<Ops> state);
@@ -164,9 +166,12 @@ class run_on : public any_run {
   pass_outputs<Ops> pass_of(const batch& b, std::int64_t shard = 0,
                             const tracer& trace = {}) const;
 
- private:
-  using all_words = std::vector<typename Ops::words>;
+ protected:
+  /// A pass over each shard of a batch.
+  virtual std::vector<pass_outputs<Ops>> passes_of(const batch& b,
+                                                   const tracer& trace);
 
+ private:
   /// What positions are turned by.
   void make_table();
   pass_inputs<Ops> inputs(const all_words& weights) const;
@@ -187,11 +192,17 @@ class run_on : public any_run {
 using training_run = run_on<engine_ops>;
 extern template class run_on<engine_ops>;
 
-/// On the current GPU. Throws input_error where there is none of compute
-/// capability 9.0, or the program was built without CUDA.
-std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data);
+/// On the first `count` GPUs, which have as many shards each. Throws
+/// input_error where there are not so many of compute capability 9.0, they
+/// cannot read each other's memory, or the program was built without CUDA.
+std::unique_ptr<any_run> run_on_gpus(std::int64_t count, run_settings settings,
+                                     training_data data);
 
-/// A run on "cpu" or "gpu". Throws input_error.
+/// The GPUs of a backend, "cpu", "gpu" or "gpu:N": none, one or N. Throws
+/// input_error.
+std::int64_t gpus_of(std::string_view backend);
+
+/// A run on a backend of that name. Throws input_error.
 std::unique_ptr<any_run> make_run(std::string_view backend,
                                   run_settings settings, training_data data);
 

@@ -187,13 +187,22 @@ pass_outputs<Ops> run_on<Ops>::pass_of(const batch& b, std::int64_t shard,
 }
 
 template <class Ops>
-step_report run_on<Ops>::advance(const tracer& trace) {
-  const batch b = data_.training(state_.steps);
+std::vector<pass_outputs<Ops>> run_on<Ops>::passes_of(const batch& b,
+                                                      const tracer& trace) {
   std::vector<pass_outputs<Ops>> shards;
-  std::vector<double> losses;
   for (std::int64_t k = 0; k < settings_.shards; ++k) {
     shards.push_back(pass_of(b, k, trace));
-    losses.push_back(Ops::sum_of_losses(shards.back().losses));
+  }
+  return shards;
+}
+
+template <class Ops>
+step_report run_on<Ops>::advance(const tracer& trace) {
+  const batch b = data_.training(state_.steps);
+  std::vector<pass_outputs<Ops>> shards = passes_of(b, trace);
+  std::vector<double> losses;
+  for (const auto& shard : shards) {
+    losses.push_back(Ops::sum_of_losses(shard.losses));
   }
   auto& gradients = shards[0].gradients;
   for (std::size_t i = 0; i < gradients.size(); ++i) {

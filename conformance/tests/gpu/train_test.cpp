@@ -44,7 +44,7 @@ traced_step traced(any_run& run) {
 TEST_P(TrainOnGpu, HasEveryTensorOfTheCpu) {
   if (std::string_view(GetParam().name) == "mx") {
     const run_settings s{named_shapes[0], GetParam()};
-    EXPECT_THROW(run_on_gpu(s, training_data(s.shape)), input_error);
+    EXPECT_THROW(run_on_gpus(1, s, training_data(s.shape)), input_error);
     return;  // no kernel has groups of 1x32
   }
   for (const std::int64_t shards : {1, 2}) {
@@ -52,11 +52,11 @@ TEST_P(TrainOnGpu, HasEveryTensorOfTheCpu) {
     s.shards = shards;
     s.rate = usual_rate(s.shape, 2);
     if (is_columnwise(s.how)) {
-      EXPECT_THROW(run_on_gpu(s, training_data(s.shape)), input_error);
+      EXPECT_THROW(run_on_gpus(1, s, training_data(s.shape)), input_error);
       continue;
     }
     training_run cpu(s, training_data(s.shape));
-    const auto gpu = run_on_gpu(s, training_data(s.shape));
+    const auto gpu = run_on_gpus(1, s, training_data(s.shape));
     for (int t = 0; t < 2; ++t) {
       const traced_step right = traced(cpu), got = traced(*gpu);
       EXPECT_EQ(got.tensors, right.tensors);
@@ -64,6 +64,32 @@ TEST_P(TrainOnGpu, HasEveryTensorOfTheCpu) {
     }
     EXPECT_EQ(gpu->held_out_loss(1), cpu.held_out_loss(1));
   }
+}
+
+/// Two GPUs, two shards each.
+TEST_P(TrainOnGpu, HasTheBitsOfOneGpuOnTwo) {
+  if (std::string_view(GetParam().name) == "mx") GTEST_SKIP() << "refused";
+  run_settings s{named_shapes[0], GetParam()};
+  s.shards = 4;
+  s.rate = usual_rate(s.shape, 3);
+  if (is_columnwise(s.how)) GTEST_SKIP() << "refused";
+  const auto one = run_on_gpus(1, s, training_data(s.shape));
+  std::unique_ptr<any_run> two;
+  try {
+    two = run_on_gpus(2, s, training_data(s.shape));
+  } catch (const input_error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  const traced_step right = traced(*one), got = traced(*two);
+  EXPECT_EQ(got.tensors, right.tensors);
+  EXPECT_EQ(got.state, right.state);
+  for (int t = 0; t < 2; ++t) {
+    const step_report r = one->advance(), g = two->advance();
+    EXPECT_EQ(g.loss, r.loss);
+    EXPECT_EQ(g.norm, r.norm);
+    EXPECT_EQ(two->digest(), one->digest());
+  }
+  EXPECT_EQ(two->held_out_loss(1), one->held_out_loss(1));
 }
 
 }  // namespace

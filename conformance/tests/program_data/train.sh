@@ -231,6 +231,20 @@ refuses train_campaign_has_the_plans_data 'source, in the plan sha256:0' \
   train --campaign other.json --out runs
 refuses train_campaign_has_looks 'looks 1 to 1' \
   train --campaign plan.json --out runs --look 2
+# Several processes share a plan by its seeds.
+shows train_campaign_makes_a_seed '^2 runs made, 0 left' \
+  train --campaign plan.json --out by_seed --seeds 2
+shows train_campaign_makes_the_other_seed '^2 runs made, 0 left' \
+  train --campaign plan.json --out by_seed
+holds train_campaign_of_seeds_has_the_same_bytes cmp \
+  by_seed/full.2/held_out.csv runs/full.2/held_out.csv
+refuses train_campaign_has_these_seeds "seeds are 1, 2, not 3" \
+  train --campaign plan.json --out runs --seeds 1,3
+# GPUs have as many shards each.
+refuses train_gpus_are_a_power_of_two 'gpu:N, N a power of two' \
+  train --on gpu:3
+refuses train_gpus_divide_the_shards '1 shards: use a multiple of 2, --shards 2' \
+  train --on gpu:2
 fixed='"settings": {"rate": 1e-3, "warmup": 0, "hold": 2}, "held_out": 2'
 sed "s/\"bound\"/$fixed, \"bound\"/" plan.json >rated.json
 shows train_campaign_has_the_plans_rate '1 +[0-9.]+ +[0-9.]+ +1.000e-03' \

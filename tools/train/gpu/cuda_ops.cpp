@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "tools/train/gpu/operands.hpp"
+#include "tools/train/gpu/several_gpus.hpp"
 #include "tools/train/run_on.hpp"
 #include "zeroulp/cuda_training.hpp"
 #include "zeroulp/io.hpp"
@@ -398,21 +399,33 @@ void need_kernels(const arm& a) {
 
 template class run_on<cuda_ops>;
 
-std::unique_ptr<any_run> run_on_gpu(run_settings settings, training_data data) {
+std::unique_ptr<any_run> run_on_gpus(std::int64_t count, run_settings settings,
+                                     training_data data) {
   int devices = 0;
-  cudaDeviceProp of{};
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
     throw input_error("train --on gpu: there is no GPU");
   }
-  const cudaError_t status = cudaGetDeviceProperties(&of, 0);
-  if (status != cudaSuccess) throw cuda::error(cudaGetErrorString(status));
-  if (of.major != 9) {
-    throw input_error(std::string("train --on gpu: ") + of.name +
-                      " is not of compute capability 9.0");
+  if (devices < count) {
+    throw input_error(fmt::format("train --on gpu:{}: there {} {} GPU{}", count,
+                                  devices == 1 ? "is" : "are", devices,
+                                  devices == 1 ? "" : "s"));
+  }
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp of{};
+    const cudaError_t status = cudaGetDeviceProperties(&of, i);
+    if (status != cudaSuccess) throw cuda::error(cudaGetErrorString(status));
+    if (of.major != 9) {
+      throw input_error(std::string("train --on gpu: ") + of.name +
+                        " is not of compute capability 9.0");
+    }
   }
   need_kernels(settings.how);
-  return std::make_unique<run_on<cuda_ops>>(std::move(settings),
-                                            std::move(data));
+  if (count == 1) {
+    return std::make_unique<run_on<cuda_ops>>(std::move(settings),
+                                              std::move(data));
+  }
+  return run_on_several(static_cast<int>(count), std::move(settings),
+                        std::move(data));
 }
 
 }  // namespace zeroulp::train

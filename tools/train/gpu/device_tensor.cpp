@@ -1,6 +1,12 @@
 #include "tools/train/gpu/device_tensor.hpp"
 
 #include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <mutex>
+
+#include "zeroulp/io.hpp"
 
 namespace zeroulp::train {
 namespace {
@@ -9,29 +15,66 @@ void require(cudaError_t status) {
   if (status != cudaSuccess) throw cuda::error(cudaGetErrorString(status));
 }
 
+int current_device() {
+  int device = 0;
+  require(cudaGetDevice(&device));
+  return device;
+}
+
+cudaMemPool_t pool_of(int device) {
+  cudaMemPool_t pool = nullptr;
+  require(cudaDeviceGetDefaultMemPool(&pool, device));
+  return pool;
+}
+
 /// Memory that was freed is kept for the next step.
-void keep_freed_memory() {
-  static const bool done = [] {
-    int device = 0;
-    cudaMemPool_t pool = nullptr;
+void keep_freed_memory(int device) {
+  static std::array<std::once_flag, 64> done;
+  const auto keep = [device] {
     std::uint64_t all = ~std::uint64_t{0};
-    require(cudaGetDevice(&device));
-    require(cudaDeviceGetDefaultMemPool(&pool, device));
-    require(
-        cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all));
-    return true;
-  }();
-  static_cast<void>(done);
+    require(cudaMemPoolSetAttribute(pool_of(device),
+                                    cudaMemPoolAttrReleaseThreshold, &all));
+  };
+  std::call_once(done[static_cast<std::size_t>(device) % done.size()], keep);
 }
 
 }  // namespace
 
+on_device::on_device(int device) : before_(current_device()) {
+  require(cudaSetDevice(device));
+}
+on_device::~on_device() { cudaSetDevice(before_); }
+
+void wait_for_device() { require(cudaDeviceSynchronize()); }
+
+void share_memory(int count) {
+  for (int i = 0; i < count; ++i) {
+    for (int reader = 0; reader < count; ++reader) {
+      if (reader == i) continue;
+      int can = 0;
+      require(cudaDeviceCanAccessPeer(&can, reader, i));
+      if (can == 0) {
+        throw input_error(fmt::format(
+            "train --on gpu: GPU {} cannot read the memory of GPU {}", reader,
+            i));
+      }
+      const cudaMemAccessDesc access{{cudaMemLocationTypeDevice, reader},
+                                     cudaMemAccessFlagsProtReadWrite};
+      require(cudaMemPoolSetAccess(pool_of(i), &access, 1));
+    }
+  }
+}
+
 device_memory::device_memory(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
-  keep_freed_memory();
+  const int device = current_device();
+  keep_freed_memory(device);
   void* p = nullptr;
   require(cudaMallocAsync(&p, bytes, nullptr));
-  data_ = {p, [](void* of) { cudaFreeAsync(of, nullptr); }};
+  data_ = {p, [device](void* of) {
+             const on_device there(device);
+             cudaFreeAsync(of, nullptr);
+           }};
 }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {

@@ -13,7 +13,26 @@
 
 namespace zeroulp::train {
 
-/// Bytes on the GPU, allocated and freed in the order of the stream.
+/// Makes a GPU the current one of this thread, as long as it lives.
+class on_device {
+ public:
+  explicit on_device(int device);
+  ~on_device();
+  on_device(const on_device&) = delete;
+  on_device& operator=(const on_device&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
+/// Waits for all work of the current GPU.
+void wait_for_device();
+
+/// Lets each of the first `count` GPUs read the others' memory. Throws
+/// input_error where they cannot.
+void share_memory(int count);
+
+/// Bytes on the current GPU, allocated and freed in the order of its stream.
 class device_memory {
  public:
   device_memory() = default;

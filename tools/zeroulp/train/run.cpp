@@ -103,7 +103,7 @@ void check(const train_options& o) {
   if (o.every < 0) throw input_error("--every: 0 or more");
   if (o.digest_every < 1) throw input_error("--digest-every: at least one");
   if (!o.trace.empty() && o.on != "gpu") {
-    throw input_error("--trace: what a GPU runs: add --on gpu");
+    throw input_error("--trace: what one GPU runs: add --on gpu");
   }
   if (o.out.empty() && !o.keep.empty()) {
     throw input_error("--keep: name the folder with --out");

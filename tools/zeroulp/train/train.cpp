@@ -47,7 +47,9 @@ void add_train(cli::app& app, outcome& out) {
       "zeroulp train --size T --arm full --steps 5");
   command->add_option("--size", o->size, size_help())->capture_default_str();
   command->add_option("--arm", o->arm, arm_help())->capture_default_str();
-  command->add_option("--on", o->on, "cpu or gpu: the same bits")
+  command
+      ->add_option("--on", o->on,
+                   "cpu, gpu, or gpu:N, the shards over N GPUs: the same bits")
       ->capture_default_str();
   command->add_option(
       "--data", o->data,
