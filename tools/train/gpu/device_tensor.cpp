@@ -70,7 +70,15 @@ device_memory::device_memory(std::size_t bytes) : bytes_(bytes) {
   const int device = current_device();
   keep_freed_memory(device);
   void* p = nullptr;
-  require(cudaMallocAsync(&p, bytes, nullptr));
+  const cudaError_t status = cudaMallocAsync(&p, bytes, nullptr);
+  if (status == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    throw input_error(fmt::format(
+        "train --on gpu: the memory of GPU {} has no {} MiB more: use fewer "
+        "sequences or layers, or more shards",
+        device, (bytes >> 20) + 1));
+  }
+  require(status);
   data_ = {p, [device](void* of) {
              const on_device there(device);
              cudaFreeAsync(of, nullptr);
