@@ -51,6 +51,35 @@ def test_a_request_reaches_the_gpu(name, arguments, how, monkeypatch):
         getattr(T, name)(*given, **how)
 
 
+def test_attention_in_place_of_torchs():
+    q, k, v = (x.transpose(1, 2) for x in of_attention())
+    f = T.scaled_dot_product_attention
+    o = f(q, k, v, is_causal=True, scale=0.25)
+    assert torch.equal(o.transpose(1, 2), T.attention(*of_attention(), 0.25))
+    # A row has the bits of the sequence alone, cut behind it; its gradient, too.
+    for at in (1, 5, q.shape[2]):
+        whole, cut = ([x.detach().clone().requires_grad_() for x in (q, k, v)]
+                      for _ in range(2))
+        left = f(*whole, is_causal=True)[1, :, :at]
+        right = f(*(x[1:2, :, :at] for x in cut), is_causal=True)[0]
+        assert torch.equal(left, right)
+        slope = torch.ones_like(left)
+        left.backward(slope)
+        right.backward(slope)
+        for x, y in zip(whole, cut):
+            assert torch.equal(x.grad, y.grad)
+    for how, said in ((dict(), "is_causal is false"),
+                      (dict(is_causal=True, dropout_p=0.1), "dropout_p is 0.1"),
+                      (dict(is_causal=True, attn_mask=q), "attn_mask"),
+                      (dict(is_causal=True, enable_gqa=True), "repeat key")):
+        with pytest.raises(Error, match=said):
+            f(q, k, v, **how)
+    with pytest.raises(Error, match=r"key: .*heads, length, depth"):
+        f(q, k[0, 0], v, is_causal=True)
+    with pytest.raises(Error, match="query"):
+        f(q.float(), k, v, is_causal=True)
+
+
 def test_attention_is_differentiable():
     q, k, v = (x.requires_grad_() for x in of_attention())
     o = T.attention(q, k, v)

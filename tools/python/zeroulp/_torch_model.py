@@ -185,6 +185,29 @@ def attention(q, k, v, scale=None):
     return _Attention.apply(q, k, v, scale)
 
 
+def scaled_dot_product_attention(query, key, value, attn_mask=None,
+                                 dropout_p=0.0, is_causal=False, scale=None,
+                                 enable_gqa=False):
+    """In place of torch.nn.functional's of this name, where is_causal is true:
+    query, key and value are [..., heads, length, depth], bfloat16. A row's bits
+    depend on no tile, batch or length: they are those of a call with this
+    sequence alone, cut behind the row, forward and backward. Refused: a mask,
+    dropout, key heads that several query heads share, and queries that are not as
+    many as keys. SPEC N5 to N7."""
+    for given, what in ((attn_mask is not None, "attn_mask is given"),
+                        (dropout_p != 0, f"dropout_p is {dropout_p}, not 0"),
+                        (not is_causal, "is_causal is false"),
+                        (enable_gqa, "enable_gqa is true: repeat key and value")):
+        if given:
+            raise Error(f"scaled_dot_product_attention: {what}: causal attention "
+                        "of all heads is what there is")
+    for x, what in ((query, "query"), (key, "key"), (value, "value")):
+        _need_dims(_checked(x, what, torch.bfloat16), what, 3,
+                   "[..., heads, length, depth]")
+    o = attention(*(x.transpose(-3, -2) for x in (query, key, value)), scale)
+    return o.transpose(-3, -2)
+
+
 # Rope.
 
 

@@ -24,7 +24,8 @@ from ._torch_model import (attention, attention_backward, attention_forward,
                            combine, combine_forward, cross_entropy,
                            cross_entropy_forward, gather, gemm_bf16, plan,
                            rms_norm, rms_norm_backward, rms_norm_forward, rope,
-                           route, route_backward, route_forward, slot_backward,
+                           route, route_backward, route_forward,
+                           scaled_dot_product_attention, slot_backward,
                            sum_of_losses, update_bias)
 
 __all__ = [
@@ -32,8 +33,8 @@ __all__ = [
     "attention_forward", "combine", "combine_forward", "convert",
     "cross_entropy", "cross_entropy_forward", "gather", "gemm_bf16", "linear",
     "plan", "rms_norm", "rms_norm_backward", "rms_norm_forward", "rope",
-    "route", "route_backward", "route_forward", "scaled_mm", "slot_backward",
-    "sum_of_losses", "update_bias",
+    "route", "route_backward", "route_forward", "scaled_dot_product_attention",
+    "scaled_mm", "slot_backward", "sum_of_losses", "update_bias",
 ]
 
 

@@ -54,6 +54,12 @@ def attention(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
     scale: float | None = None
 ) -> torch.Tensor: ...
+def scaled_dot_product_attention(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None,
+    enable_gqa: bool = False
+) -> torch.Tensor: ...
 def rope(
     x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor,
     pairs: str = 'adjacent', backward: bool = False
@@ -113,6 +119,6 @@ __all__ = [
     "attention_forward", "combine", "combine_forward", "convert",
     "cross_entropy", "cross_entropy_forward", "gather", "gemm_bf16", "linear",
     "plan", "rms_norm", "rms_norm_backward", "rms_norm_forward", "rope",
-    "route", "route_backward", "route_forward", "scaled_mm", "slot_backward",
-    "sum_of_losses", "update_bias",
+    "route", "route_backward", "route_forward", "scaled_dot_product_attention",
+    "scaled_mm", "slot_backward", "sum_of_losses", "update_bias",
 ]
