@@ -91,7 +91,8 @@ link_program() {
     -Wl,--start-group \
     "$build/conformance/libzeroulp_device.a" \
     "$build/conformance/libzeroulp_peers.a" \
-    "$build/conformance/libzeroulp_conformance.a" "$build/src/libzeroulp.a" \
+    "$build/conformance/libzeroulp_conformance.a" \
+    "$build/conformance/libzeroulp_suite.a" "$build/src/libzeroulp.a" \
     -Wl,--end-group -L"$cuda/lib64" -lcudart -lmpfr -lgmp -lgomp -lpthread
   copy_libraries
 }
