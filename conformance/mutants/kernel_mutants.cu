@@ -7,6 +7,7 @@
 #include <exception>
 #include <iostream>
 
+#include "conformance/device/model/model.hpp"
 #include "conformance/device/support/test.hpp"
 
 namespace zeroulp::conformance::device {
@@ -19,7 +20,7 @@ check_list kernel_checks() {
         kernel_quantize_pair_checks(), kernel_retile_checks(),
         kernel_pack_checks(), kernel_refusal_checks(), kernel_training_checks(),
         kernel_adamw_checks(), kernel_gemm_checks(), kernel_whole_checks(),
-        kernel_in_turn_checks()}) {
+        kernel_in_turn_checks(), kernel_model_checks()}) {
     all.insert(all.end(), list.begin(), list.end());
   }
   return all;
