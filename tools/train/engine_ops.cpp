@@ -495,10 +495,13 @@ void engine_ops::add_shards(const std::vector<word_tensor*>& shards) {
   if (all.size() > 1) engine::add_shards(all, shards[0]->view());
 }
 
-void engine_ops::scale(word_tensor& x, std::uint32_t factor) {
-  for (std::uint32_t& word : x.data) {
-    const float product = bit_cast<float>(word) * bit_cast<float>(factor);
-    word = product != product ? fp32_nan : bit_cast<std::uint32_t>(product);
+void engine_ops::scale(matrix_view<std::uint32_t> x, std::uint32_t factor) {
+  for (std::ptrdiff_t i = 0; i < x.rows; ++i) {
+    for (std::ptrdiff_t j = 0; j < x.cols; ++j) {
+      const float product = bit_cast<float>(x(i, j)) * bit_cast<float>(factor);
+      x(i, j) =
+          product != product ? fp32_nan : bit_cast<std::uint32_t>(product);
+    }
   }
 }
 

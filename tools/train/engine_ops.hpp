@@ -181,7 +181,7 @@ struct engine_ops {
   /// The tree of the shards' gradients of a parameter, into the first.
   static void add_shards(const std::vector<word_tensor*>& shards);
   /// x factor, each product rounded; in place.
-  static void scale(word_tensor& x, std::uint32_t factor);
+  static void scale(matrix_view<std::uint32_t> x, std::uint32_t factor);
   static void adamw(const adamw_step& step, const word_tensor& g,
                     half_tensor& m, half_tensor& v, word_tensor& w);
   /// By the experts that all shards chose.

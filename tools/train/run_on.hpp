@@ -62,20 +62,12 @@ std::string digest_of(const state_on<Ops>& s) {
   return sha256_hex(digests);
 }
 
-/// By way of the host.
 template <class Ops>
 void scale_blocks(const std::vector<scaled_block>& blocks,
                   std::vector<typename Ops::words>& tensors) {
   for (const scaled_block& b : blocks) {
-    word_tensor x = Ops::on_host(tensors[b.parameter]);
-    const auto part = x.view().block(b.row, b.col, b.rows, b.cols);
-    for (std::ptrdiff_t i = 0; i < part.rows; ++i) {
-      for (std::ptrdiff_t j = 0; j < part.cols; ++j) {
-        part(i, j) = bit_cast<std::uint32_t>(
-            std::ldexp(bit_cast<float>(part(i, j)), b.exponent));
-      }
-    }
-    tensors[b.parameter] = Ops::from_host(std::move(x));
+    Ops::scale(tensors[b.parameter].view().block(b.row, b.col, b.rows, b.cols),
+               bit_cast<std::uint32_t>(std::ldexp(1.0f, b.exponent)));
   }
 }
 
@@ -163,8 +155,7 @@ template <class Ops>
 template <class Use>
 auto run_on<Ops>::with_inputs(const Use& use) const {
   if (settings_.stress.empty()) return use(inputs());
-  all_words weights =
-      detail::all_from_host<Ops>(detail::all_on_host<Ops>(state_.weights));
+  all_words weights = state_.weights;
   detail::scale_blocks<Ops>(settings_.stress, weights);
   return use(inputs(weights));
 }
@@ -227,7 +218,7 @@ double run_on<Ops>::clip(std::vector<typename Ops::words>& gradients) const {
   const double norm = std::sqrt(squares);
   const std::uint32_t factor = clip_factor(norm, settings_.clip);
   if (factor != fp32_one) {
-    for (auto& g : gradients) Ops::scale(g, factor);
+    for (auto& g : gradients) Ops::scale(g.view(), factor);
   }
   return norm;
 }

@@ -347,8 +347,18 @@ void cuda_ops::add_shards(const std::vector<words*>& shards) {
   cuda::add_shards(all, shards[0]->span());
 }
 
-void cuda_ops::scale(words& x, std::uint32_t factor) {
-  cuda::scale(x.span(), factor);
+void cuda_ops::scale(matrix_view<std::uint32_t> x, std::uint32_t factor) {
+  const auto row_bytes = static_cast<std::size_t>(x.cols) * sizeof *x.data;
+  const auto pitch = static_cast<std::size_t>(x.row_stride) * sizeof *x.data;
+  if (x.row_stride == x.cols) {
+    cuda::scale({x.data, static_cast<std::size_t>(x.rows * x.cols)}, factor);
+    return;
+  }
+  // The kernel reads words that are neighbours.
+  auto part = words::unwritten(x.rows, x.cols);
+  copy_rows(part.span().data(), row_bytes, x.data, pitch, row_bytes, x.rows);
+  cuda::scale(part.span(), factor);
+  copy_rows(x.data, pitch, part.span().data(), row_bytes, row_bytes, x.rows);
 }
 
 void cuda_ops::adamw(const adamw_step& step, const words& g, halves& m,

@@ -156,7 +156,7 @@ struct cuda_ops {
   static double sum_of_losses(const words& losses);
   static std::vector<double> sums_of_squares(const std::vector<words>& g);
   static void add_shards(const std::vector<words*>& shards);
-  static void scale(words& x, std::uint32_t factor);
+  static void scale(matrix_view<std::uint32_t> x, std::uint32_t factor);
   static void adamw(const adamw_step& step, const words& g, halves& m,
                     halves& v, words& w);
   static void update_bias(const std::vector<const indices*>& experts,
