@@ -239,7 +239,7 @@ shows train_campaign_makes_the_other_seed '^2 runs made, 0 left' \
 holds train_campaign_of_seeds_has_the_same_bytes cmp \
   by_seed/full.2/held_out.csv runs/full.2/held_out.csv
 refuses train_campaign_has_these_seeds "seeds are 1, 2, not 3" \
-  train --campaign plan.json --out runs --seeds 1,3
+  train --campaign plan.json --out runs --seeds 1 3
 # GPUs have as many shards each.
 refuses train_gpus_are_a_power_of_two 'gpu:N, N a power of two' \
   train --on gpu:3
