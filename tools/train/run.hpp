@@ -142,8 +142,6 @@ class any_run {
 /// A run on a backend: engine_ops, or cuda_ops of a GPU (run_on.hpp).
 template <class Ops>
 class run_on : public any_run {
-  using all_words = std::vector<typename Ops::words>;
-
  public:
   run_on(run_settings settings, training_data data);
   run_on(run_settings settings, training_data data, state_on<Ops> state);
@@ -172,6 +170,8 @@ class run_on : public any_run {
                                                    const tracer& trace);
 
  private:
+  using all_words = std::vector<typename Ops::words>;
+
   /// What positions are turned by.
   void make_table();
   pass_inputs<Ops> inputs(const all_words& weights) const;

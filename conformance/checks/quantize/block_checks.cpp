@@ -213,7 +213,7 @@ verdict blocks_at_boundaries(const implementation& i, const effort& e) {
         auto c = any_block_case(n, rng);
         c.from = format_named("fp32");
         c.level = ue8m0_scale ? second_level::none : second_level::tensor;
-        // Rows of their own amaxes: an Inf beside a NaN is none.
+        // Under a scale of several rows a NaN would hide the Inf of another.
         if (ue8m0_scale && round % 2 == 0) c.block_rows = 1;
         check_quantized_blocks(i, c, turning_blocks(c.value(), rng), rng, v);
         if (e.stop_early && v.failures > 0) return v;

@@ -38,6 +38,15 @@ void keep_freed_memory(int device) {
   std::call_once(done[static_cast<std::size_t>(device) % done.size()], keep);
 }
 
+/// Says nothing of errors: it also runs while one is thrown.
+void free_on(int device, void* p) noexcept {
+  int before = device;
+  cudaGetDevice(&before);
+  cudaSetDevice(device);
+  cudaFreeAsync(p, nullptr);
+  cudaSetDevice(before);
+}
+
 }  // namespace
 
 on_device::on_device(int device) : before_(current_device()) {
@@ -79,10 +88,7 @@ device_memory::device_memory(std::size_t bytes) : bytes_(bytes) {
         device, (bytes >> 20) + 1));
   }
   require(status);
-  data_ = {p, [device](void* of) {
-             const on_device there(device);
-             cudaFreeAsync(of, nullptr);
-           }};
+  data_ = {p, [device](void* of) { free_on(device, of); }};
 }
 
 void copy_bytes(void* to, const void* from, std::size_t bytes) {

@@ -35,6 +35,7 @@ void at_once(int count, const Use& use) {
   }
 }
 
+/// What with() makes of it is a run on GPU 0 alone, as is the held-out loss.
 class several_gpus final : public run_on<cuda_ops> {
   using base = run_on<cuda_ops>;
 

@@ -78,16 +78,17 @@ std::vector<std::uint64_t> seeds_of(const plan& p, const campaign_request& q) {
       p.seeds.begin() + p.looks[static_cast<std::size_t>(q.look - 1)];
   const std::vector<std::uint64_t> all(p.seeds.begin(), end);
   if (q.seeds.empty()) return all;
-  std::vector<std::uint64_t> chosen;
+  std::set<std::uint64_t> chosen;
   for (const std::int64_t seed : q.seeds) {
-    chosen.push_back(static_cast<std::uint64_t>(seed));
-    if (std::find(all.begin(), all.end(), chosen.back()) == all.end()) {
+    const auto number = static_cast<std::uint64_t>(seed);
+    if (std::find(all.begin(), all.end(), number) == all.end()) {
       throw input_error(
           fmt::format("--seeds: up to look {} the plan's seeds are {}, not {}",
                       q.look, fmt::join(all, ", "), seed));
     }
+    chosen.insert(number);
   }
-  return chosen;
+  return {chosen.begin(), chosen.end()};
 }
 
 /// Those without their last file.
