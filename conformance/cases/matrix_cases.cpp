@@ -43,9 +43,16 @@ std::uint32_t special_code(format from, counter_rng& rng) {
 
 std::uint32_t code_near(format from, double x) {
   // The oracle's rounding takes 49 bits; FP32 loses nothing that matters here.
-  const auto narrow = static_cast<double>(static_cast<float>(x));
-  return static_cast<std::uint32_t>(
-      oracle::nearest_code(from, narrow, 1, keep_specials));
+  const auto narrow = static_cast<float>(x);
+  const std::uint32_t bits = bits_of(narrow);
+  // Most matrices are of these, and the oracle takes longer than all else; BF16
+  // that could overflow is left to it.
+  if (from == fp32) return bits;
+  if (from == bf16 && (bits & 0x7fffffff) < 0x7f7f8000) {
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  }
+  return static_cast<std::uint32_t>(oracle::nearest_code(
+      from, static_cast<double>(narrow), 1, keep_specials));
 }
 
 oracle::grid make_matrix(matrix_family family, format from, std::ptrdiff_t m,

@@ -229,16 +229,17 @@ attention_case even_case(int length, counter_rng& rng) {
   return c;
 }
 
-/// As for_model_cases(); 4 times as many at each level, as they take long, and
-/// half of them of the core.
+/// As for_separate_cases(); 4 times as many at each level, as they take long,
+/// and half of them of the core.
 template <class Run>
 verdict for_attention(const model_functions& t, const effort& e,
                       std::uint64_t at_0, Run run) {
-  effort flat = e;
-  flat.level = 0;
   const int level = within_reason(t, e).level;
   const std::uint64_t count = at_0 << (2 * std::max(level, 0));
-  return for_model_cases(flat, t.name == "core" ? count / 2 : count, run);
+  if (t.name != "core") return for_separate_cases(e, count, run);
+  effort flat = e;
+  flat.level = 0;
+  return for_model_cases(flat, count / 2, run);
 }
 
 constexpr int lengths[] = {2, 63, 64, 65, 129, 200};

@@ -1,8 +1,10 @@
 // The list of the checks of a training step's operators, and what they share.
 
 #include <cmath>
+#include <exception>
 
 #include "conformance/checks/model/model_parts.hpp"
+#include "src/base/threads.hpp"
 
 namespace zeroulp::conformance {
 
@@ -13,6 +15,22 @@ effort within_reason(const model_functions& t, effort e) {
 
 std::uint64_t case_count(const effort& e, std::uint64_t at_0) {
   return at_0 << (e.level > 0 ? 4 * e.level : 0);
+}
+
+void on_all_cores(std::size_t count,
+                  const std::function<void(std::size_t)>& use) {
+  std::vector<std::exception_ptr> thrown(count);
+#pragma omp parallel for schedule(dynamic) num_threads(threads_for())
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      use(i);
+    } catch (...) {
+      thrown[i] = std::current_exception();
+    }
+  }
+  for (const auto& error : thrown) {
+    if (error) std::rethrow_exception(error);
+  }
 }
 
 grid bell_shaped(format f, std::ptrdiff_t m, std::ptrdiff_t n, int exponent,

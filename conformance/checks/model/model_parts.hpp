@@ -4,6 +4,11 @@
 #ifndef ZEROULP_CONFORMANCE_CHECKS_MODEL_MODEL_PARTS_HPP_
 #define ZEROULP_CONFORMANCE_CHECKS_MODEL_MODEL_PARTS_HPP_
 
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <vector>
+
 #include "conformance/cases/placement.hpp"
 #include "conformance/checks/model/model_functions.hpp"
 #include "conformance/checks/quantize/quantize_parts.hpp"
@@ -67,6 +72,46 @@ verdict for_model_cases(const effort& e, std::uint64_t at_0, Run run) {
     if (e.stop_early && v.failures > 0) break;
   }
   return v;
+}
+
+/// Calls use(i) for each i below `count`, on all cores; what it throws for the
+/// lowest i reaches the caller.
+void on_all_cores(std::size_t count,
+                  const std::function<void(std::size_t)>& use);
+
+/// The first `count` cases, above level 0 on all cores: `run` changes nothing
+/// but its verdict. The sum of all verdicts is that of one core.
+template <class Run>
+verdict for_separate_cases(const effort& e, std::uint64_t count, Run run) {
+  constexpr std::uint64_t at_once = 1024;  // their verdicts are kept
+  verdict all;
+  for (std::uint64_t from = 0; from < count; from += at_once) {
+    std::vector<verdict> parts(std::min(at_once, count - from));
+    std::atomic<bool> failed = false;
+    const auto use = [&](std::size_t i) {
+      if (failed) return;
+      counter_rng rng(e.seed, from + i);
+      run(rng, from + i, parts[i]);
+      if (e.stop_early && parts[i].failures > 0) failed = true;
+    };
+    if (e.level > 0) {
+      on_all_cores(parts.size(), use);
+    } else {
+      for (std::size_t i = 0; i < parts.size(); ++i) use(i);
+    }
+    for (const verdict& v : parts) all += v;
+    if (failed) break;
+  }
+  return all;
+}
+
+/// As for_model_cases(), above level 0 on all cores, but of the core, whose
+/// arithmetic is chosen for the process and not for a thread.
+template <class Run>
+verdict for_separate_cases(const model_functions& t, const effort& e,
+                           std::uint64_t at_0, Run run) {
+  if (t.name == "core") return for_model_cases(e, at_0, run);
+  return for_separate_cases(e, case_count(e, at_0), run);
 }
 
 /// Codes of numbers distributed nearly as N(0, 4^exponent).

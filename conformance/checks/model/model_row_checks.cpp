@@ -13,7 +13,7 @@ namespace {
 
 // Partial sums begin every 8 elements, and again every 2048; ranges of tokens
 // every 256.
-constexpr int widths[] = {1, 2, 7, 8, 9, 255, 2047, 2048, 2049, 4096};
+constexpr int widths[] = {1, 2, 7, 8, 9, 255, 2047, 2048, 2049, 4096, 8193};
 constexpr int token_counts[] = {0, 1, 255, 256, 257, 513};
 
 struct row_shape {
@@ -144,8 +144,9 @@ verdict rope_of_rows(const model_functions& t, const effort& given) {
   return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
     static constexpr int row_widths[] = {2, 4, 6, 16, 64, 128};
     const int n = row_widths[rng.below(std::size(row_widths))];
-    const int heads = rng.between(1, 3);
-    const int positions = rng.between(1, 9);
+    const bool many = rng.one_in(10);
+    const int heads = many ? rng.between(17, 40) : rng.between(1, 3);
+    const int positions = many ? 1 : rng.between(1, 9);
     const int m = positions * rng.between(1, 3);
     oracle::rope_inputs inputs{
         rng.one_in(2) ? rope_pairs::adjacent : rope_pairs::halves,

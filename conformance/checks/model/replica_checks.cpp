@@ -149,7 +149,7 @@ grid wgrad(const grid& dy, const grid& x, std::ptrdiff_t begin,
 
 verdict choices_of_replicas(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
+  return for_separate_cases(t, e, 60, [&](counter_rng& rng, auto, verdict& v) {
     const int experts = rng.between(1, 20);
     const int m = rng.one_in(8) ? 0 : rng.between(1, 30);
     const int top = rng.between(1, std::min(4, experts));

@@ -111,7 +111,7 @@ grid any_choice(std::ptrdiff_t m, std::ptrdiff_t top, int experts,
 
 verdict router_choices(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 300, [&](counter_rng& rng, auto, verdict& v) {
+  return for_separate_cases(t, e, 300, [&](counter_rng& rng, auto, verdict& v) {
     const router_case c = any_router(rng);
     const int m = c.experts > 64 ? 2 : rng.between(1, 5);
     const grid logits = any_router_logits(m, c.experts, rng);
@@ -141,7 +141,7 @@ verdict router_choices(const model_functions& t, const effort& given) {
 
 verdict router_gradients(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 300, [&](counter_rng& rng, auto, verdict& v) {
+  return for_separate_cases(t, e, 300, [&](counter_rng& rng, auto, verdict& v) {
     const router_case c = any_router(rng);
     const int m = c.experts > 64 ? 2 : rng.between(1, 5);
     const auto forward = oracle::route(
@@ -161,7 +161,7 @@ verdict router_gradients(const model_functions& t, const effort& given) {
 
 verdict bias_updates(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 100, [&](counter_rng& rng, auto, verdict& v) {
+  return for_separate_cases(t, e, 100, [&](counter_rng& rng, auto, verdict& v) {
     const int experts = rng.between(1, 40);
     const int m = rng.between(0, 20);
     const int top = rng.between(1, 8);
@@ -188,7 +188,7 @@ verdict bias_updates(const model_functions& t, const effort& given) {
 
 verdict expert_plans(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 200, [&](counter_rng& rng, auto, verdict& v) {
+  return for_separate_cases(t, e, 200, [&](counter_rng& rng, auto, verdict& v) {
     static constexpr int aligns[] = {1, 8, 128};
     const int experts = rng.between(1, 30);
     const int align = aligns[rng.below(3)];
@@ -213,8 +213,8 @@ verdict expert_plans(const model_functions& t, const effort& given) {
 
 verdict slot_gradients_of(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
-    static constexpr int widths[] = {1, 7, 8, 9, 100, 255, 2049};
+  return for_separate_cases(t, e, 60, [&](counter_rng& rng, auto, verdict& v) {
+    static constexpr int widths[] = {1, 7, 8, 9, 100, 255, 2049, 8193};
     const int n = widths[rng.below(std::size(widths))];
     const int experts = rng.between(1, 6);
     const int top = rng.between(1, std::min(3, experts));
@@ -276,47 +276,49 @@ balance_tokens faint_shares() {
 
 verdict balance_losses(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
-  return for_model_cases(e, 60, [&](counter_rng& rng, auto n, verdict& v) {
-    static constexpr int lengths[] = {1, 2, 7, 64, 255, 256, 257, 513};
-    const int length = lengths[n % std::size(lengths)];
-    const bool faint = length == 257 && rng.one_in(2);
-    const int experts = faint         ? 2
-                        : length > 64 ? rng.between(1, 9)
-                                      : rng.between(1, 40);
-    const int sequences = length > 64 ? 1 : rng.between(0, 3);
-    const int m = length * sequences;
-    const int top = faint ? 1 : rng.between(1, std::min(4, experts));
-    router r;
-    r.score = rng.one_in(2) ? router_score::sigmoid : router_score::softmax;
-    // Logits as they come; at times any scores at all.
-    const grid logits = any_router_logits(m, experts, rng);
-    grid scores = rng.one_in(6) ? any_numbers(fp32, m, experts, rng)
-                                : oracle::route(r, logits, {}).scores;
-    grid chosen = any_choice(m, top, experts, rng);
-    std::uint32_t alpha = rng.one_in(4) ? 0x38d1b717 : any_factor(rng);
-    if (faint) {
-      scores = faint_shares().scores;
-      chosen = faint_shares().experts;
-      alpha = 0x3f800000;
-    }
-    const auto want = oracle::balance({r.score, length, alpha, scores, chosen});
-    const word_rows in(scores, rng);
-    const index_rows in_chosen(chosen, rng);
-    word_rows losses(sequences, 1, rng), dz(m, experts, rng);
-    const bool both = !rng.one_in(4);
-    balance_rows rows{r.score,           length,        alpha, in.input(),
-                      in_chosen.input(), losses.view(), {},    {}};
-    if (both) rows.dlogits = dz.view();
-    t.balance_loss(rows);
-    const auto describe = [&] {
-      return fmt::format(
-          "{}: balance_loss of {} sequences of {}, {} experts, "
-          "top {}",
-          t.name, sequences, length, experts, top);
-    };
-    count_output(v, losses, want.losses, "loss ", describe);
-    if (both) count_output(v, dz, want.dlogits, "dlogit ", describe);
-  });
+  return for_separate_cases(
+      t, e, 60, [&](counter_rng& rng, auto n, verdict& v) {
+        static constexpr int lengths[] = {1, 2, 7, 64, 255, 256, 257, 513};
+        const int length = lengths[n % std::size(lengths)];
+        const bool faint = length == 257 && rng.one_in(2);
+        const int experts = faint         ? 2
+                            : length > 64 ? rng.between(1, 9)
+                                          : rng.between(1, 40);
+        const int sequences = length > 64 ? 1 : rng.between(0, 3);
+        const int m = length * sequences;
+        const int top = faint ? 1 : rng.between(1, std::min(4, experts));
+        router r;
+        r.score = rng.one_in(2) ? router_score::sigmoid : router_score::softmax;
+        // Logits as they come; at times any scores at all.
+        const grid logits = any_router_logits(m, experts, rng);
+        grid scores = rng.one_in(6) ? any_numbers(fp32, m, experts, rng)
+                                    : oracle::route(r, logits, {}).scores;
+        grid chosen = any_choice(m, top, experts, rng);
+        std::uint32_t alpha = rng.one_in(4) ? 0x38d1b717 : any_factor(rng);
+        if (faint) {
+          scores = faint_shares().scores;
+          chosen = faint_shares().experts;
+          alpha = 0x3f800000;
+        }
+        const auto want =
+            oracle::balance({r.score, length, alpha, scores, chosen});
+        const word_rows in(scores, rng);
+        const index_rows in_chosen(chosen, rng);
+        word_rows losses(sequences, 1, rng), dz(m, experts, rng);
+        const bool both = !rng.one_in(4);
+        balance_rows rows{r.score,           length,        alpha, in.input(),
+                          in_chosen.input(), losses.view(), {},    {}};
+        if (both) rows.dlogits = dz.view();
+        t.balance_loss(rows);
+        const auto describe = [&] {
+          return fmt::format(
+              "{}: balance_loss of {} sequences of {}, {} experts, "
+              "top {}",
+              t.name, sequences, length, experts, top);
+        };
+        count_output(v, losses, want.losses, "loss ", describe);
+        if (both) count_output(v, dz, want.dlogits, "dlogit ", describe);
+      });
 }
 
 }  // namespace zeroulp::conformance

@@ -1,28 +1,12 @@
 // The kernels of a training step as a table of the model's operators, and the
 // checks on them.
 
-#include <memory>
-
 #include "conformance/device/model/mirror.hpp"
 #include "conformance/device/model/model.hpp"
 #include "zeroulp/cuda_model.hpp"
 
 namespace zeroulp::conformance::device {
 namespace {
-
-/// Room on the device that a kernel works in.
-template <class T>
-class room {
- public:
-  explicit room(std::ptrdiff_t count)
-      : count_(static_cast<std::size_t>(count)),
-        memory_(std::make_unique<device_buffer<T>>(count_)) {}
-  std::span<T> span() const { return {memory_->data(), count_}; }
-
- private:
-  std::size_t count_;
-  std::unique_ptr<device_buffer<T>> memory_;
-};
 
 template <class... Mirrors>
 void download(Mirrors&... all) {
@@ -37,8 +21,14 @@ void log_on_gpu(codes_in x, codes_out out) {
   download(to);
 }
 
+/// Elements more between rows: none, or one or two, which end the alignment.
+std::ptrdiff_t more_of(std::ptrdiff_t rows, std::ptrdiff_t cols) {
+  return (rows + cols) % 5 < 3 ? 0 : (rows + cols) % 5 - 2;
+}
+
 void rms_norm_backward_on_gpu(const rms_norm_gradients& t) {
-  const mirror dy(t.dy), x(t.x), q(t.residual);
+  const std::ptrdiff_t more = more_of(t.x.rows, t.x.cols);
+  const mirror dy(t.dy, 0, more), x(t.x, 0, more), q(t.residual);
   const mirror w(t.w), rstd(t.rstd);
   mirror dx(t.dx);
   mirror dw(t.dw);
@@ -50,9 +40,10 @@ void rms_norm_backward_on_gpu(const rms_norm_gradients& t) {
 }
 
 void rope_on_gpu(const rope_rows& t) {
+  const std::ptrdiff_t more = more_of(t.x.rows, t.x.cols);
   const mirror x(t.x);
-  const mirror cosines(t.cosines), sines(t.sines);
-  mirror y(t.y);
+  const mirror cosines(t.cosines), sines(t.sines, 0, more);
+  mirror y(t.y, 0, more);
   const bool in_place = t.y.data == t.x.data;
   cuda::rope({t.pairs, t.backward, t.heads,
               in_place ? matrix_view<const std::uint16_t>(y.view()) : x.view(),
@@ -149,10 +140,11 @@ void make_plan_on_gpu(const expert_plan& p) {
 }
 
 void slot_backward_on_gpu(const slot_gradients& t) {
-  const mirror dy(t.dy), y(t.y);
+  const std::ptrdiff_t more = more_of(t.dy.rows, t.dy.cols);
+  const mirror dy(t.dy), y(t.y, 0, more);
   const mirror slots(t.slots);
   const mirror weights(t.weights);
-  mirror d_rows(t.d_rows);
+  mirror d_rows(t.d_rows, 0, more);
   mirror dweights(t.dweights);
   cuda::slot_backward({dy.view(), slots.view(), weights.view(), y.view(),
                        d_rows.view(), dweights.view()});
@@ -160,10 +152,11 @@ void slot_backward_on_gpu(const slot_gradients& t) {
 }
 
 void cross_entropy_on_gpu(const cross_entropy_rows& t) {
-  const mirror logits(t.logits);
+  const std::ptrdiff_t more = more_of(t.logits.rows, t.logits.cols);
+  const mirror logits(t.logits, 0, more);
   const mirror targets(t.targets);
   mirror losses(t.losses);
-  mirror dlogits(t.dlogits);
+  mirror dlogits(t.dlogits, 0, more);
   const room<std::uint32_t> work(t.logits.rows * t.logits.cols);
   cuda::cross_entropy({logits.view(),
                        targets.view(),

@@ -1,10 +1,13 @@
 // Defines `mirror`: a copy in device memory of a matrix on the host, with gaps
-// between its rows and guard bytes around it that no kernel may change.
+// between its rows and guard bytes around it that no kernel may change. Defines
+// `room`: memory that a kernel works in.
 
 #ifndef ZEROULP_CONFORMANCE_DEVICE_MODEL_MIRROR_HPP_
 #define ZEROULP_CONFORMANCE_DEVICE_MODEL_MIRROR_HPP_
 
 #include <cstring>
+#include <memory>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -19,14 +22,16 @@ class mirror {
   using element = std::remove_const_t<T>;
 
   /// Without data there is none. Columns come in groups of `width` (0: all),
-  /// each padded by zeros to a multiple of 8 elements, as are rows.
-  explicit mirror(matrix_view<T> host, std::ptrdiff_t width = 0)
+  /// each padded by zeros to a multiple of 8 elements, as are rows. With `more`
+  /// elements between rows these need not be aligned.
+  explicit mirror(matrix_view<T> host, std::ptrdiff_t width = 0,
+                  std::ptrdiff_t more = 0)
       : host_(host),
         grouped_(width > 0),
         width_(width > 0 ? width : host.cols),
         padded_(ceil_div(width_, 8) * 8),
         cols_(width_ == 0 ? 0 : host.cols / width_ * padded_),
-        stride_(cols_ + 8),
+        stride_(cols_ + 8 + more),
         image_(2 * guard + static_cast<std::size_t>(host.rows * stride_),
                static_cast<element>(0x5ca1e5ca)),
         memory_(image_.size()) {
@@ -85,6 +90,23 @@ class mirror {
   std::ptrdiff_t width_, padded_, cols_, stride_;
   std::vector<element> image_;
   device_buffer<element> memory_;
+};
+
+/// Room on the device that a kernel works in. It holds NaNs, and no zeros: a
+/// kernel reads nothing there that it has not written.
+template <class T>
+class room {
+ public:
+  explicit room(std::ptrdiff_t count)
+      : count_(static_cast<std::size_t>(count)),
+        memory_(std::make_unique<device_buffer<T>>(count_)) {
+    require(cudaMemset(memory_->data(), 0xff, count_ * sizeof(T)));
+  }
+  std::span<T> span() const { return {memory_->data(), count_}; }
+
+ private:
+  std::size_t count_;
+  std::unique_ptr<device_buffer<T>> memory_;
 };
 
 }  // namespace zeroulp::conformance::device

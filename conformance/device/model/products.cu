@@ -2,6 +2,8 @@
 // every layout and span, in batches, and the router's sequential ones; what
 // moves or assembles rows.
 
+#include <utility>
+
 #include "conformance/checks/model/model_parts.hpp"
 #include "conformance/device/model/mirror.hpp"
 #include "conformance/device/model/model.hpp"
@@ -54,6 +56,8 @@ struct product_case {
   cuda::gemm_span span;
   format output;
   std::uint32_t factor;
+  /// Of so many rows of all matrices one is held, from row `first` on.
+  std::ptrdiff_t every = 1, first = 0;
 
   std::string text() const {
     return text_of({batch, m, n, k, splits, static_cast<std::ptrdiff_t>(span),
@@ -89,6 +93,39 @@ product_case any_product(const effort& e, counter_rng& rng) {
   c.a_along_k = rng.one_in(2), c.b_along_k = rng.one_in(2);
   c.output = rng.one_in(2) ? bf16 : fp32;
   c.factor = rng.one_in(2) ? fp32_one : any_factor(rng);
+  // All rows at level 0. The engine takes long for many; an odd step comes to
+  // each place in a tile.
+  if (e.level > 0) c.every = c.batch * c.m * c.n >> 17 | 1;
+  c.first = rng.between(0, static_cast<int>(c.every) - 1);
+  return c;
+}
+
+int multiprocessors() {
+  int device = 0, count = 0;
+  require(cudaGetDevice(&device));
+  require(
+      cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+  return count;
+}
+
+/// A case that gets the wide tile number `tile`, 128 x 256, 128 x 192 or 256 x
+/// 128: with any other the multiprocessors take a second round, or a dearer
+/// one. K of the first is longer than any pipeline.
+product_case product_of_wide_tiles(std::uint64_t tile, counter_rng& rng) {
+  const std::ptrdiff_t all = multiprocessors();
+  static constexpr std::ptrdiff_t widths[] = {8 * 256, 8 * 192, 3 * 128};
+  product_case c = any_product(effort{}, rng);
+  c.batch = 2;
+  c.m = tile == 2 ? all / 6 * 256 : all / 16 * 128;
+  c.n = widths[tile];
+  // The last tiles are not full.
+  c.m = std::max<std::ptrdiff_t>(c.m, 128) - rng.between(0, 60);
+  c.n -= rng.one_in(2) ? 8 * rng.between(0, 7) : rng.between(0, 60);
+  c.k = tile == 0 ? rng.between(6 * 64 + 1, 500) : rng.between(1, 130);
+  c.span = rng.one_in(2) ? cuda::gemm_span::all : cuda::gemm_span::lower;
+  c.splits = 1;
+  c.every = 127;
+  c.first = rng.between(0, 126);
   return c;
 }
 
@@ -103,25 +140,37 @@ std::pair<std::ptrdiff_t, std::ptrdiff_t> range_of(const product_case& c,
   return {0, c.k};
 }
 
-/// The product of one matrix of the batch by the engine: rows of 64, each over
-/// its elements of K. `b` may be ones.
+/// The product of matrix s of the batch by the engine: rows of 64, each over
+/// its elements of K, or all at once. `b` may be ones.
 template <class Use>
-void for_sums(const product_case& c, half_view a, half_view b, Use use) {
+void for_sums(const product_case& c, std::ptrdiff_t s, half_view a, half_view b,
+              Use use) {
   const recipe r{hopper_half_f32, 0,
                  promotion::add,  per_tensor,
                  per_tensor,      static_cast<std::int32_t>(c.splits),
                  epilogue::store, fp32};
-  for (std::ptrdiff_t i = 0; i < c.m; i += 64) {
-    const std::ptrdiff_t rows = std::min<std::ptrdiff_t>(64, c.m - i);
+  const bool is_causal = c.span == cuda::gemm_span::to_diagonal ||
+                         c.span == cuda::gemm_span::from_diagonal;
+  const std::ptrdiff_t together = is_causal ? 64 : c.m;
+  for (std::ptrdiff_t i = 0; i < c.m; i += together) {
+    // The rows that are held: from the first one at or below row i on.
+    const std::ptrdiff_t before = s * c.m + i + c.every - 1 - c.first;
+    const std::ptrdiff_t top = before / c.every * c.every + c.first - s * c.m;
+    const std::ptrdiff_t below = std::min(i + together, c.m);
+    if (top >= below) continue;
+    const std::ptrdiff_t rows = ceil_div(below - top, c.every);
     const auto [begin, end] = range_of(c, i);
     grid sums(rows, b.rows);
     if (end > begin) {
-      engine::gemm(r, {bf16, a.block(i, begin, rows, end - begin)}, {},
+      const half_view held{&a(top, begin), rows, end - begin,
+                           c.every * a.row_stride, a.col_stride};
+      engine::gemm(r, {bf16, held}, {},
                    {bf16, b.block(0, begin, b.rows, end - begin)}, {}, {},
                    {sums.words.data(), rows, b.rows});
     }
     for (std::ptrdiff_t x = 0; x < rows; ++x) {
-      for (std::ptrdiff_t j = 0; j < b.rows; ++j) use(i + x, j, sums(x, j));
+      const std::ptrdiff_t row = top + x * c.every;
+      for (std::ptrdiff_t j = 0; j < b.rows; ++j) use(row, j, sums(x, j));
     }
   }
 }
@@ -191,7 +240,7 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
   for (auto& code : ones.codes) code = 0x3f80;
   for (std::ptrdiff_t s = 0; s < batch; ++s) {
     const half_view one_a = one_of(a.view(), s, c.a_along_k);
-    for_sums(c, one_a, one_of(b.view(), s, c.b_along_k),
+    for_sums(c, s, one_a, one_of(b.view(), s, c.b_along_k),
              [&](std::ptrdiff_t i, std::ptrdiff_t j, std::uint32_t sum) {
                // Tiles above the diagonal are left out.
                const bool out = c.span == cuda::gemm_span::lower;
@@ -207,7 +256,7 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
                });
              });
     if (!with_sums) continue;
-    for_sums(c, one_a, ones.view(),
+    for_sums(c, s, one_a, ones.view(),
              [&](std::ptrdiff_t i, std::ptrdiff_t, std::uint32_t sum) {
                v.count(
                    got_sums[static_cast<std::size_t>(s * c.m + i)] == sum,
@@ -217,46 +266,67 @@ void hold_product(verdict& v, const product_case& c, counter_rng& rng) {
 }
 
 verdict bf16_products(const effort& e) {
-  return for_model_cases(e, 20, [&](counter_rng& rng, auto, verdict& v) {
-    hold_product(v, any_product(e, rng), rng);
+  verdict v = for_separate_cases(e, case_count(e, 20),
+                                 [&](counter_rng& rng, auto, verdict& part) {
+                                   hold_product(part, any_product(e, rng), rng);
+                                 });
+  effort wide = e;
+  wide.seed = ~e.seed;
+  v += for_separate_cases(
+      wide, e.level > 0 ? 12 : 3, [](counter_rng& rng, auto n, verdict& part) {
+        hold_product(part, product_of_wide_tiles(n % 3, rng), rng);
+      });
+  return v;
+}
+
+/// A product of the router, T14: BF16 and FP32 operands of any strides. Where
+/// it vanishes, products below 0 do: a chain of fma ends with -0, D is +0 (T6).
+void hold_sequential_product(verdict& v, bool vanishes, counter_rng& rng) {
+  const std::ptrdiff_t m = rng.between(1, 150), n = rng.between(1, 40);
+  const std::ptrdiff_t k = rng.between(1, 300);
+  // Ranges begin on multiples of eight elements, or anywhere.
+  const std::ptrdiff_t interval = vanishes || rng.one_in(2) ? 0
+                                  : rng.one_in(2) ? rng.between(5, 100)
+                                                  : 32 << rng.below(4);
+  const bool across_a = rng.one_in(2), across_b = rng.one_in(2);
+  halves a = across_a ? drawn(k, m, rng) : drawn(m, k, rng);
+  grid b =
+      across_b ? any_numbers(fp32, k, n, rng) : any_numbers(fp32, n, k, rng);
+  if (vanishes) {
+    for (auto& code : a.codes) code = 0x8d80;      // -2^-100
+    for (auto& word : b.words) word = 0x0d800000;  // 2^-100
+  }
+  const half_view codes = std::as_const(a).view();
+  const codes_in words(b.words.data(), b.rows, b.cols);
+  const auto turned = [](auto x, bool across) {
+    return across ? x.transposed() : x;
+  };
+  const mirror on_a(codes);
+  const mirror on_b(words);
+  grid got(m, n), want(m, n);
+  mirror d(codes_out(got.words.data(), m, n));
+  const room<std::uint32_t> work(ceil_div(k, interval == 0 ? k : interval) * m *
+                                 n);
+  cuda::sequential_gemm(turned(on_a.view(), across_a),
+                        turned(on_b.view(), across_b), interval, d.view(),
+                        work.span());
+  finish_kernel();
+  d.download();
+  recipe r = sequential_recipe;
+  r.interval = static_cast<std::int32_t>(interval);
+  engine::gemm(r, {bf16, turned(codes, across_a)}, {},
+               {fp32, turned(words, across_b)}, {}, {},
+               {want.words.data(), m, n});
+  compare(v, got, want, "product", [&] {
+    return text_of({m, n, k, interval}) + " (m, n, k, interval)";
   });
 }
 
-/// The router's products, T14: BF16 and FP32 operands of any strides.
 verdict sequential_products(const effort& e) {
-  return for_model_cases(e, 60, [&](counter_rng& rng, auto, verdict& v) {
-    const std::ptrdiff_t m = rng.between(1, 150), n = rng.between(1, 40);
-    const std::ptrdiff_t k = rng.between(1, 300);
-    const std::ptrdiff_t interval = rng.one_in(2) ? 0 : 32 << rng.below(4);
-    const bool across_a = rng.one_in(2), across_b = rng.one_in(2);
-    const halves a = across_a ? drawn(k, m, rng) : drawn(m, k, rng);
-    grid b =
-        across_b ? any_numbers(fp32, k, n, rng) : any_numbers(fp32, n, k, rng);
-    const codes_in words(b.words.data(), b.rows, b.cols);
-    const auto turned = [](auto x, bool across) {
-      return across ? x.transposed() : x;
-    };
-    const mirror on_a(a.view());
-    const mirror on_b(words);
-    grid got(m, n), want(m, n);
-    mirror d(codes_out(got.words.data(), m, n));
-    device_buffer<std::uint32_t> work(
-        static_cast<std::size_t>(ceil_div(k, 32) * m * n));
-    cuda::sequential_gemm(
-        turned(on_a.view(), across_a), turned(on_b.view(), across_b), interval,
-        d.view(),
-        {work.data(), static_cast<std::size_t>(ceil_div(k, 32) * m * n)});
-    finish_kernel();
-    d.download();
-    recipe r = sequential_recipe;
-    r.interval = static_cast<std::int32_t>(interval);
-    engine::gemm(r, {bf16, turned(a.view(), across_a)}, {},
-                 {fp32, turned(words, across_b)}, {}, {},
-                 {want.words.data(), m, n});
-    compare(v, got, want, "product", [&] {
-      return text_of({m, n, k, interval}) + " (m, n, k, interval)";
-    });
-  });
+  return for_separate_cases(
+      e, case_count(e, 64), [](counter_rng& rng, auto number, verdict& part) {
+        hold_sequential_product(part, number % 20 == 0, rng);
+      });
 }
 
 }  // namespace

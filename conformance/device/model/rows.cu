@@ -207,10 +207,15 @@ verdict scales_of_rows(const effort& e) {
 verdict mla_parts(const effort& e) {
   return for_model_cases(e, 20, [](counter_rng& rng, auto, verdict& v) {
     cuda::mla_shape s{};
-    s.heads = rng.between(1, 5);
-    s.plain = 2 * rng.between(0, 40), s.turned = 2 * rng.between(1, 40);
-    s.value = 2 * rng.between(1, 40), s.rank = rng.between(0, 70);
-    const std::ptrdiff_t m = rng.between(1, 50), depth = s.plain + s.turned;
+    s.heads = rng.between(1, rng.one_in(4) ? 20 : 5);
+    const bool in_eights = rng.one_in(2);
+    const int unit = in_eights ? 8 : 2;
+    s.plain = unit * rng.between(0, 80 / unit);
+    s.turned = unit * rng.between(1, 80 / unit);
+    s.value = unit * rng.between(1, 80 / unit);
+    s.rank = in_eights ? 8 * rng.between(0, 8) : rng.between(0, 70);
+    const std::ptrdiff_t m = rng.between(1, s.heads > 5 ? 8 : 50);
+    const std::ptrdiff_t depth = s.plain + s.turned;
     const std::ptrdiff_t wide = s.heads * depth + s.rank + s.turned;
     const std::ptrdiff_t positions = rng.between(1, 30);
     const auto cosines =
