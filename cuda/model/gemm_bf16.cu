@@ -48,11 +48,36 @@ CUtensorMap map_of(const argument_checks& r, const bf16_gemm& g,
        {outer, batch.outer}});
 }
 
+/// True if eight neighbours of a row of D lie on a multiple of their size.
+bool is_in_eights(const bf16_gemm& g) {
+  return reinterpret_cast<std::uintptr_t>(g.d.data) % 16 == 0 &&
+         g.d.cols % 8 == 0 && g.d.stride % 8 == 0 && g.d_batch.inner % 8 == 0 &&
+         g.d_batch.outer % 8 == 0;
+}
+
+/// True if TMA can store D.
+bool goes_in_boxes(const bf16_gemm& g) {
+  const auto is_stride = [](std::ptrdiff_t count, std::ptrdiff_t s) {
+    return count <= 1 || (s > 0 && s < most_map_bytes / 2);
+  };
+  return g.output == bf16 && is_in_eights(g) &&
+         is_stride(g.d.rows, g.d.stride) &&
+         is_stride(g.inner, g.d_batch.inner) &&
+         is_stride(g.outer, g.d_batch.outer);
+}
+
 template <class Shape>
 void launch(const argument_checks& r, const bf16_gemm& g, bf16_params params,
             CUstream_st* stream) {
   params.a_map = map_of(r, g, g.a, g.a_batch, Shape::m);
   params.b_map = map_of(r, g, g.b, g.b_batch, Shape::n);
+  if (params.boxed) {
+    params.d_map = make_bf16_map(r, g.d.data,
+                                 {{g.d.cols, 1, 64},
+                                  {g.d.rows, g.d.stride, 16},
+                                  {g.inner, g.d_batch.inner},
+                                  {g.outer, g.d_batch.outer}});
+  }
   const std::ptrdiff_t tiles_m = ceil_div(g.d.rows, Shape::m);
   const std::ptrdiff_t tiles_n = ceil_div(g.d.cols, Shape::n);
   params.tiles_m = static_cast<int>(tiles_m);
@@ -118,12 +143,6 @@ void launch(const argument_checks& r, const bf16_gemm& g,
   }
 }
 
-bool has_wide_stores(const bf16_gemm& g) {
-  return reinterpret_cast<std::uintptr_t>(g.d.data) % 16 == 0 &&
-         g.d.cols % 8 == 0 && g.d.stride % 8 == 0 && g.d_batch.inner % 8 == 0 &&
-         g.d_batch.outer % 8 == 0;
-}
-
 }  // namespace
 
 void gemm_bf16(const bf16_gemm& g, CUstream_st* stream) {
@@ -159,7 +178,8 @@ void gemm_bf16(const bf16_gemm& g, CUstream_st* stream) {
   params.b_outer = g.b_batch.outer != 0;
   params.span = g.span;
   params.narrow = g.output == bf16;
-  params.wide_stores = has_wide_stores(g);
+  params.wide_stores = g.output == fp32 && is_in_eights(g);
+  params.boxed = goes_in_boxes(g);
   params.factor = bit_cast<float>(g.factor);
   params.d = g.d.data;
   params.d_stride = g.d.stride;

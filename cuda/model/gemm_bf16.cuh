@@ -4,7 +4,9 @@
 //   load thread   waits for an empty stage -> TMA loads of 64 elements of K of
 //                 A and B
 //   math warps    wait for a full stage -> four wgmma for each 64 rows ->
-//                 release the stage before; at the end of K: D from registers
+//                 release the stage before; at the end of K: D from registers,
+//                 if it is BF16 in rows of whole boxes by TMA stores, which
+//                 end while the next tile is computed
 //
 // An operand lies in a stage as it lies in memory: rows of 64 elements of K, or
 // boxes of 64 elements along M (N) by 64 of K. Every output sees the same
@@ -30,9 +32,13 @@ using ptx::operand_major;
 
 inline constexpr int bf16_chunk = 64;  ///< elements of K of a stage
 inline constexpr int bf16_threads = 384;
+inline constexpr int bf16_math_warps = 8;
+/// 16 rows of 64 elements of D.
+inline constexpr int d_box_bytes = 16 * 64 * 2;
 
 struct bf16_params {
   CUtensorMap a_map, b_map;
+  CUtensorMap d_map;  ///< if D goes in boxes
   int m, n, k;
   int k_of_split;  ///< a multiple of the chunk
   int tiles_m, tiles_n;
@@ -41,7 +47,8 @@ struct bf16_params {
   int b_inner, b_outer;
   gemm_span span;
   bool narrow;       ///< D is BF16
-  bool wide_stores;  ///< rows of D start on multiples of 16 bytes
+  bool wide_stores;  ///< pairs of an FP32 D are stored at once
+  bool boxed;        ///< D is stored by TMA: 16 rows of 64 elements at a time
   float factor;
   void* d;
   std::ptrdiff_t d_stride;
@@ -66,14 +73,19 @@ struct bf16_shape {
   static constexpr int b_bytes = n * bf16_chunk * 2;
   static constexpr int stages = 200 * 1024 / (a_bytes + b_bytes);
   static constexpr int ones_bytes = Sums ? 1024 : 0;
-  static constexpr int shared_bytes = stages * (a_bytes + b_bytes) +
-                                      ones_bytes + 2 * stages * 8 +
-                                      1024;  // for alignment
+  /// Boxes of D that a math warp has under way.
+  static constexpr int boxes =
+      stages * (a_bytes + b_bytes) > 192 * 1024 ? 1 : 2;
+  static constexpr int shared_bytes =
+      stages * (a_bytes + b_bytes) + bf16_math_warps * boxes * d_box_bytes +
+      ones_bytes + 2 * stages * 8 + 1024;  // for alignment
+  static_assert(shared_bytes <= 227 * 1024);
+  // A tile ends with the box that it does not begin with.
+  static_assert(waves * n / 64 % boxes == 0);
 };
 
 namespace detail {
 
-constexpr int math_warps = 8;
 /// 64 elements along M (N) by 64 of K.
 constexpr int box_bytes = 64 * bf16_chunk * 2;
 
@@ -87,9 +99,11 @@ struct bf16_shared {
   __device__ char* b(int stage) const {
     return start + Shape::stages * Shape::a_bytes + stage * Shape::b_bytes;
   }
-  __device__ char* ones() const {
-    return start + Shape::stages * (Shape::a_bytes + Shape::b_bytes);
+  __device__ char* d_box(int warp, int box) const {
+    return start + Shape::stages * (Shape::a_bytes + Shape::b_bytes) +
+           (warp * Shape::boxes + box) * d_box_bytes;
   }
+  __device__ char* ones() const { return d_box(bf16_math_warps, 0); }
   __device__ ptx::barrier* full() const {
     return reinterpret_cast<ptx::barrier*>(ones() + Shape::ones_bytes);
   }
@@ -257,14 +271,11 @@ __device__ void multiply_stage(const bf16_shared<Shape>& shared, int stage,
   ptx::commit_wgmma();
 }
 
-/// Two neighbours of a row of D.
+/// Two neighbours of a row of D, from registers.
 struct bf16_output {
   const bf16_params& p;
   std::ptrdiff_t offset;  ///< of the matrix
 
-  __device__ float scaled(float x) const {
-    return p.factor != 1.0f ? __fmul_rn(x, p.factor) : x;
-  }
   __device__ void put(int row, int column, float x, float y) const {
     if (row >= p.m || column >= p.n) return;
     const std::ptrdiff_t at = offset + row * p.d_stride + column;
@@ -273,73 +284,82 @@ struct bf16_output {
       auto* const d = static_cast<std::uint16_t*>(p.d) + at;
       d[0] = ptx::cvt_bf16(x);
       if (both) d[1] = ptx::cvt_bf16(y);
+      return;
+    }
+    auto* const d = static_cast<float*>(p.d) + at;
+    if (p.wide_stores) {
+      *reinterpret_cast<float2*>(d) = {x, y};
     } else {
-      auto* const d = static_cast<float*>(p.d) + at;
       d[0] = x;
       if (both) d[1] = y;
     }
   }
-  /// Four elements of a row in each of 16 columns: x of the first eight, y of
-  /// the others. N is a multiple of 16.
-  __device__ void put_wide(int row, int column, const float (&x)[2],
-                           const float (&y)[2]) const {
-    const int q = static_cast<int>(threadIdx.x) % 4;
-    if (p.narrow) {
-      const std::uint32_t first = ptx::cvt_bf16x2(x[0], x[1]);
-      const std::uint32_t second = ptx::cvt_bf16x2(y[0], y[1]);
-      const bool odd = q % 2 == 1;
-      const std::uint32_t other =
-          __shfl_xor_sync(0xffffffff, odd ? first : second, 1);
-      // Even lanes have four of the first eight columns, odd ones of the rest.
-      const uint2 four =
-          odd ? make_uint2(other, second) : make_uint2(first, other);
-      const int at = column + (odd ? 8 : 0) + q / 2 * 4;
-      if (row >= p.m || at >= p.n) return;
-      auto* const d =
-          static_cast<std::uint16_t*>(p.d) + offset + row * p.d_stride + at;
-      *reinterpret_cast<uint2*>(d) = four;
-    } else {
-      if (row >= p.m) return;
-      auto* const d =
-          static_cast<float*>(p.d) + offset + row * p.d_stride + column + 2 * q;
-      if (column < p.n) *reinterpret_cast<float2*>(d) = {x[0], x[1]};
-      if (column + 8 < p.n) {
-        *reinterpret_cast<float2*>(d + 8) = {y[0], y[1]};
-      }
-    }
-  }
 };
 
+/// Stores 16 rows of D from `row` on: each 64 columns to shared memory, in the
+/// 128-byte swizzle, and from there by TMA. words(i): neighbours 2i and 2i + 1
+/// of this thread's part of the rows.
+template <class Shape, class Words>
+__device__ void store_in_boxes(const bf16_params& p, const bf16_work& t,
+                               const bf16_shared<Shape>& shared, int warp,
+                               int row, Words words) {
+  const unsigned lane = threadIdx.x % 32;
+  const unsigned line = lane / 4;
+  if (row >= p.m) return;
+#pragma unroll
+  for (int i = 0; i < Shape::n / 64; ++i) {
+    const int column = t.column + 64 * i;
+    const bool inside = column < p.n;
+    char* const box = shared.d_box(warp, i % Shape::boxes);
+    // The store before the last has read what lies there.
+    if (lane == 0) ptx::tma_store_wait<Shape::boxes - 1>();
+    __syncwarp();
+    if (inside) {
+#pragma unroll
+      for (unsigned j = 0; j < 8; ++j) {
+        char* const to = box + line * 128 + (j ^ line) * 16 + lane % 4 * 4;
+        const int at = 16 * i + 2 * static_cast<int>(j);
+        *reinterpret_cast<std::uint32_t*>(to) = words(at);
+        *reinterpret_cast<std::uint32_t*>(to + 8 * 128) = words(at + 1);
+      }
+      ptx::fence_proxy_async();
+      __syncwarp();
+      if (lane == 0) {
+        ptx::tma_store_of_batch(p.d_map, box, column, row, t.inner, t.outer);
+      }
+    }
+    // At times of none, as boxes take turns.
+    if (lane == 0) ptx::tma_store_commit();
+  }
+}
+
 template <class Shape>
-__device__ void store_tile(const bf16_params& p, const bf16_work& t, int warp,
+__device__ void store_tile(const bf16_params& p, const bf16_work& t,
+                           const bf16_shared<Shape>& shared, int warp,
                            const bf16_sums<Shape>& sums) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const bf16_output out{p,
                         t.outer * p.d_batch.outer + t.inner * p.d_batch.inner};
 #pragma unroll
   for (int w = 0; w < Shape::waves; ++w) {
-    const int row =
-        t.row + (warp / 4 * Shape::waves + w) * 64 + warp % 4 * 16 + lane / 4;
+    const int first_row =
+        t.row + (warp / 4 * Shape::waves + w) * 64 + warp % 4 * 16;
+    const int row = first_row + lane / 4;
     const auto result = [&](int i) {
-      if constexpr (Shape::splits) {
-        return out.scaled(__fadd_rn(sums.total[w][i], sums.c[w][i]));
-      } else {
-        return out.scaled(sums.c[w][i]);
-      }
+      float x = sums.c[w][i];
+      if constexpr (Shape::splits) x = __fadd_rn(sums.total[w][i], x);
+      return p.factor != 1.0f ? __fmul_rn(x, p.factor) : x;
     };
+    if (p.boxed) {
+      store_in_boxes(p, t, shared, warp, first_row, [&](int i) {
+        return ptx::cvt_bf16x2(result(2 * i), result(2 * i + 1));
+      });
+    } else {
 #pragma unroll
-    for (int j = 0; j < Shape::n; j += 16) {
-      const int i = j / 2;
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const float x[2] = {result(i + 2 * h), result(i + 2 * h + 1)};
-        const float y[2] = {result(i + 4 + 2 * h), result(i + 4 + 2 * h + 1)};
-        if (p.wide_stores) {
-          out.put_wide(row + 8 * h, t.column + j, x, y);
-        } else {
-          out.put(row + 8 * h, t.column + j + lane % 4 * 2, x[0], x[1]);
-          out.put(row + 8 * h, t.column + j + 8 + lane % 4 * 2, y[0], y[1]);
-        }
+      for (int i = 0; i < Shape::n / 2; i += 4) {
+        const int column = t.column + 2 * i + lane % 4 * 2;
+        out.put(row, column, result(i), result(i + 1));
+        out.put(row + 8, column, result(i + 2), result(i + 3));
       }
     }
     if constexpr (Shape::sums) {
@@ -400,8 +420,10 @@ __device__ void multiply_tiles(const bf16_params& p,
       wait_full(shared.full(), at);
       release(at.stage);
     }
-    store_tile(p, t, warp, sums);
+    store_tile(p, t, shared, warp, sums);
   }
+  // Shared memory is read until here.
+  if (threadIdx.x % 32 == 0) ptx::tma_store_wait();
 }
 
 }  // namespace detail
@@ -417,7 +439,7 @@ __global__ void __launch_bounds__(bf16_threads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::stages; ++i) {
       initialize_stage(shared.full()[i], 1, shared.empty()[i],
-                       detail::math_warps * releasing_lanes);
+                       bf16_math_warps * releasing_lanes);
     }
     ptx::fence_barrier_init();
   }
@@ -430,9 +452,9 @@ __global__ void __launch_bounds__(bf16_threads, 1)
     ptx::fence_proxy_async();
   }
   __syncthreads();
-  if (warp >= detail::math_warps) {
+  if (warp >= bf16_math_warps) {
     ptx::warpgroup_reg_dealloc<40>();
-    if (warp == detail::math_warps && ptx::elect_one()) {
+    if (warp == bf16_math_warps && ptx::elect_one()) {
       detail::load_tiles(p, shared);
     }
   } else {

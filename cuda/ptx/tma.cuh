@@ -81,6 +81,17 @@ __device__ inline void tma_store(const CUtensorMap& map, const void* from,
       : "memory");
 }
 
+/// The same to a matrix of a batch with an inner and an outer index.
+__device__ inline void tma_store_of_batch(const CUtensorMap& map,
+                                          const void* from, int column, int row,
+                                          int inner, int outer) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, "
+      "%4, %5}], [%1];" ::"l"(&map),
+      "r"(address_of(from)), "r"(column), "r"(row), "r"(inner), "r"(outer)
+      : "memory");
+}
+
 __device__ inline void tma_store_commit() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
