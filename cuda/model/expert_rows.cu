@@ -141,45 +141,72 @@ struct slot_params {
   eights_matrix<std::uint16_t> d_rows;
 };
 
-/// A warp or a block has a slot.
-template <int Threads>
+/// The first element of a row of d_rows that no slot has written yet: no BF16
+/// code that a kernel writes, as every NaN of theirs is 0x7fff.
+constexpr std::uint16_t unwritten_row = 0xffff;
+
+__global__ void mark_rows(matrix_view<std::uint16_t> d_rows) {
+  const auto at =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (at < d_rows.rows) d_rows(at, 0) = unwritten_row;
+}
+
+/// A warp has a row.
+__global__ void clear_marked_rows(
+    const __grid_constant__ eights_matrix<std::uint16_t> d_rows) {
+  const std::ptrdiff_t row = row_of_thread<32>();
+  if (row >= d_rows.rows) return;
+  // One lane reads, as one writes there.
+  const unsigned first =
+      threadIdx.x % 32 == 0 ? d_rows.data[row * d_rows.stride] : 0;
+  if (__shfl_sync(0xffffffff, first, 0) != unwritten_row) return;
+  for (std::ptrdiff_t j = 8 * (threadIdx.x % 32); j < d_rows.cols;
+       j += 8 * 32) {
+    d_rows.put(row, j, vec8<2>{});
+  }
+}
+
+/// A warp or a block has a slot; a thread loads `Batch` runs at once.
+template <int Threads, int Batch>
 __global__ void slots_backward(const __grid_constant__ slot_params p) {
   const slot_gradients& t = p.t;
   const std::ptrdiff_t at = row_of_thread<Threads>();
   if (at >= t.slots.rows * t.slots.cols) return;
-  const std::ptrdiff_t i = at / t.slots.cols, k = at % t.slots.cols;
+  // Fewer than 2^31.
+  const auto columns = static_cast<unsigned>(t.slots.cols);
+  const std::ptrdiff_t i = static_cast<unsigned>(at) / columns;
+  const std::ptrdiff_t k = at - i * columns;
   const std::ptrdiff_t n = t.dy.cols;
   const std::ptrdiff_t row = t.slots(i, k);
   const bool writes =
       p.d_rows.data != nullptr && row >= 0 && row < p.d_rows.rows;
   const bool sums = t.dweights.data != nullptr && row >= 0 && row < p.y.rows;
   const float weight = writes ? __uint_as_float(t.weights(i, k)) : 0;
+  struct operands {
+    vec8<2> dy, y;
+  };
+  const auto read = [&](std::ptrdiff_t first) {
+    return operands{p.dy.get(i, first), sums ? p.y.get(row, first) : vec8<2>{}};
+  };
   float sum = 0;
-  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
-    const auto dy = p.dy.get(i, first);
-    if (writes) {
-      p.d_rows.put(row, first, bf16_codes([&](int e) {
-                     return __fmul_rn(weight, number_in(dy, e));
-                   }));
-    }
-    if (!sums) return;
-    const auto y = p.y.get(row, first);
+  for_loaded_runs<Threads, Batch>(
+      n, read, [&](std::ptrdiff_t first, const operands& of) {
+        if (writes) {
+          p.d_rows.put(row, first, bf16_codes([&](int e) {
+                         return __fmul_rn(weight, number_in(of.dy, e));
+                       }));
+        }
+        if (!sums) return;
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      if (first + e < n) {
-        sum = __fmaf_rn(number_in(dy, e), number_in(y, e), sum);
-      }
-    }
-  });
+        for (int e = 0; e < 8; ++e) {
+          if (first + e < n) {
+            sum = __fmaf_rn(number_in(of.dy, e), number_in(of.y, e), sum);
+          }
+        }
+      });
   if (t.dweights.data == nullptr) return;
   sum = tree_of_threads<Threads, A>(sum);
   if (threadIdx.x % Threads == 0) t.dweights(i, k) = __float_as_uint(sum);
-}
-
-__global__ void clear_codes(matrix_view<std::uint16_t> x) {
-  for (std::ptrdiff_t j = threadIdx.x; j < x.cols; j += threads) {
-    x(blockIdx.x, j) = 0;
-  }
 }
 
 __global__ void append(matrix_view<const std::int32_t> slots,
@@ -263,16 +290,31 @@ void slot_backward(const slot_gradients& t, CUstream_st* stream) {
                t.dweights.cols == t.slots.cols,
            "y or dweights have another shape");
   }
-  r.need_gpu();
-  if (t.d_rows.data != nullptr && t.d_rows.rows > 0 && n > 0) {
-    clear_codes<<<r.blocks(t.d_rows.rows), threads, 0, stream>>>(t.d_rows);
-    r.launched();
-  }
   const std::ptrdiff_t slots = t.slots.rows * t.slots.cols;
-  if (slots == 0) return;
+  r.need(slots < std::ptrdiff_t{1} << 31, "there are 2^31 slots or more");
+  r.need_gpu();
   const slot_params params{t, eights_matrix(t.dy), eights_matrix(t.y),
                            eights_matrix(t.d_rows)};
-  ZEROULP_LAUNCH_ROWS(r, slots_backward, slots, n, stream, params);
+  const bool has_rows = t.d_rows.data != nullptr && t.d_rows.rows > 0 && n > 0;
+  if (has_rows) {
+    mark_rows<<<r.blocks(ceil_div(t.d_rows.rows, threads)), threads, 0,
+                stream>>>(t.d_rows);
+    r.launched();
+  }
+  if (slots > 0) {
+    const bool by_warps = n <= row_of_warp;
+    const auto kernel = by_warps                   ? slots_backward<32, 1>
+                        : n <= rms_run * rms_lanes ? slots_backward<threads, 1>
+                                                   : slots_backward<threads, 4>;
+    kernel<<<r.blocks(ceil_div(slots, by_warps ? warps : 1)), threads, 0,
+             stream>>>(params);
+    r.launched();
+  }
+  if (has_rows) {
+    clear_marked_rows<<<r.blocks(ceil_div(t.d_rows.rows, warps)), threads, 0,
+                        stream>>>(params.d_rows);
+    r.launched();
+  }
 }
 
 void append_slot(matrix_view<const std::int32_t> slots,

@@ -18,47 +18,91 @@ using D = device_fp64;
 
 constexpr int threads = 256;
 
+/// What find_exponentials reads and writes, besides.
+struct loss_params {
+  cross_entropy_rows t;
+  eights_matrix<const std::uint32_t> logits;
+  eights_matrix<std::uint32_t> work;
+  eights_matrix<std::uint16_t> dlogits;
+};
+
+__device__ bool has_target(const cross_entropy_rows& t, std::ptrdiff_t i) {
+  const std::ptrdiff_t target = t.targets(i, 0);
+  return target >= 0 && target < t.logits.cols;
+}
+
+/// The gradient of a row. Of its loss, log(sum) - (target's - largest), what is
+/// in the parentheses goes where the loss does, the sum to the first of `work`:
+/// find_losses has the logarithms of 32 rows at once.
 template <int Threads>
-__global__ void find_losses(const __grid_constant__ cross_entropy_rows t) {
+__global__ void find_exponentials(const __grid_constant__ loss_params p) {
+  const cross_entropy_rows& t = p.t;
   const std::ptrdiff_t i = row_of_thread<Threads>();
   if (i >= t.logits.rows) return;
   const std::ptrdiff_t n = t.logits.cols;
-  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
-  const std::ptrdiff_t target = t.targets(i, 0);
   const bool wants_gradient = t.dlogits.data != nullptr;
-  if (target < 0 || target >= n) {
-    if (lane == 0) t.losses(i, 0) = 0;
-    for (std::ptrdiff_t j = lane; wants_gradient && j < n; j += Threads) {
-      t.dlogits(i, j) = 0;
-    }
+  if (!has_target(t, i)) {
+    for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+      if (wants_gradient) p.dlogits.put(i, first, vec8<2>{});
+    });
     return;
   }
-  const std::uint32_t* const logits = &t.logits(i, 0);
-  std::uint32_t* const u = &t.work(i, 0);
-  const auto z = [logits](std::ptrdiff_t j) {
-    return __uint_as_float(logits[j]);
+  const std::ptrdiff_t target = t.targets(i, 0);
+  const auto read = [&](std::ptrdiff_t first) {
+    return p.logits.get(i, first);
   };
-  const float largest = row_maximum_of_threads<Threads>(n, z);
-  // Each thread makes those of its partial sum.
-  const float sum =
-      row_sum_of_threads<Threads, A>(n, [&](float p, std::ptrdiff_t j) {
-        const float e = exp<A>(__fsub_rn(z(j), largest));
-        u[j] = __float_as_uint(e);
-        return __fadd_rn(p, e);
+  float largest = __uint_as_float(minus_infinity);
+  for_loaded_runs<Threads, 4>(
+      n, read, [&](std::ptrdiff_t first, const vec8<4>& z) {
+#pragma unroll
+        for (int e = 0; e < 8; ++e) {
+          if (first + e < n) largest = ptx::max_nan(largest, number_in(z, e));
+        }
       });
-  if (lane == 0) {
-    t.losses(i, 0) = __float_as_uint(
-        __fsub_rn(__uint_as_float(zeroulp::log<D>(__float_as_uint(sum))),
-                  __fsub_rn(z(target), largest)));
-  }
-  if (!wants_gradient) return;
-  const float inverse = __fdiv_rn(1.0f, sum);
-  const float factor = __uint_as_float(t.factor);
-  for_lane<Threads>(n, [&](std::ptrdiff_t j) {
-    float share = __fmul_rn(__uint_as_float(u[j]), inverse);
-    if (j == target) share = __fsub_rn(share, 1.0f);
-    t.dlogits(i, j) = bf16_code<A>(__fmul_rn(share, factor));
+  largest = maximum_of_threads<Threads>(largest);
+  float sum = 0;
+  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+    const vec8<4> z = read(first);
+    vec8<4> u;
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float x = exp<A>(__fsub_rn(number_in(z, e), largest));
+      u.words[e] = __float_as_uint(x);
+      if (first + e < n) sum = __fadd_rn(sum, x);
+    }
+    if (wants_gradient) p.work.put(i, first, u);
   });
+  sum = tree_of_threads<Threads, A>(sum);
+  if (wants_gradient) {
+    const float inverse = __fdiv_rn(1.0f, sum);
+    const float factor = __uint_as_float(t.factor);
+    for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+      const vec8<4> u = p.work.get(i, first);
+      p.dlogits.put(i, first, bf16_codes([&](int e) {
+                      float share = __fmul_rn(number_in(u, e), inverse);
+                      if (first + e == target) share = __fsub_rn(share, 1.0f);
+                      return __fmul_rn(share, factor);
+                    }));
+    });
+  }
+  // The thread of the first element, which nobody needs any more.
+  if (threadIdx.x % Threads != 0) return;
+  t.work(i, 0) = __float_as_uint(sum);
+  t.losses(i, 0) =
+      __float_as_uint(__fsub_rn(__uint_as_float(t.logits(i, target)), largest));
+}
+
+__global__ void find_losses(const __grid_constant__ cross_entropy_rows t) {
+  const auto i =
+      static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
+  if (i >= t.logits.rows) return;
+  std::uint32_t loss = 0;
+  if (has_target(t, i)) {
+    loss = __float_as_uint(
+        __fsub_rn(__uint_as_float(zeroulp::log<D>(t.work(i, 0))),
+                  __uint_as_float(t.losses(i, 0))));
+  }
+  t.losses(i, 0) = loss;
 }
 
 __global__ void find_logs(matrix_view<const std::uint32_t> x,
@@ -112,14 +156,15 @@ __global__ void add_squares(
   const std::ptrdiff_t first = std::ptrdiff_t{blockIdx.x} * norm_chunk;
   const std::ptrdiff_t count = min(norm_chunk, g.cols - first);
   double sum = 0;
-  for_runs<threads>(count, [&](std::ptrdiff_t at) {
-    const auto x = g.get(0, first + at);
+  const auto read = [&](std::ptrdiff_t at) { return g.get(0, first + at); };
+  for_loaded_runs<threads, 4>(
+      count, read, [&](std::ptrdiff_t at, const vec8<4>& x) {
 #pragma unroll
-    for (int e = 0; e < 8; ++e) {
-      const auto y = static_cast<double>(number_in(x, e));
-      if (at + e < count) sum = __fma_rn(y, y, sum);
-    }
-  });
+        for (int e = 0; e < 8; ++e) {
+          const auto y = static_cast<double>(number_in(x, e));
+          if (at + e < count) sum = __fma_rn(y, y, sum);
+        }
+      });
   sum = tree_of_threads<threads, D>(sum);
   if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
@@ -204,7 +249,11 @@ void cross_entropy(const cross_entropy_rows& t, CUstream_st* stream) {
       "dlogits have another shape than logits");
   if (m == 0) return;
   r.need_gpu();
-  ZEROULP_LAUNCH_ROWS(r, find_losses, m, n, stream, t);
+  const loss_params params{t, eights_matrix(t.logits), eights_matrix(t.work),
+                           eights_matrix(t.dlogits)};
+  ZEROULP_LAUNCH_ROWS(r, find_exponentials, m, n, stream, params);
+  find_losses<<<r.blocks(ceil_div(m, threads)), threads, 0, stream>>>(t);
+  r.launched();
 }
 
 void sum_of_losses(matrix_view<const std::uint32_t> losses,

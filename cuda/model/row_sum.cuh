@@ -67,15 +67,23 @@ __device__ void for_runs(std::ptrdiff_t n, Use use) {
     use(first);
   }
 }
-/// Calls use(j) for the elements of those runs.
-template <int Threads, class Use>
-__device__ void for_lane(std::ptrdiff_t n, Use use) {
-  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
+/// Calls use(first, load(first)) for them; `Batch` at a time are loaded before
+/// the first of these is used.
+template <int Threads, int Batch, class Load, class Use>
+__device__ void for_loaded_runs(std::ptrdiff_t n, Load load, Use use) {
+  constexpr std::ptrdiff_t step = rms_run * rms_lanes;
+  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
+  for (auto first = rms_run * lane; first < n; first += Batch * step) {
+    decltype(load(first)) loaded[Batch];
 #pragma unroll
-    for (std::ptrdiff_t k = 0; k < rms_run; ++k) {
-      if (first + k < n) use(first + k);
+    for (int b = 0; b < Batch; ++b) {
+      if (first + b * step < n) loaded[b] = load(first + b * step);
     }
-  });
+#pragma unroll
+    for (int b = 0; b < Batch; ++b) {
+      if (first + b * step < n) use(first + b * step, loaded[b]);
+    }
+  }
 }
 
 /// The tree of neighbours over the threads' partial sums, for all of them. A
@@ -101,14 +109,6 @@ __device__ typename A::number tree_of_threads(typename A::number p) {
   return p;
 }
 
-/// The sum of a row: join(p, j) is the partial sum p with term j.
-template <int Threads, class A, class Join>
-__device__ typename A::number row_sum_of_threads(std::ptrdiff_t n, Join join) {
-  typename A::number p = A::from_bits(0);
-  for_lane<Threads>(n, [&](std::ptrdiff_t j) { p = join(p, j); });
-  return tree_of_threads<Threads, A>(p);
-}
-
 /// The largest x of a warp's threads, or of all of a block's, as row_maximum of
 /// row_sums.hpp: max.NaN returns its NaN, and +0 of zeros of both signs.
 template <int Threads>
@@ -132,17 +132,6 @@ __device__ float maximum_of_threads(float x) {
   return x;
 }
 inline constexpr std::uint32_t minus_infinity = 0xff800000;
-
-/// The largest of x(0) .. x(n - 1), n > 0.
-template <int Threads, class X>
-__device__ float row_maximum_of_threads(std::ptrdiff_t n, X x) {
-  float best = __uint_as_float(minus_infinity);
-  for (auto j = static_cast<std::ptrdiff_t>(threadIdx.x % Threads); j < n;
-       j += Threads) {
-    best = ptx::max_nan(best, x(j));
-  }
-  return maximum_of_threads<Threads>(best);
-}
 
 /// The row of this thread, of rows that a warp or a block has each.
 template <int Threads>
