@@ -25,10 +25,18 @@ usage() {
   exit 2
 }
 
-# flag_of NAME: a variable of the build's flags for kernels.
+# flag_of NAME: a variable of the build's flags for kernels, of Make or Ninja.
 flag_of() {
-  sed -n "s/^CUDA_$1 = //p" \
-    "$build/cuda/CMakeFiles/zeroulp_cuda.dir/flags.make"
+  local folder=cuda/CMakeFiles/zeroulp_cuda.dir
+  if [[ -f $build/build.ninja ]]; then
+    awk -v object="^build $folder/.*[.]cu[.]o:" -v name="$1" \
+      '$0 ~ object {of_kernels = 1}
+       of_kernels && $0 == "" {exit}
+       of_kernels && $1 == name {sub(/^[^=]*= */, ""); print; exit}' \
+      "$build/build.ninja"
+  else
+    sed -n "s/^CUDA_$1 = //p" "$build/$folder/flags.make"
+  fi
 }
 
 # source_of TREE UNIT: the unit, as TREE has it if it does.
