@@ -328,3 +328,9 @@ for runs in "$campaign"/*.runs.tar.xz; do
   fi
   verdict "train_reports_the_campaign_at_$rate" "$reason"
 done
+if command -v gnuplot >/dev/null; then
+  holds train_draws_the_loss_by_the_accumulator grep -q \
+    "Hopper's 13 bits, unpromoted: 1.9 %" committed.cliff/accumulator_max.svg
+  holds train_draws_no_accumulator_of_one_kind \
+    test ! -e report/accumulator_max.svg
+fi

@@ -12,6 +12,7 @@
 #include "tools/study/report/report.hpp"
 #include "tools/zeroulp/cli.hpp"
 #include "tools/zeroulp/program.hpp"
+#include "tools/zeroulp/train/accumulator_figure.hpp"
 #include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
@@ -241,6 +242,9 @@ int run_report(const report_request& q) {
     for (const auto& [file, drawn] :
          {std::pair("curves.svg", curve_plot(p, runs)),
           std::pair("held_out.svg", held_out_plot(p, r))}) {
+      if (const auto svg = render_svg(drawn)) files.add(file, *svg + "\n");
+    }
+    for (const auto& [file, drawn] : accumulator_figures(p, r)) {
       if (const auto svg = render_svg(drawn)) files.add(file, *svg + "\n");
     }
     files.commit();

@@ -1,0 +1,128 @@
+#include "tools/zeroulp/train/accumulator_figure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "tools/study/error/run.hpp"
+#include "tools/train/arm.hpp"
+
+namespace zeroulp::program {
+namespace {
+
+using parity::arm_report;
+
+/// An accumulator as the study names it, and K between promotions.
+using sum_key = std::pair<std::string, int>;
+/// Of a sum beside the exact one, 256 x 256 outputs, N(0, 1) as E4M3.
+struct sum_error {
+  double frobenius, max_over_mean;
+};
+using sum_errors = std::map<sum_key, sum_error>;
+
+const sum_key hoppers{"hopper", 0};
+
+std::optional<std::string> name_of_accumulator(const accumulator& a) {
+  if (a == hopper_fp8_f32) return "hopper";
+  const int bits = a.fraction_bits;
+  if (bits < 8 || bits > 34 || !(a == what_if_fraction(bits))) return {};
+  return fmt::format("f{}", bits);
+}
+
+/// How the Linears of an arm sum, if in one way and as the study can.
+std::optional<sum_key> sum_of(const std::string& arm) {
+  const auto a = train::parse_arm(arm);
+  const sum_rule& f = a.linear.fprop;
+  for (const sum_rule* r : {&f, &a.linear.dgrad, &a.linear.wgrad}) {
+    if (!(r->acc == f.acc) || r->interval != f.interval || r->splits != 1) {
+      return {};
+    }
+  }
+  const auto name = name_of_accumulator(f.acc);
+  if (!name) return {};
+  return sum_key{*name, f.interval};
+}
+
+sum_error measure(study::runner& runner, const sum_key& of) {
+  study::cell c;
+  study::set(
+      c, fmt::format("m=256 n=256 k=4096 values=fp32 scale=raw group=tensor "
+                     "acc={} interval={}",
+                     of.first,
+                     of.second == 0 ? "none" : std::to_string(of.second)));
+  const auto e = runner.run(c).accumulation;
+  return {e.frobenius, e.max_over_mean};
+}
+
+/// What was seen beside `base`, in the order of the errors.
+template <class Error>
+series gaps_beside(const std::string& base, const std::vector<arm_report>& all,
+                   const sum_errors& errors, Error error) {
+  struct point {
+    double error, gap, low, high;
+  };
+  std::vector<point> points;
+  for (const arm_report& a : all) {
+    const auto of = sum_of(a.arm);
+    if (a.base != base || !of || !a.look) continue;
+    points.push_back({100 * error(errors.at(*of)), 100 * a.look->mean,
+                      100 * a.look->low, 100 * a.look->high});
+  }
+  std::sort(points.begin(), points.end(),
+            [](const point& a, const point& b) { return a.error < b.error; });
+  series s{"beside " + base, {}, {}};
+  for (const point& x : points) {
+    s.points.emplace_back(x.error, x.gap);
+    s.bars.emplace_back(x.low, x.high);
+  }
+  return s;
+}
+
+}  // namespace
+
+std::vector<named_plot> accumulator_figures(const parity::plan& p,
+                                            const parity::campaign_report& r) {
+  std::vector<std::string> bases{p.base};
+  sum_errors errors;
+  for (const auto* all : {&r.own, &r.pairs}) {
+    for (const arm_report& a : *all) {
+      if (const auto of = sum_of(a.arm)) errors[*of] = {};
+      if (std::find(bases.begin(), bases.end(), a.base) == bases.end()) {
+        bases.push_back(a.base);
+      }
+    }
+  }
+  if (errors.size() < 2) return {};
+  errors[hoppers] = {};
+  study::runner runner;
+  for (auto& [of, e] : errors) e = measure(runner, of);
+
+  const auto figure = [&](const char* what, auto error) {
+    plot drawn;
+    drawn.title = "Held-out loss by the error of the accumulator at K = 4096";
+    drawn.x_label = fmt::format("{}, percent", what);
+    drawn.y_label = "gap, percent";
+    drawn.log_x = true;
+    drawn.bounds = {0, -100 * p.bound, 100 * p.bound};
+    for (const auto& base : bases) {
+      auto s =
+          gaps_beside(base, base == p.base ? r.own : r.pairs, errors, error);
+      if (!s.points.empty()) drawn.curves.push_back(std::move(s));
+    }
+    const double at = 100 * error(errors.at(hoppers));
+    drawn.curves.push_back(
+        {fmt::format("Hopper's 13 bits, unpromoted: {:.2g} %", at),
+         {{at, -100 * p.bound}, {at, 100 * p.bound}}});
+    return drawn;
+  };
+  return {{"accumulator_max.svg",
+           figure("largest error over the mean",
+                  [](const sum_error& e) { return e.max_over_mean; })},
+          {"accumulator_frobenius.svg",
+           figure("Frobenius error",
+                  [](const sum_error& e) { return e.frobenius; })}};
+}
+
+}  // namespace zeroulp::program
