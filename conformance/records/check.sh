@@ -35,7 +35,7 @@ kernels='include/zeroulp/cuda.hpp include/zeroulp/cuda_[!m]*.hpp
 cases='include/zeroulp/random.hpp conformance/cases/*
        conformance/contract/implementation.*
        conformance/contract/output_sums.hpp conformance/contract/registry.hpp
-       fuzz/cases/* fuzz/engine/* fuzz/identify/* fuzz/targets/*.?pp
+       fuzz/cases/* fuzz/engine/* fuzz/identify/*.?pp fuzz/targets/*.?pp
        fuzz/targets/step/*'
 
 # sources_of SET: their patterns. gpu has all of device/ but model/ and peers/.

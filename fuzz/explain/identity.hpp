@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fuzz/identify/gemm.hpp"
+#include "fuzz/identify/blocks/block_gemm.hpp"
 #include "fuzz/identify/quantizer.hpp"
 
 namespace zeroulp::fuzz {
@@ -22,6 +22,8 @@ nlohmann::ordered_json answer_json(const quantizer_evidence& e,
                                    const quantizer_answer& a);
 nlohmann::ordered_json answer_json(const gemm_evidence& e,
                                    const gemm_answer& a);
+nlohmann::ordered_json answer_json(const gemm_evidence& e,
+                                   const block_gemm_answer& a);
 
 }  // namespace zeroulp::fuzz
 

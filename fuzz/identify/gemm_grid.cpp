@@ -29,32 +29,6 @@ void check_codes(const operand_evidence& x) {
   }
 }
 
-void check_shapes(const gemm_evidence& e) {
-  const auto m = e.a.codes.rows;
-  const auto n = e.b.codes.rows;
-  if (e.a.codes.cols != e.b.codes.cols) {
-    throw input_error(fmt::format(
-        "{} is {} x {}, {} is {} x {}: A is m x k and B n x k, with the same k",
-        e.a.codes_name, m, e.a.codes.cols, e.b.codes_name, n, e.b.codes.cols));
-  }
-  if (e.d.rows != m || e.d.cols != n) {
-    throw input_error(fmt::format("{}: {} x {} results: A and B give {} x {}",
-                                  e.d_name, e.d.rows, e.d.cols, m, n));
-  }
-  if (e.c && (e.c->rows != m || e.c->cols != n)) {
-    throw input_error(fmt::format("{}: C is {} x {}: it must be {} x {}",
-                                  e.c_name, e.c->rows, e.c->cols, m, n));
-  }
-  if (e.a.codes.words.empty() || e.b.codes.words.empty()) {
-    throw input_error(
-        fmt::format("{}: no products: there is nothing to "
-                    "identify",
-                    e.d_name));
-  }
-  check_codes(e.a);
-  check_codes(e.b);
-}
-
 /// The accumulators of all direct paths with an FP32 result, and the what-ifs.
 std::vector<gemm_accumulator> all_accumulators() {
   std::vector<gemm_accumulator> all;
@@ -210,8 +184,34 @@ recipe recipe_of(const gemm_grid& grid, const gemm_chain& c,
           fp32};
 }
 
+void check_gemm_shapes(const gemm_evidence& e) {
+  const auto m = e.a.codes.rows;
+  const auto n = e.b.codes.rows;
+  if (e.a.codes.cols != e.b.codes.cols) {
+    throw input_error(fmt::format(
+        "{} is {} x {}, {} is {} x {}: A is m x k and B n x k, with the same k",
+        e.a.codes_name, m, e.a.codes.cols, e.b.codes_name, n, e.b.codes.cols));
+  }
+  if (e.d.rows != m || e.d.cols != n) {
+    throw input_error(fmt::format("{}: {} x {} results: A and B give {} x {}",
+                                  e.d_name, e.d.rows, e.d.cols, m, n));
+  }
+  if (e.c && (e.c->rows != m || e.c->cols != n)) {
+    throw input_error(fmt::format("{}: C is {} x {}: it must be {} x {}",
+                                  e.c_name, e.c->rows, e.c->cols, m, n));
+  }
+  if (e.a.codes.words.empty() || e.b.codes.words.empty()) {
+    throw input_error(
+        fmt::format("{}: no products: there is nothing to "
+                    "identify",
+                    e.d_name));
+  }
+  check_codes(e.a);
+  check_codes(e.b);
+}
+
 gemm_grid make_gemm_grid(const gemm_evidence& e) {
-  check_shapes(e);
+  check_gemm_shapes(e);
   gemm_grid grid{all_accumulators(), {}, covers_of(e.a), covers_of(e.b), {}};
   for (std::size_t acc = 0; acc < grid.accumulators.size(); ++acc) {
     std::map<std::ptrdiff_t, gemm_chain> chains;

@@ -84,6 +84,10 @@ struct gemm_contender {
   }
 };
 
+/// Throws input_error if shapes do not fit, codes are none of their formats, or
+/// there are no products.
+void check_gemm_shapes(const gemm_evidence& e);
+
 /// Checks shapes; throws input_error.
 gemm_grid make_gemm_grid(const gemm_evidence& e);
 

@@ -320,3 +320,34 @@ refuses compare_needs_a_claim_for_its_input 'requires --against' \
   compare id.npy id.npy --input x.npy
 refuses compare_checks_codes 'is no code of e4m3' \
   compare cx/scales.npy --against vllm --input x.npy
+
+# Block scales: bytes, and a second level.
+npy normal bx.npy 20x256 1
+npy normal bw.npy 12x256 2
+run 0 quantize bx.npy --convention nvfp4 --format e2m1 --out bqx
+run 0 quantize bw.npy --convention nvfp4 --format e2m1 --out bqw
+run 0 gemm bqx bqw --recipe nvfp4 --output fp32 --out bd.npy
+in_blocks=(identify gemm --a bqx/codes.npy --b bqw/codes.npy --format-a e2m1
+  --format-b e2m1 --d bd.npy)
+bytes=(--a-scales bqx/scales.npy --b-scales bqw/scales.npy)
+second=(--a-second bqx/second.npy --b-second bqw/second.npy)
+shows identify_names_a_recipe_of_blocks '^named: .*nvfp4' \
+  "${in_blocks[@]}" "${bytes[@]}" "${second[@]}"
+holds identify_says_how_bytes_of_blocks_are_read \
+  grep -qE '^scales +ue4m3 per 16$' .out
+shows identify_json_has_a_recipe_of_blocks '"nvfp4"' \
+  "${in_blocks[@]}" "${bytes[@]}" "${second[@]}" --json
+run 1 "${in_blocks[@]}" "${bytes[@]}"
+is identify_finds_no_product_without_its_second_level '' "$reason"
+holds identify_names_the_nearest_of_blocks \
+  grep -qE '^nvfp4: [0-9]+ of 240 .* outputs agree; first at' .out
+run 1 "${in_blocks[@]}" "${bytes[@]}" --json
+holds identify_json_has_the_nearest_of_blocks python3 -c \
+  'import json; r = json.load(open(".out"))
+assert r["nearest"] == "nvfp4" and not r["exact"] and r["first"]'
+npy write bt.npy '<f4' 3 1 2 4
+refuses identify_has_a_second_level_that_fits '3 x 1 scales of the second level' \
+  "${in_blocks[@]}" "${bytes[@]}" --a-second bt.npy
+npy write bs.npy '<f4' 1 1
+refuses identify_has_a_second_level_of_blocks 'a byte for every 16 or 32' \
+  "${in_blocks[@]}" --a-scales bs.npy --b-scales bs.npy --a-second bt.npy

@@ -31,6 +31,8 @@ struct gemm_request {
   std::string d;
   std::string a_scales;
   std::string b_scales;
+  std::string a_second;
+  std::string b_second;
   std::string c;
   std::string format_a = "e4m3";
   std::string format_b = "e4m3";
@@ -131,6 +133,27 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
   q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
 }
 
+/// The search for block scales: a byte for every 16 or 32 elements of K.
+/// Nothing if there are none.
+std::optional<fuzz::block_gemm_answer> identify_in_blocks(
+    const gemm_request& q, const fuzz::gemm_evidence& e) {
+  if (!fuzz::has_block_scales(e)) {
+    if (q.a_second.empty() && q.b_second.empty()) return {};
+    throw input_error(
+        "identify gemm: --a-second and --b-second go with scales that are a "
+        "byte for every 16 or 32 elements of K");
+  }
+  const auto read = [](const std::string& file) -> std::optional<grid> {
+    if (file.empty()) return {};
+    fuzz::scale_words words{};
+    auto t = read_scales(file, &words);
+    if (words == fuzz::scale_words::numbers) return t;
+    throw input_error(file + ": scales of the second level are float32");
+  };
+  return fuzz::identify_block_gemm(
+      e, {read(q.a_second), read(q.b_second), q.a_second, q.b_second});
+}
+
 void run_gemm(const gemm_request& q, outcome& out) {
   const auto operand = [](const std::string& f, const std::string& codes,
                           const std::string& scales) {
@@ -155,13 +178,25 @@ void run_gemm(const gemm_request& q, outcome& out) {
   if (e.output == fp16) {
     throw input_error(q.d + ": D must be float32, or uint16 with --dtype bf16");
   }
+  const auto show = [&](const auto& a) {
+    // Every bit that was looked at: where much fits, that may not be all of D.
+    out.status = a.is_near && a.best.differ() == 0 ? 0 : 1;
+    q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
+  };
+  const auto blocks = identify_in_blocks(q, e);
+  // FP8 in groups of 32 may also have been promoted in FP32.
+  const auto is_fp8 = [](format f) { return f == e4m3 || f == e5m2; };
+  const bool in_groups = is_fp8(e.a.f) && is_fp8(e.b.f) && q.a_second.empty() &&
+                         q.b_second.empty();
+  if (blocks && (blocks->is_near || !in_groups)) return show(*blocks);
   const auto a = fuzz::identify_gemm(
       e, [tell = make_progress()](double done, double total) {
         tell(done, total, "");
       });
-  // Every bit that was looked at: where much fits, that may not be all of D.
-  out.status = a.best.differ() == 0 ? 0 : 1;
-  q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
+  if (blocks && !a.is_near && blocks->best.share() > a.best.share()) {
+    return show(*blocks);
+  }
+  show(a);
 }
 
 #else
@@ -222,8 +257,12 @@ void add_identify(cli::app& app, outcome& out) {
   gemm->add_option(
       "--a-scales", g->a_scales,
       "float32, uint8 exponents or uint32 words of four; padded or "
-      "transposed as SPEC Q11 has them");
+      "transposed as SPEC Q11 has them; or the bytes of block scales, m x "
+      "ceil(k / 16) or m x ceil(k / 32)");
   gemm->add_option("--b-scales", g->b_scales, "likewise");
+  gemm->add_option("--a-second", g->a_second,
+                   "float32, the second level of block scales: one, or m");
+  gemm->add_option("--b-second", g->b_second, "likewise, or n");
   gemm->add_option("--c", g->c, "float32, m x n: fl(acc + C)");
   gemm->add_option("--format-a", g->format_a, "of the codes of A")
       ->capture_default_str();

@@ -140,5 +140,27 @@ std::string answer_text(const fuzz::gemm_evidence& e,
   return text + named_text(a.found, !a.tells) + tail_text(a);
 }
 
+std::string answer_text(const fuzz::gemm_evidence& e,
+                        const fuzz::block_gemm_answer& a) {
+  if (a.is_near) {
+    std::string text =
+        a.exact
+            ? head_text(a)
+            : fmt::format(
+                  "every bit looked at, of {} of {} outputs, is given by {} "
+                  "of {} definitions\n",
+                  a.best.count, e.d.words.size(), a.found.members, a.tried);
+    return text + named_text(a.found, false) + tail_text(a);
+  }
+  std::string text =
+      fmt::format("none of {} definitions gives every bit\n", a.tried);
+  if (a.first) {
+    text += fmt::format("{}: {} outputs agree; first at ({}, {}): {}\n",
+                        a.nearest, text_of(a.best), a.first->i, a.first->j,
+                        word_text(*a.first, e.output));
+  }
+  return text + tail_text(a);
+}
+
 }  // namespace zeroulp::program
 #endif

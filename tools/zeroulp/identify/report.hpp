@@ -16,6 +16,9 @@ std::string answer_text(const fuzz::quantizer_evidence& e,
 std::string answer_text(const fuzz::gemm_evidence& e,
                         const fuzz::gemm_answer& a);
 
+std::string answer_text(const fuzz::gemm_evidence& e,
+                        const fuzz::block_gemm_answer& a);
+
 /// identify plugin: plugin.cpp.
 void add_identify_plugin(cli::app& identify, outcome& out);
 
