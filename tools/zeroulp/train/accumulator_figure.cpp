@@ -8,6 +8,7 @@
 
 #include "tools/study/error/run.hpp"
 #include "tools/train/arm.hpp"
+#include "zeroulp/io.hpp"
 
 namespace zeroulp::program {
 namespace {
@@ -31,11 +32,17 @@ std::optional<std::string> name_of_accumulator(const accumulator& a) {
   return fmt::format("f{}", bits);
 }
 
-/// How the Linears of an arm sum, if in one way and as the study can.
+/// How the Linears of an arm sum, if in one way and as the study can. A report
+/// may be of runs whose arms are no name of this program's.
 std::optional<sum_key> sum_of(const std::string& arm) {
-  const auto a = train::parse_arm(arm);
-  const sum_rule& f = a.linear.fprop;
-  for (const sum_rule* r : {&f, &a.linear.dgrad, &a.linear.wgrad}) {
+  linear_rule linear{};
+  try {
+    linear = train::parse_arm(arm).linear;
+  } catch (const input_error&) {
+    return {};
+  }
+  const sum_rule& f = linear.fprop;
+  for (const sum_rule* r : {&f, &linear.dgrad, &linear.wgrad}) {
     if (!(r->acc == f.acc) || r->interval != f.interval || r->splits != 1) {
       return {};
     }
