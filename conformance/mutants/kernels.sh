@@ -67,8 +67,9 @@ compile() {
   fi
   key="$key $flags"
   if [[ ! -f $object || $(cat "$object.key" 2>/dev/null) != "$key" ]]; then
+    flags=${flags//-Werror=all-warnings/}
     # shellcheck disable=SC2086
-    "$nvcc" ${flags//-Werror=all-warnings/} -w -x cu -I"$tree" -I"$root" \
+    "$nvcc" ${flags//-Xptxas=-warn-spills,-Werror/} -w -x cu -I"$tree" -I"$root" \
       -I"$root/include" -c "$source" -o "$object"
     echo "$key" >"$object.key"
   fi

@@ -52,6 +52,15 @@ oracle::norm_inputs any_norm_inputs(int m, int n, bool residual,
       any_numbers(bf16, m, n, rng), any_numbers(bf16, m, n, rng),
       any_numbers(fp32, 1, n, rng), positive(any_numbers(fp32, m, 1, rng)),
       residual ? any_numbers(bf16, m, n, rng) : grid{}};
+  if (rng.one_in(6)) {
+    // Products that vanish: every partial sum is -0, which a zero more changes.
+    t.dy = grid(m, n, 0x8d80), t.x = grid(m, n, 0x0d80);  // 2^-100
+    t.w = grid(1, n, fp32_one), t.rstd = grid(m, 1, fp32_one);
+    for (std::ptrdiff_t i = 0; i < m; ++i) {
+      t.dy(i, n / 2) = 0x8000, t.x(i, n / 2) = 0x3f80;
+    }
+    return t;
+  }
   if (!rng.one_in(3)) return t;
   t.x = t.dy = bell_shaped(bf16, m, n, 0, rng);
   t.w = grid(1, n, any_factor(rng));

@@ -371,7 +371,10 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
   answer.grid = all_fields(s, e, second);
   answer.tried = s.tried();
 
-  constexpr std::size_t few = 64;
+  const double of_all = static_cast<double>(s.members.size()) *
+                        static_cast<double>(e.a.codes.cols);
+  const auto few =
+      static_cast<std::size_t>(std::clamp(most_products / of_all, 4.0, 64.0));
   std::vector<ends> give(s.members.size());
   for_each_index(s.members.size(), [&](std::size_t n) {
     give[n] = s.that_give(s.members[n], std::min(few, s.outputs()));
@@ -403,11 +406,13 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
                    m.floor, m.stored, end / end_count, end % end_count});
     }
   }
-  answer.is_near = answer.tells = !found.empty();
+  answer.is_near = !found.empty();
   if (answer.is_near) {
     answer.best = {looked_at, looked_at};
     answer.exact = looked_at == s.outputs();
     answer.found = builder.result();
+    // Where nearly all fit, D tells nothing of any.
+    answer.tells = 2 * answer.found.members <= answer.tried;
   }
   for (const auto& row : all_block_recipes()) {
     const auto takes = [&](format f) {
@@ -425,11 +430,12 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
       }
       continue;
     }
-    const tally t = s.compare(*m, e.c ? 1 : 0, looked_at);
-    if (answer.best.count > 0 && looked_at - t.differ <= answer.best.agree) {
+    const std::size_t some = std::min<std::size_t>(looked_at, 4096);
+    const tally t = s.compare(*m, e.c ? 1 : 0, some);
+    if (answer.best.count > 0 && some - t.differ <= answer.best.agree) {
       continue;
     }
-    answer.best = {looked_at - t.differ, looked_at};
+    answer.best = {some - t.differ, some};
     answer.first = t.first;
     answer.nearest = row.name;
   }

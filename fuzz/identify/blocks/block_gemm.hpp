@@ -33,7 +33,8 @@ bool has_block_scales(const gemm_evidence& e);
 /// The most products that are computed for members that gave the first outputs.
 inline constexpr double usual_block_products = 4e8;
 
-/// Nothing but every bit looked at counts as near, and `how` is not set.
+/// Nothing but every bit looked at counts as near, and `how` is not set. It
+/// tells if no more than half of all definitions fit; chance is not measured.
 struct block_gemm_answer : gemm_answer {
   /// The named recipe that `best` and `first` are of, where none is near.
   std::string nearest;

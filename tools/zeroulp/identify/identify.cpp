@@ -184,16 +184,14 @@ void run_gemm(const gemm_request& q, outcome& out) {
     q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
   };
   const auto blocks = identify_in_blocks(q, e);
-  // FP8 in groups of 32 may also have been promoted in FP32.
-  const auto is_fp8 = [](format f) { return f == e4m3 || f == e5m2; };
-  const bool in_groups = is_fp8(e.a.f) && is_fp8(e.b.f) && q.a_second.empty() &&
-                         q.b_second.empty();
-  if (blocks && (blocks->is_near || !in_groups)) return show(*blocks);
+  const bool has_second = !q.a_second.empty() || !q.b_second.empty();
+  if (blocks && (blocks->tells || has_second)) return show(*blocks);
+  // Groups of 32 may also have been promoted in FP32.
   const auto a = fuzz::identify_gemm(
       e, [tell = make_progress()](double done, double total) {
         tell(done, total, "");
       });
-  if (blocks && !a.is_near && blocks->best.share() > a.best.share()) {
+  if (blocks && !a.tells && blocks->best.share() >= a.best.share()) {
     return show(*blocks);
   }
   show(a);

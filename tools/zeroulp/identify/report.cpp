@@ -150,7 +150,7 @@ std::string answer_text(const fuzz::gemm_evidence& e,
                   "every bit looked at, of {} of {} outputs, is given by {} "
                   "of {} definitions\n",
                   a.best.count, e.d.words.size(), a.found.members, a.tried);
-    return text + named_text(a.found, false) + tail_text(a);
+    return text + named_text(a.found, !a.tells) + tail_text(a);
   }
   std::string text =
       fmt::format("none of {} definitions gives every bit\n", a.tried);

@@ -41,9 +41,9 @@ std::optional<sum_key> sum_of(const std::string& arm) {
   } catch (const input_error&) {
     return {};
   }
-  const sum_rule& f = linear.fprop;
-  for (const sum_rule* r : {&f, &linear.dgrad, &linear.wgrad}) {
-    if (!(r->acc == f.acc) || r->interval != f.interval || r->splits != 1) {
+  const sum_rule f = linear.fprop;
+  for (const sum_rule& r : {f, linear.dgrad, linear.wgrad}) {
+    if (!(r.acc == f.acc) || r.interval != f.interval || r.splits != 1) {
       return {};
     }
   }
