@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bitset>
-#include <map>
 
 #include "fuzz/identify/gemm_grid.hpp"
 #include "zeroulp/block_scaled.hpp"
@@ -219,15 +218,16 @@ class block_search {
     return t;
   }
   std::size_t outputs() const { return order_.size(); }
-  /// The member that is this path, if any is.
-  const chain_member* member_of(const block_scaled_path& p) const {
-    for (const auto& m : members) {
+  /// The number of the member that is this path, if any is.
+  std::optional<std::size_t> member_of(const block_scaled_path& p) const {
+    for (std::size_t n = 0; n < members.size(); ++n) {
+      const chain_member& m = members[n];
       if (static_cast<grid_terms>(m.terms) != grid_terms::dequantized &&
           path_of(m, readings[m.reading], e_) == p) {
-        return &m;
+        return n;
       }
     }
-    return nullptr;
+    return {};
   }
 
  private:
@@ -394,11 +394,10 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
   });
 
   class_builder builder(answer.grid);
-  std::map<const chain_member*, ends> found;
   for (const std::size_t n : left) {
     if (give[n].none()) continue;
+    answer.is_near = true;
     const chain_member& m = s.members[n];
-    found[&m] = give[n];
     for (std::size_t end = 0; end < finish_count; ++end) {
       if (!give[n][end]) continue;
       builder.add({m.reading, m.terms, m.length,
@@ -406,7 +405,6 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
                    m.floor, m.stored, end / end_count, end % end_count});
     }
   }
-  answer.is_near = !found.empty();
   if (answer.is_near) {
     answer.best = {looked_at, looked_at};
     answer.exact = looked_at == s.outputs();
@@ -419,19 +417,15 @@ block_gemm_answer identify_block_gemm(const gemm_evidence& e,
       return std::count(row.takes.begin(), row.takes.end(), f) > 0;
     };
     if (!takes(e.a.f) || !takes(e.b.f)) continue;
-    const auto* const m =
-        s.member_of(parse_block_recipe(row.name, e.a.f, e.b.f).path);
-    if (m == nullptr) continue;
+    const auto n = s.member_of(parse_block_recipe(row.name, e.a.f, e.b.f).path);
+    if (!n) continue;
     if (answer.is_near) {
       // The order of the second level is the first one's.
-      const auto at = found.find(m);
-      if (at != found.end() && (at->second[0] || at->second[1])) {
-        answer.found.names.emplace_back(row.name);
-      }
+      if (give[*n][0] || give[*n][1]) answer.found.names.emplace_back(row.name);
       continue;
     }
     const std::size_t some = std::min<std::size_t>(looked_at, 4096);
-    const tally t = s.compare(*m, e.c ? 1 : 0, some);
+    const tally t = s.compare(s.members[*n], e.c ? 1 : 0, some);
     if (answer.best.count > 0 && some - t.differ <= answer.best.agree) {
       continue;
     }

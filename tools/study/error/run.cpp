@@ -238,4 +238,14 @@ result runner::run(const cell& c) {
   return out;
 }
 
+error_metrics accumulation_error(runner& by, const std::string& accumulator,
+                                 std::ptrdiff_t k, int interval) {
+  cell c;
+  set(c, fmt::format("m=256 n=256 k={} values=fp32 scale=raw group=tensor "
+                     "acc={} interval={}",
+                     k, accumulator,
+                     interval == 0 ? "none" : std::to_string(interval)));
+  return by.run(c).accumulation;
+}
+
 }  // namespace zeroulp::study

@@ -127,6 +127,12 @@ class runner {
   std::unique_ptr<memory> memory_;
 };
 
+/// How far an accumulator (a value of the field acc) is from the exact sum of
+/// products of N(0, 1) as E4M3 codes, 256 x 256 outputs. `interval`: elements
+/// of K between promotions; 0: none.
+error_metrics accumulation_error(runner& by, const std::string& accumulator,
+                                 std::ptrdiff_t k, int interval);
+
 }  // namespace zeroulp::study
 
 #endif  // ZEROULP_TOOLS_STUDY_ERROR_RUN_HPP_

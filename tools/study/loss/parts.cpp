@@ -416,13 +416,8 @@ std::vector<loss_dose> measure_doses(const loss_options& o) {
   if (o.doses.empty()) return all;
   study::runner runner;
   const auto add = [&](int bits, std::ptrdiff_t k, int interval) {
-    study::cell c;
-    study::set(c,
-               fmt::format("m=256 n=256 k={} values=fp32 scale=raw "
-                           "group=tensor acc=f{} interval={}",
-                           k, bits,
-                           interval == 0 ? "none" : std::to_string(interval)));
-    const auto e = runner.run(c).accumulation;
+    const auto e = study::accumulation_error(runner, fmt::format("f{}", bits),
+                                             k, interval);
     all.push_back({bits, k, interval, e.frobenius, e.max_over_mean});
   };
   for (const int bits : o.doses) add(bits, shape_of(o).width, 0);

@@ -58,6 +58,12 @@ struct plot {
   std::vector<double> bounds{};         ///< y of broken lines from side to side
 };
 
+/// A plot and the file that it goes to.
+struct named_plot {
+  const char* file;
+  plot drawn;
+};
+
 /// Returns the numbers of `p`: a row for each x (or category), a column for
 /// each series; of a point with an error bar "y (low to high)".
 table to_table(const plot& p);

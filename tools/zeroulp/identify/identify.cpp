@@ -184,12 +184,11 @@ void run_gemm(const gemm_request& q, outcome& out) {
     q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
   };
   const auto blocks = identify_in_blocks(q, e);
-  const bool has_second = !q.a_second.empty() || !q.b_second.empty();
-  if (blocks && (blocks->tells || has_second)) return show(*blocks);
-  // Groups of 32, not of 16, may also have been promoted in FP32.
-  const bool of_16 =
-      blocks && e.a.scales->cols != oracle::groups_along(e.a.codes.cols, 32);
-  if (of_16) return show(*blocks);
+  // Groups of 32 without a second level may also have been promoted in FP32.
+  const bool in_groups =
+      q.a_second.empty() && q.b_second.empty() &&
+      (!blocks || e.a.scales->cols == oracle::groups_along(e.a.codes.cols, 32));
+  if (blocks && (blocks->tells || !in_groups)) return show(*blocks);
   const auto a = fuzz::identify_gemm(
       e, [tell = make_progress()](double done, double total) {
         tell(done, total, "");

@@ -15,7 +15,6 @@ std::string answer_text(const fuzz::quantizer_evidence& e,
                         const fuzz::quantizer_answer& a);
 std::string answer_text(const fuzz::gemm_evidence& e,
                         const fuzz::gemm_answer& a);
-
 std::string answer_text(const fuzz::gemm_evidence& e,
                         const fuzz::block_gemm_answer& a);
 

@@ -110,7 +110,7 @@ table dose_table(const loss_result& r) {
   return t;
 }
 
-std::vector<dose_figure> dose_figures(const loss_result& r) {
+std::vector<named_plot> dose_figures(const loss_result& r) {
   if (r.doses.empty()) return {};
   const auto loss = [&r](const std::string& arm) -> std::optional<seen_of_arm> {
     for (const auto& s : r.forks) {

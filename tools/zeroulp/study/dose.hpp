@@ -15,18 +15,14 @@ inline constexpr const char* dose_files[] = {
     "dose_loss_frobenius.svg", "dose_loss_max.svg",
     "dose_gradient_frobenius.svg", "dose_gradient_max.svg"};
 
-struct dose_figure {
-  const char* file;  ///< one of dose_files
-  plot drawn;
-};
-
 /// What the accumulators of a size err by, in percent.
 table dose_table(const loss_result& r);
 
 /// The loss gap of forks and the gradients' error, each by the Frobenius error
 /// and by the largest over the mean. Bars are 90 % intervals over seeds, of
-/// magnitudes: one of a loss that may not have changed reaches 0.
-std::vector<dose_figure> dose_figures(const loss_result& r);
+/// magnitudes: one of a loss that may not have changed reaches 0. To
+/// dose_files.
+std::vector<named_plot> dose_figures(const loss_result& r);
 
 }  // namespace zeroulp::program
 

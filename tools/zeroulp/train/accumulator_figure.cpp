@@ -17,11 +17,7 @@ using parity::arm_report;
 
 /// An accumulator as the study names it, and K between promotions.
 using sum_key = std::pair<std::string, int>;
-/// Of a sum beside the exact one, 256 x 256 outputs, N(0, 1) as E4M3.
-struct sum_error {
-  double frobenius, max_over_mean;
-};
-using sum_errors = std::map<sum_key, sum_error>;
+using sum_errors = std::map<sum_key, error_metrics>;
 
 const sum_key hoppers{"hopper", 0};
 
@@ -50,17 +46,6 @@ std::optional<sum_key> sum_of(const std::string& arm) {
   const auto name = name_of_accumulator(f.acc);
   if (!name) return {};
   return sum_key{*name, f.interval};
-}
-
-sum_error measure(study::runner& runner, const sum_key& of) {
-  study::cell c;
-  study::set(
-      c, fmt::format("m=256 n=256 k=4096 values=fp32 scale=raw group=tensor "
-                     "acc={} interval={}",
-                     of.first,
-                     of.second == 0 ? "none" : std::to_string(of.second)));
-  const auto e = runner.run(c).accumulation;
-  return {e.frobenius, e.max_over_mean};
 }
 
 /// What was seen beside `base`, in the order of the errors.
@@ -104,7 +89,9 @@ std::vector<named_plot> accumulator_figures(const parity::plan& p,
   if (errors.size() < 2) return {};
   errors[hoppers] = {};
   study::runner runner;
-  for (auto& [of, e] : errors) e = measure(runner, of);
+  for (auto& [of, e] : errors) {
+    e = study::accumulation_error(runner, of.first, 4096, of.second);
+  }
 
   const auto figure = [&](const char* what, auto error) {
     plot drawn;
@@ -126,10 +113,10 @@ std::vector<named_plot> accumulator_figures(const parity::plan& p,
   };
   return {{"accumulator_max.svg",
            figure("largest error over the mean",
-                  [](const sum_error& e) { return e.max_over_mean; })},
+                  [](const error_metrics& e) { return e.max_over_mean; })},
           {"accumulator_frobenius.svg",
            figure("Frobenius error",
-                  [](const sum_error& e) { return e.frobenius; })}};
+                  [](const error_metrics& e) { return e.frobenius; })}};
 }
 
 }  // namespace zeroulp::program

@@ -4,18 +4,12 @@
 #ifndef ZEROULP_TOOLS_ZEROULP_TRAIN_ACCUMULATOR_FIGURE_HPP_
 #define ZEROULP_TOOLS_ZEROULP_TRAIN_ACCUMULATOR_FIGURE_HPP_
 
-#include <string>
 #include <vector>
 
 #include "tools/study/parity/report.hpp"
 #include "tools/study/report/report.hpp"
 
 namespace zeroulp::program {
-
-struct named_plot {
-  std::string file;
-  plot drawn;
-};
 
 /// The held-out gaps of the arms whose Linears sum FP8 products in one way, by
 /// the error of that sum at K = 4096: the largest over the mean, and Frobenius.

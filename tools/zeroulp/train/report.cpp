@@ -239,12 +239,10 @@ int run_report(const report_request& q) {
     files.add("parity.json", to_text(to_json(p, r)));
     files.add("gaps.csv", to_csv(gap_table(r)));
     files.add("losses.csv", to_csv(loss_table(runs)));
-    for (const auto& [file, drawn] :
-         {std::pair("curves.svg", curve_plot(p, runs)),
-          std::pair("held_out.svg", held_out_plot(p, r))}) {
-      if (const auto svg = render_svg(drawn)) files.add(file, *svg + "\n");
-    }
-    for (const auto& [file, drawn] : accumulator_figures(p, r)) {
+    auto figures = accumulator_figures(p, r);
+    figures.push_back({"curves.svg", curve_plot(p, runs)});
+    figures.push_back({"held_out.svg", held_out_plot(p, r)});
+    for (const auto& [file, drawn] : figures) {
       if (const auto svg = render_svg(drawn)) files.add(file, *svg + "\n");
     }
     files.commit();
