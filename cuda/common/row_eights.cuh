@@ -9,6 +9,7 @@
 #include "cuda/common/argument_checks.hpp"
 #include "cuda/common/arithmetic.cuh"
 #include "cuda/common/vec8.cuh"
+#include "cuda/ptx/memory.cuh"
 
 namespace zeroulp::cuda {
 
@@ -24,6 +25,8 @@ struct eights_matrix {
   T* data = nullptr;
   std::ptrdiff_t rows = 0, cols = 0, stride = 0;
   bool vectorized = false;
+  /// Its rows are aligned and have a multiple of eight elements.
+  bool whole = true;
 
   eights_matrix() = default;
   /// Elements of a row are adjacent.
@@ -32,10 +35,29 @@ struct eights_matrix {
         rows(x.rows),
         cols(x.cols),
         stride(x.row_stride),
-        vectorized(is_vectorized<bytes>(x.data, x.row_stride)) {}
+        vectorized(is_vectorized<bytes>(x.data, x.row_stride)),
+        whole(vectorized && x.cols % 8 == 0) {}
 
   __device__ vec8<bytes> get(std::ptrdiff_t i, std::ptrdiff_t j) const {
     return load<bytes>(data + i * stride, j, cols, vectorized);
+  }
+  /// The same if `inside`, else zeros. Whole, of matrices that are: without a
+  /// branch, so that many loads are under way at once.
+  template <bool Whole>
+  __device__ vec8<bytes> get_if(bool inside, std::ptrdiff_t i,
+                                std::ptrdiff_t j) const {
+    if constexpr (Whole) {
+      vec8<bytes> x;
+      const T* const at = data + i * stride + j;
+      ptx::load_if(*reinterpret_cast<std::uint32_t(*)[4]>(x.words), inside, at);
+      if constexpr (bytes == 4) {
+        ptx::load_if(*reinterpret_cast<std::uint32_t(*)[4]>(x.words + 4),
+                     inside, at + 4);
+      }
+      return x;
+    } else {
+      return inside ? get(i, j) : vec8<bytes>{};
+    }
   }
   __device__ void put(std::ptrdiff_t i, std::ptrdiff_t j,
                       const vec8<bytes>& x) const {

@@ -7,8 +7,10 @@
 // Source: SPEC clauses N13, N14, S9.
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/pdl_launch.cuh"
 #include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "zeroulp/core/model/expert_rows.hpp"
 #include "zeroulp/cuda_model.hpp"
 
@@ -145,7 +147,9 @@ struct slot_params {
 /// code that a kernel writes, as every NaN of theirs is 0x7fff.
 constexpr std::uint16_t unwritten_row = 0xffff;
 
-__global__ void mark_rows(matrix_view<std::uint16_t> d_rows) {
+__global__ void mark_rows(
+    const __grid_constant__ matrix_view<std::uint16_t> d_rows) {
+  ptx::wait_for_kernels_before();
   const auto at =
       static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
   if (at < d_rows.rows) d_rows(at, 0) = unwritten_row;
@@ -154,6 +158,7 @@ __global__ void mark_rows(matrix_view<std::uint16_t> d_rows) {
 /// A warp has a row.
 __global__ void clear_marked_rows(
     const __grid_constant__ eights_matrix<std::uint16_t> d_rows) {
+  ptx::wait_for_kernels_before();
   const std::ptrdiff_t row = row_of_thread<32>();
   if (row >= d_rows.rows) return;
   // One lane reads, as one writes there.
@@ -166,47 +171,90 @@ __global__ void clear_marked_rows(
   }
 }
 
-/// A warp or a block has a slot; a thread loads `Batch` runs at once.
+/// A slot that slots_backward has.
+struct slot_of_token {
+  std::ptrdiff_t i, k, row;  ///< its token, its column, its row of experts
+  bool is_one, writes, sums;
+  float weight;
+
+  slot_of_token() = default;
+  __device__ slot_of_token(const slot_params& p, std::ptrdiff_t at)
+      : row(-1), weight(0) {
+    const slot_gradients& t = p.t;
+    // Fewer than 2^31.
+    const auto columns = static_cast<unsigned>(t.slots.cols);
+    i = static_cast<unsigned>(at) / columns;
+    k = at - i * columns;
+    is_one = at < t.slots.rows * t.slots.cols;
+    if (is_one) {
+      row = t.slots(i, k);
+      if (p.d_rows.data != nullptr) weight = __uint_as_float(t.weights(i, k));
+    }
+    writes = p.d_rows.data != nullptr && row >= 0 && row < p.d_rows.rows;
+    sums = t.dweights.data != nullptr && row >= 0 && row < p.y.rows;
+  }
+};
+
+/// Slots that a warp or a block has: with one, short rows would keep too few
+/// loads under way.
 template <int Threads, int Batch>
-__global__ void slots_backward(const __grid_constant__ slot_params p) {
-  const slot_gradients& t = p.t;
-  const std::ptrdiff_t at = row_of_thread<Threads>();
-  if (at >= t.slots.rows * t.slots.cols) return;
-  // Fewer than 2^31.
-  const auto columns = static_cast<unsigned>(t.slots.cols);
-  const std::ptrdiff_t i = static_cast<unsigned>(at) / columns;
-  const std::ptrdiff_t k = at - i * columns;
-  const std::ptrdiff_t n = t.dy.cols;
-  const std::ptrdiff_t row = t.slots(i, k);
-  const bool writes =
-      p.d_rows.data != nullptr && row >= 0 && row < p.d_rows.rows;
-  const bool sums = t.dweights.data != nullptr && row >= 0 && row < p.y.rows;
-  const float weight = writes ? __uint_as_float(t.weights(i, k)) : 0;
+constexpr int slots_at_once = Threads > 32 && Batch == 1 ? 4 : 1;
+
+/// A warp or a block has slots_at_once; a thread loads `Batch` runs of each at
+/// once. Whole: dy and y are.
+template <int Threads, int Batch, bool Whole>
+__global__ void __launch_bounds__(threads, Threads == 32 ? 6 : 4)
+    slots_backward(const __grid_constant__ slot_params p) {
+  ptx::wait_for_kernels_before();
+  constexpr int count = slots_at_once<Threads, Batch>;
+  const std::ptrdiff_t n = p.dy.cols;
+  slot_of_token slots[count];
+#pragma unroll
+  for (int s = 0; s < count; ++s) {
+    slots[s] = {p, count * row_of_thread<Threads>() + s};
+  }
   struct operands {
-    vec8<2> dy, y;
+    vec8<2> dy[count], y[count];
   };
-  const auto read = [&](std::ptrdiff_t first) {
-    return operands{p.dy.get(i, first), sums ? p.y.get(row, first) : vec8<2>{}};
+  const auto read = [&](bool inside, std::ptrdiff_t first) {
+    operands of;
+#pragma unroll
+    for (int s = 0; s < count; ++s) {
+      const slot_of_token& x = slots[s];
+      of.dy[s] = p.dy.get_if<Whole>(inside && x.is_one, x.i, first);
+      of.y[s] = p.y.get_if<Whole>(inside && x.sums, x.row, first);
+    }
+    return of;
   };
-  float sum = 0;
+  float sums[count]{};
   for_loaded_runs<Threads, Batch>(
       n, read, [&](std::ptrdiff_t first, const operands& of) {
-        if (writes) {
-          p.d_rows.put(row, first, bf16_codes([&](int e) {
-                         return __fmul_rn(weight, number_in(of.dy, e));
-                       }));
-        }
-        if (!sums) return;
 #pragma unroll
-        for (int e = 0; e < 8; ++e) {
-          if (first + e < n) {
-            sum = __fmaf_rn(number_in(of.dy, e), number_in(of.y, e), sum);
+        for (int s = 0; s < count; ++s) {
+          const slot_of_token& x = slots[s];
+          if (x.writes) {
+            p.d_rows.put(x.row, first, bf16_codes([&](int e) {
+                           return __fmul_rn(x.weight, number_in(of.dy[s], e));
+                         }));
+          }
+          if (!x.sums) continue;
+#pragma unroll
+          for (int e = 0; e < 8; ++e) {
+            if (Whole || first + e < n) {
+              sums[s] = __fmaf_rn(number_in(of.dy[s], e), number_in(of.y[s], e),
+                                  sums[s]);
+            }
           }
         }
       });
-  if (t.dweights.data == nullptr) return;
-  sum = tree_of_threads<Threads, A>(sum);
-  if (threadIdx.x % Threads == 0) t.dweights(i, k) = __float_as_uint(sum);
+  if (p.t.dweights.data == nullptr) return;
+  trees_of_threads<Threads, A>(sums);
+  if (threadIdx.x % Threads != 0) return;
+#pragma unroll
+  for (int s = 0; s < count; ++s) {
+    const slot_of_token& x = slots[s];
+    if (x.is_one) p.t.dweights(x.i, x.k) = __float_as_uint(sums[s]);
+  }
 }
 
 __global__ void append(matrix_view<const std::int32_t> slots,
@@ -297,22 +345,27 @@ void slot_backward(const slot_gradients& t, CUstream_st* stream) {
                            eights_matrix(t.d_rows)};
   const bool has_rows = t.d_rows.data != nullptr && t.d_rows.rows > 0 && n > 0;
   if (has_rows) {
-    mark_rows<<<r.blocks(ceil_div(t.d_rows.rows, threads)), threads, 0,
-                stream>>>(t.d_rows);
+    pdl_launch(stream, mark_rows, r.blocks(ceil_div(t.d_rows.rows, threads)),
+               threads, t.d_rows);
     r.launched();
   }
   if (slots > 0) {
-    const bool by_warps = n <= row_of_warp;
-    const auto kernel = by_warps                   ? slots_backward<32, 1>
-                        : n <= rms_run * rms_lanes ? slots_backward<threads, 1>
-                                                   : slots_backward<threads, 4>;
-    kernel<<<r.blocks(ceil_div(slots, by_warps ? warps : 1)), threads, 0,
-             stream>>>(params);
+    const auto kernel =
+        kernel_for_rows<4>(n, params.dy.whole && params.y.whole,
+                           [&]<int Threads, int Batch, bool Whole>() {
+                             return slots_backward<Threads, Batch, Whole>;
+                           });
+    const std::ptrdiff_t of_block = n <= row_of_warp || n > run_step
+                                        ? rows_of_block(n)
+                                        : slots_at_once<threads, 1>;
+    pdl_launch(stream, kernel, r.blocks(ceil_div(slots, of_block)), threads,
+               params);
     r.launched();
   }
   if (has_rows) {
-    clear_marked_rows<<<r.blocks(ceil_div(t.d_rows.rows, warps)), threads, 0,
-                        stream>>>(params.d_rows);
+    pdl_launch(stream, clear_marked_rows,
+               r.blocks(ceil_div(t.d_rows.rows, warps)), threads,
+               params.d_rows);
     r.launched();
   }
 }

@@ -4,8 +4,10 @@
 // Source: SPEC clauses N15 to N17, E6.
 
 #include "cuda/common/argument_checks.hpp"
+#include "cuda/common/pdl_launch.cuh"
 #include "cuda/common/row_eights.cuh"
 #include "cuda/model/row_sum.cuh"
+#include "cuda/ptx/warp.cuh"
 #include "zeroulp/core/model/cross_entropy.hpp"
 #include "zeroulp/core/model/gradient_norm.hpp"
 #include "zeroulp/cuda_model.hpp"
@@ -33,9 +35,13 @@ __device__ bool has_target(const cross_entropy_rows& t, std::ptrdiff_t i) {
 
 /// The gradient of a row. Of its loss, log(sum) - (target's - largest), what is
 /// in the parentheses goes where the loss does, the sum to the first of `work`:
-/// find_losses has the logarithms of 32 rows at once.
-template <int Threads>
-__global__ void find_exponentials(const __grid_constant__ loss_params p) {
+/// find_losses has the logarithms of 32 rows at once. The first `Kept` runs of
+/// eight of a thread stay in registers, exponentials of those beyond in `work`.
+/// Whole: the logits are.
+template <int Threads, int Kept, bool Whole>
+__global__ void __launch_bounds__(threads, Kept == 1 ? 6 : 2)
+    find_exponentials(const __grid_constant__ loss_params p) {
+  ptx::wait_for_kernels_before();
   const cross_entropy_rows& t = p.t;
   const std::ptrdiff_t i = row_of_thread<Threads>();
   if (i >= t.logits.rows) return;
@@ -48,41 +54,59 @@ __global__ void find_exponentials(const __grid_constant__ loss_params p) {
     return;
   }
   const std::ptrdiff_t target = t.targets(i, 0);
-  const auto read = [&](std::ptrdiff_t first) {
-    return p.logits.get(i, first);
+  const auto read = [&](bool inside, std::ptrdiff_t first) {
+    return p.logits.get_if<Whole>(inside, i, first);
   };
+  kept_runs<Threads, Kept, vec8<4>> runs(n, read);
+
   float largest = __uint_as_float(minus_infinity);
-  for_loaded_runs<Threads, 4>(
-      n, read, [&](std::ptrdiff_t first, const vec8<4>& z) {
-#pragma unroll
-        for (int e = 0; e < 8; ++e) {
-          if (first + e < n) largest = ptx::max_nan(largest, number_in(z, e));
-        }
-      });
-  largest = maximum_of_threads<Threads>(largest);
-  float sum = 0;
-  for_runs<Threads>(n, [&](std::ptrdiff_t first) {
-    const vec8<4> z = read(first);
-    vec8<4> u;
+  const auto find_largest = [&](std::ptrdiff_t first, const vec8<4>& z) {
 #pragma unroll
     for (int e = 0; e < 8; ++e) {
-      const float x = exp<A>(__fsub_rn(number_in(z, e), largest));
-      u.words[e] = __float_as_uint(x);
-      if (first + e < n) sum = __fadd_rn(sum, x);
+      if (Whole || first + e < n)
+        largest = ptx::max_nan(largest, number_in(z, e));
     }
-    if (wants_gradient) p.work.put(i, first, u);
+  };
+  runs.for_all(find_largest, [&](std::ptrdiff_t first) {
+    find_largest(first, read(true, first));
+  });
+  largest = maximum_of_threads<Threads>(largest);
+
+  float sum = 0;
+  /// Logits become exponentials. None is above the largest: with the sign set
+  /// exp has the same bits in fewer instructions.
+  const auto raise = [&](std::ptrdiff_t first, vec8<4>& z) {
+#pragma unroll
+    for (int e = 0; e < 8; ++e) {
+      const float below = __fsub_rn(number_in(z, e), largest);
+      const float x =
+          exp<A>(__uint_as_float(__float_as_uint(below) | 0x80000000));
+      z.words[e] = __float_as_uint(x);
+      if (Whole || first + e < n) sum = __fadd_rn(sum, x);
+    }
+  };
+  runs.for_all(raise, [&](std::ptrdiff_t first) {
+    vec8<4> z = read(true, first);
+    raise(first, z);
+    if (wants_gradient) p.work.put(i, first, z);
   });
   sum = tree_of_threads<Threads, A>(sum);
+
   if (wants_gradient) {
     const float inverse = __fdiv_rn(1.0f, sum);
     const float factor = __uint_as_float(t.factor);
-    for_runs<Threads>(n, [&](std::ptrdiff_t first) {
-      const vec8<4> u = p.work.get(i, first);
+    const auto find_gradient = [&](std::ptrdiff_t first, const vec8<4>& u) {
+      const std::ptrdiff_t ahead = target - first;
+      const int of_target =
+          ahead >= 0 && ahead < 8 ? static_cast<int>(ahead) : -1;
       p.dlogits.put(i, first, bf16_codes([&](int e) {
                       float share = __fmul_rn(number_in(u, e), inverse);
-                      if (first + e == target) share = __fsub_rn(share, 1.0f);
+                      if (e == of_target) share = __fsub_rn(share, 1.0f);
                       return __fmul_rn(share, factor);
                     }));
+    };
+    runs.for_all(find_gradient, [&](std::ptrdiff_t first) {
+      find_gradient(first, p.work.get(i, first));
     });
   }
   // The thread of the first element, which nobody needs any more.
@@ -93,6 +117,7 @@ __global__ void find_exponentials(const __grid_constant__ loss_params p) {
 }
 
 __global__ void find_losses(const __grid_constant__ cross_entropy_rows t) {
+  ptx::wait_for_kernels_before();
   const auto i =
       static_cast<std::ptrdiff_t>(blockIdx.x) * threads + threadIdx.x;
   if (i >= t.logits.rows) return;
@@ -131,14 +156,20 @@ __global__ void add_losses(matrix_view<const std::uint32_t> losses,
   sums[blockIdx.x] = p;
 }
 
+struct chain_params {
+  const double* x;
+  std::ptrdiff_t count;
+  double* sum;
+};
+
 /// One block: a chain of additions of `count` numbers, from +0.
-__global__ void add_in_order(const double* x, std::ptrdiff_t count,
-                             double* sum) {
+__global__ void add_in_order(const __grid_constant__ chain_params t) {
+  ptx::wait_for_kernels_before();
   __shared__ double all[threads];
   double p = 0;
-  for (std::ptrdiff_t first = 0; first < count; first += threads) {
-    const std::ptrdiff_t n = min(std::ptrdiff_t{threads}, count - first);
-    if (threadIdx.x < n) all[threadIdx.x] = x[first + threadIdx.x];
+  for (std::ptrdiff_t first = 0; first < t.count; first += threads) {
+    const std::ptrdiff_t n = min(std::ptrdiff_t{threads}, t.count - first);
+    if (threadIdx.x < n) all[threadIdx.x] = t.x[first + threadIdx.x];
     __syncthreads();
     if (threadIdx.x == 0) {
       for (std::ptrdiff_t i = 0; i < n; ++i) p = __dadd_rn(p, all[i]);
@@ -146,27 +177,35 @@ __global__ void add_in_order(const double* x, std::ptrdiff_t count,
     __syncthreads();
   }
   // Every NaN is the same.
-  if (threadIdx.x == 0) *sum = D::from_bits(D::bits(p));
+  if (threadIdx.x == 0) *t.sum = D::from_bits(D::bits(p));
 }
 
-/// A block has a chunk.
-__global__ void add_squares(
-    const __grid_constant__ eights_matrix<const std::uint32_t> g,
-    double* sums) {
+struct squares_params {
+  eights_matrix<const std::uint32_t> g;
+  double* sums;
+};
+
+/// A block has a chunk. Whole: g is.
+template <bool Whole>
+__global__ void __launch_bounds__(threads, 4)
+    add_squares(const __grid_constant__ squares_params t) {
+  ptx::wait_for_kernels_before();
   const std::ptrdiff_t first = std::ptrdiff_t{blockIdx.x} * norm_chunk;
-  const std::ptrdiff_t count = min(norm_chunk, g.cols - first);
+  const std::ptrdiff_t count = min(norm_chunk, t.g.cols - first);
   double sum = 0;
-  const auto read = [&](std::ptrdiff_t at) { return g.get(0, first + at); };
+  const auto read = [&](bool inside, std::ptrdiff_t at) {
+    return t.g.get_if<Whole>(inside, 0, first + at);
+  };
   for_loaded_runs<threads, 4>(
       count, read, [&](std::ptrdiff_t at, const vec8<4>& x) {
 #pragma unroll
         for (int e = 0; e < 8; ++e) {
           const auto y = static_cast<double>(number_in(x, e));
-          if (at + e < count) sum = __fma_rn(y, y, sum);
+          if (Whole || at + e < count) sum = __fma_rn(y, y, sum);
         }
       });
   sum = tree_of_threads<threads, D>(sum);
-  if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+  if (threadIdx.x == 0) t.sums[blockIdx.x] = sum;
 }
 
 constexpr int most_shards = 64;
@@ -251,8 +290,14 @@ void cross_entropy(const cross_entropy_rows& t, CUstream_st* stream) {
   r.need_gpu();
   const loss_params params{t, eights_matrix(t.logits), eights_matrix(t.work),
                            eights_matrix(t.dlogits)};
-  ZEROULP_LAUNCH_ROWS(r, find_exponentials, m, n, stream, params);
-  find_losses<<<r.blocks(ceil_div(m, threads)), threads, 0, stream>>>(t);
+  const auto kernel = kernel_for_rows<8>(
+      n, params.logits.whole, [&]<int Threads, int Kept, bool Whole>() {
+        return find_exponentials<Threads, Kept, Whole>;
+      });
+  pdl_launch(stream, kernel, r.blocks(ceil_div(m, rows_of_block(n))), threads,
+             params);
+  r.launched();
+  pdl_launch(stream, find_losses, r.blocks(ceil_div(m, threads)), threads, t);
   r.launched();
 }
 
@@ -267,7 +312,7 @@ void sum_of_losses(matrix_view<const std::uint32_t> losses,
     add_losses<<<r.blocks(ranges), threads, 0, stream>>>(losses, work.data());
     r.launched();
   }
-  add_in_order<<<1, threads, 0, stream>>>(work.data(), ranges, sum);
+  pdl_launch(stream, add_in_order, 1, threads, {work.data(), ranges, sum});
   r.launched();
 }
 
@@ -278,11 +323,12 @@ void sum_of_squares(std::span<const std::uint32_t> g, std::span<double> work,
   r.need(size_of(work) >= chunks, "`work` is smaller than ceil(count / 65536)");
   r.need_gpu();
   if (chunks > 0) {
-    add_squares<<<r.blocks(chunks), threads, 0, stream>>>(row_of(g),
-                                                          work.data());
+    const squares_params params{row_of(g), work.data()};
+    pdl_launch(stream, params.g.whole ? add_squares<true> : add_squares<false>,
+               r.blocks(chunks), threads, params);
     r.launched();
   }
-  add_in_order<<<1, threads, 0, stream>>>(work.data(), chunks, sum);
+  pdl_launch(stream, add_in_order, 1, threads, {work.data(), chunks, sum});
   r.launched();
 }
 

@@ -57,56 +57,109 @@ struct device_fp64 {
 /// threads otherwise: then the other partial sums are +0, which change none.
 inline constexpr std::ptrdiff_t row_of_warp = 32 * rms_run;
 
+/// The distance of two neighbouring runs of a thread.
+inline constexpr std::ptrdiff_t run_step = rms_run * rms_lanes;
+
+/// The first run of this thread.
+template <int Threads>
+__device__ std::ptrdiff_t first_run() {
+  return rms_run * static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
+}
+
 /// Calls use(first) for the runs of eight elements of this thread's partial
 /// sum, in order; the last may be shorter.
 template <int Threads, class Use>
 __device__ void for_runs(std::ptrdiff_t n, Use use) {
-  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
-  for (std::ptrdiff_t first = rms_run * lane; first < n;
-       first += rms_run * rms_lanes) {
+  for (auto first = first_run<Threads>(); first < n; first += run_step) {
     use(first);
   }
 }
-/// Calls use(first, load(first)) for them; `Batch` at a time are loaded before
-/// the first of these is used.
-template <int Threads, int Batch, class Load, class Use>
-__device__ void for_loaded_runs(std::ptrdiff_t n, Load load, Use use) {
-  constexpr std::ptrdiff_t step = rms_run * rms_lanes;
-  const auto lane = static_cast<std::ptrdiff_t>(threadIdx.x % Threads);
-  for (auto first = rms_run * lane; first < n; first += Batch * step) {
-    decltype(load(first)) loaded[Batch];
+
+/// Values of this thread's first `Kept` runs, in registers, and how to get
+/// those of the runs beyond.
+template <int Threads, int Kept, class Value>
+struct kept_runs {
+  std::ptrdiff_t n;
+  Value values[Kept];
+
+  /// read(inside, first): the value of a run, if it is inside.
+  template <class Read>
+  __device__ kept_runs(std::ptrdiff_t n, Read read) : n(n) {
 #pragma unroll
-    for (int b = 0; b < Batch; ++b) {
-      if (first + b * step < n) loaded[b] = load(first + b * step);
+    for (int k = 0; k < Kept; ++k) {
+      const std::ptrdiff_t first = first_run<Threads>() + k * run_step;
+      values[k] = read(first < n, first);
     }
+  }
+  /// Calls use(first, value) for the runs that are kept, in order.
+  template <class Use>
+  __device__ void for_kept(Use use) {
 #pragma unroll
-    for (int b = 0; b < Batch; ++b) {
-      if (first + b * step < n) use(first + b * step, loaded[b]);
+    for (int k = 0; k < Kept; ++k) {
+      const std::ptrdiff_t first = first_run<Threads>() + k * run_step;
+      if (first < n) use(first, values[k]);
     }
+  }
+  /// The same for all runs; use_beyond(first) for those that are not kept.
+  template <class Use, class Beyond>
+  __device__ void for_all(Use use, Beyond use_beyond) {
+    for_kept(use);
+    for (auto first = first_run<Threads>() + Kept * run_step; first < n;
+         first += run_step) {
+      use_beyond(first);
+    }
+  }
+};
+
+/// Calls use(first, read(true, first)) for the runs of this thread, in order;
+/// `Batch` at a time are read before the first of these is used.
+template <int Threads, int Batch, class Read, class Use>
+__device__ void for_loaded_runs(std::ptrdiff_t n, Read read, Use use) {
+  using value = decltype(read(true, n));
+  for (std::ptrdiff_t at = 0; at < n; at += Batch * run_step) {
+    kept_runs<Threads, Batch, value> batch(
+        n - at, [&](bool inside, std::ptrdiff_t first) {
+          return read(inside, at + first);
+        });
+    batch.for_kept(
+        [&](std::ptrdiff_t first, const value& x) { use(at + first, x); });
   }
 }
 
-/// The tree of neighbours over the threads' partial sums, for all of them. A
-/// warp's threads, or all of a block's, call it.
-template <int Threads, class A>
-__device__ typename A::number tree_of_threads(typename A::number p) {
+/// The trees of neighbours over the threads' partial sums, `Count` of each
+/// thread: afterwards all threads have the sums. A warp's threads, or all of a
+/// block's, call it.
+template <int Threads, class A, int Count>
+__device__ void trees_of_threads(typename A::number (&p)[Count]) {
+  const auto add_lanes = [&](int most) {
 #pragma unroll
-  for (int lanes = 1; lanes < 32; lanes *= 2) {
-    p = A::add(p, __shfl_xor_sync(0xffffffff, p, lanes));
-  }
+    for (int lanes = 1; lanes < most; lanes *= 2) {
+#pragma unroll
+      for (int i = 0; i < Count; ++i) {
+        p[i] = A::add(p[i], __shfl_xor_sync(0xffffffff, p[i], lanes));
+      }
+    }
+  };
+  add_lanes(32);
   if constexpr (Threads > 32) {
     constexpr int warps = Threads / 32;
-    __shared__ typename A::number sums[warps];
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = p;
-    __syncthreads();
-    p = sums[threadIdx.x % warps];
+    __shared__ typename A::number sums[Count][warps];
+    if (threadIdx.x % 32 == 0) {
 #pragma unroll
-    for (int lanes = 1; lanes < warps; lanes *= 2) {
-      p = A::add(p, __shfl_xor_sync(0xffffffff, p, lanes));
+      for (int i = 0; i < Count; ++i) sums[i][threadIdx.x / 32] = p[i];
     }
     __syncthreads();
+#pragma unroll
+    for (int i = 0; i < Count; ++i) p[i] = sums[i][threadIdx.x % warps];
+    add_lanes(warps);
+    __syncthreads();
   }
-  return p;
+}
+template <int Threads, class A>
+__device__ typename A::number tree_of_threads(typename A::number x) {
+  typename A::number p[] = {x};
+  trees_of_threads<Threads, A>(p);
+  return p[0];
 }
 
 /// The largest x of a warp's threads, or of all of a block's, as row_maximum of
@@ -140,17 +193,23 @@ __device__ std::ptrdiff_t row_of_thread() {
          threadIdx.x / Threads;
 }
 
-/// kernel<32> or kernel<256> for rows of n elements, `rows` of them.
-#define ZEROULP_LAUNCH_ROWS(checks, kernel, rows, n, stream, ...)             \
-  do {                                                                        \
-    if ((n) <= row_of_warp) {                                                 \
-      kernel<32><<<(checks).blocks(ceil_div((rows), 8)), 256, 0, (stream)>>>( \
-          __VA_ARGS__);                                                       \
-    } else {                                                                  \
-      kernel<256><<<(checks).blocks(rows), 256, 0, (stream)>>>(__VA_ARGS__);  \
-    }                                                                         \
-    (checks).launched();                                                      \
-  } while (false)
+/// Rows of n elements that a block of 256 threads has.
+constexpr std::ptrdiff_t rows_of_block(std::ptrdiff_t n) {
+  return n <= row_of_warp ? 8 : 1;
+}
+
+/// The kernel for rows of n elements, of those that of<Threads, Kept, Whole>()
+/// returns: `Kept` runs of a thread are in registers, `Most` of long rows.
+template <int Most, class Of>
+auto kernel_for_rows(std::ptrdiff_t n, bool whole, Of of) {
+  const auto choose = [&]<bool Whole>() {
+    return n <= row_of_warp ? of.template operator()<32, 1, Whole>()
+           : n <= run_step  ? of.template operator()<256, 1, Whole>()
+                            : of.template operator()<256, Most, Whole>();
+  };
+  return whole ? choose.template operator()<true>()
+               : choose.template operator()<false>();
+}
 
 }  // namespace zeroulp::cuda
 

@@ -35,6 +35,18 @@ __device__ inline void load_if(std::uint32_t (&w)[4], bool inside,
       : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
       : "l"(at), "r"(inside ? 1 : 0));
 }
+/// Loads a word if `inside`, without a branch; else 0.
+__device__ inline std::uint32_t load_if(bool inside, const void* at) {
+  std::uint32_t w;
+  asm volatile(
+      "{\n.reg .pred inside;\n"
+      "setp.ne.u32 inside, %2, 0;\n"
+      "mov.b32 %0, 0;\n"
+      "@inside ld.global.u32 %0, [%1];\n}"
+      : "=r"(w)
+      : "l"(at), "r"(inside ? 1 : 0));
+  return w;
+}
 /// Stores a word that is read again soon: the L2 evicts it last.
 __device__ inline void store_evict_last(std::uint32_t* to, std::uint32_t word) {
   asm volatile(

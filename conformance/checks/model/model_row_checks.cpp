@@ -13,7 +13,8 @@ namespace {
 
 // Partial sums begin every 8 elements, and again every 2048; ranges of tokens
 // every 256.
-constexpr int widths[] = {1, 2, 7, 8, 9, 255, 2047, 2048, 2049, 4096, 8193};
+constexpr int widths[] = {1,    2,    7,    8,    9,    255,   256,  2047,
+                          2048, 2049, 4096, 8193, 8200, 16393, 16400};
 constexpr int token_counts[] = {0, 1, 255, 256, 257, 513};
 
 struct row_shape {

@@ -214,7 +214,8 @@ verdict expert_plans(const model_functions& t, const effort& given) {
 verdict slot_gradients_of(const model_functions& t, const effort& given) {
   const effort e = within_reason(t, given);
   return for_separate_cases(t, e, 60, [&](counter_rng& rng, auto, verdict& v) {
-    static constexpr int widths[] = {1, 7, 8, 9, 100, 255, 2049, 8193};
+    static constexpr int widths[] = {1,   7,    8,    9,    100,  255,
+                                     264, 1029, 2048, 2049, 8192, 8193};
     const int n = widths[rng.below(std::size(widths))];
     const int experts = rng.between(1, 6);
     const int top = rng.between(1, std::min(3, experts));
