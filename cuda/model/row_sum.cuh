@@ -54,7 +54,8 @@ struct device_fp64 {
 };
 
 /// A row is summed by a warp if it has at most 256 elements, by a block of 256
-/// threads otherwise: then the other partial sums are +0, which change none.
+/// threads otherwise: then the other partial sums are +0, which change a sum of
+/// -0 alone.
 inline constexpr std::ptrdiff_t row_of_warp = 32 * rms_run;
 
 /// The distance of two neighbouring runs of a thread.
@@ -153,6 +154,10 @@ __device__ void trees_of_threads(typename A::number (&p)[Count]) {
     for (int i = 0; i < Count; ++i) p[i] = sums[i][threadIdx.x % warps];
     add_lanes(warps);
     __syncthreads();
+  } else {
+    // The partial sums of rows this short that no thread has.
+#pragma unroll
+    for (int i = 0; i < Count; ++i) p[i] = A::add(p[i], 0);
   }
 }
 template <int Threads, class A>
