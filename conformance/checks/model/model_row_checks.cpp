@@ -22,8 +22,10 @@ struct row_shape {
   int width;
 };
 
-/// Shapes of few elements, every width and token count in turn.
+/// Shapes of few elements, every width and token count in turn; and once more
+/// ranges of tokens than a kernel's dx is behind dw.
 row_shape shape_number(std::uint64_t n, counter_rng& rng) {
+  if (n == 40) return {257, 16400};
   constexpr std::size_t count = std::size(widths) + std::size(token_counts);
   const std::size_t at = n % count;
   if (at < std::size(widths)) return {rng.between(1, 2), widths[at]};
