@@ -1,0 +1,39 @@
+# A wheel that runs from glibc 2.28 on, with no library beside glibc: the part of
+# OpenMP that GCC's code calls, and what GCC's own libraries take from a newer
+# glibc, are linked into each of its files. ../build_wheel.sh asks for it.
+
+set(folder ${CMAKE_CURRENT_LIST_DIR})
+# All of a wheel's targets see this one.
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+set_target_properties(OpenMP::OpenMP_CXX PROPERTIES
+  INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS "")
+# What nobody calls is left out of each file.
+add_compile_options(-ffunction-sections -fdata-sections)
+# Empty since glibc 2.34; before, they have what is in libc now.
+set(older_libraries "")
+foreach(name libpthread.so.0 libdl.so.2)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${name}
+    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
+  list(APPEND older_libraries ${path})
+endforeach()
+add_library(zeroulp_portable OBJECT
+  ${folder}/openmp_runtime.cpp ${folder}/glibc.cpp)
+add_library(zeroulp_portable_start OBJECT ${folder}/program_start.cpp)
+set_target_properties(zeroulp_portable zeroulp_portable_start PROPERTIES
+  CXX_STANDARD 20
+  POSITION_INDEPENDENT_CODE ON
+  CXX_VISIBILITY_PRESET hidden)
+
+# zeroulp_make_portable(TARGET): a shared library or a program.
+function(zeroulp_make_portable target)
+  target_link_libraries(${target} PRIVATE zeroulp_portable
+    -Wl,--no-as-needed ${older_libraries} -Wl,--as-needed)
+  # Threads of a region may wait in it until the process ends.
+  target_link_options(${target} PRIVATE
+    -static-libstdc++ -static-libgcc LINKER:-z,nodelete LINKER:--gc-sections
+    LINKER:--exclude-libs,ALL)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    target_link_libraries(${target} PRIVATE zeroulp_portable_start)
+  endif()
+endfunction()
