@@ -21,8 +21,12 @@ python3 -m venv "$scratch/venv"
 "$scratch/venv/bin/pip" wheel -q --no-deps -w "$scratch" \
   -C cmake.define.ZEROULP_PORTABLE=ON \
   -C build-dir="$here/../../build/portable_wheel" "$here"
-PATH=$scratch/venv/bin:$PATH auditwheel -q repair --plat "$tag" --only-plat \
+PATH=$scratch/venv/bin:$PATH auditwheel repair --plat "$tag" --only-plat \
   -w "$scratch/out" "$scratch"/zeroulp-*.whl
+"$scratch/venv/bin/pip" install -q pytest "$scratch"/out/zeroulp-*.whl
+(cd "$scratch" && "$scratch/venv/bin/python" -m pytest -q -p no:cacheprovider \
+  "$here"/tests/test_{bad_input,operations,suite,identify}.py)
+"$scratch/venv/bin/zeroulp" conform --level 0 --only Step
 for wheel in "$scratch"/out/*.whl; do
   mv "$wheel" "$to"
   wheel=$to/$(basename "$wheel")

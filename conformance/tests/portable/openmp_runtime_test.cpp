@@ -9,6 +9,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 #include <vector>
 
@@ -58,7 +60,11 @@ TEST(OpenmpRuntime, LoopsVisitEachIterationOnce) {
     std::vector<int> all(100);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (std::size_t i = 0; i < all.size(); ++i) ++all[i];
-    EXPECT_EQ(all, std::vector<int>(100, 1));
+#pragma omp parallel for schedule(dynamic, 3) num_threads(threads)
+    for (std::size_t i = all.size(); i > 0; i -= 2) all[i - 1] += 10;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      EXPECT_EQ(all[i], i % 2 == 0 ? 1 : 11);
+    }
   }
 }
 
@@ -93,6 +99,13 @@ TEST(OpenmpRuntime, RegionsWithinOneHaveOneThread) {
       if (omp_get_num_threads() != 1 || omp_get_thread_num() != 0) ++wrong;
     }
     if (omp_get_num_threads() != 4) ++wrong;
+#pragma omp parallel for num_threads(4)
+    for (int j = 0; j < 2; ++j) {
+#pragma omp parallel for num_threads(4)
+      for (int k = 0; k < 8; ++k) {
+        if (omp_in_parallel() == 0 || omp_get_num_threads() != 1) ++wrong;
+      }
+    }
   }
   EXPECT_EQ(inner, 64);
   EXPECT_EQ(wrong, 0);
@@ -127,6 +140,23 @@ TEST(OpenmpRuntime, ChildrenHaveRegions) {
   }
 }
 
+// And its parent may be within a region.
+TEST(OpenmpRuntime, ChildrenOfAProcessAtWorkHaveRegions) {
+  std::atomic<bool> ended = false;
+  std::thread busy([&ended] {
+    while (!ended) critical_sum(3);
+  });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(critical_sum(5) == 499500 ? 0 : 1);
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  ended = true;
+  busy.join();
+}
+
 TEST(OpenmpRuntime, EndsWhereNoThreadCanBeStarted) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -134,7 +164,9 @@ TEST(OpenmpRuntime, EndsWhereNoThreadCanBeStarted) {
     ::setrlimit(RLIMIT_NPROC, &none);
     // The superuser has no limit.
     if (::geteuid() == 0 && ::setresuid(64999, 64999, 64999) != 0) ::_exit(2);
-    ::_exit(critical_sum(6) == 499500 ? 0 : 1);
+    const bool right = critical_sum(6) == 499500;
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    ::_exit(right && std::distance(begin(tasks), end(tasks)) == 1 ? 0 : 1);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -5,6 +5,7 @@
 // Sources: the manual pages of these functions; glibc's NEWS of 2.29 to 2.36;
 // "dl_find_object" in the GNU C library's manual.
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
@@ -18,45 +19,43 @@
 
 #include <cstdlib>
 
-// Calls `name` as 2.28 has it, in libc, libm, libpthread or libdl.
+// Calls `name` as 2.28 has it, in libc, libm, libpthread or libdl. GCC's
+// builtins are hidden by the assembler alone: visible, a program's would be
+// found in place of the library's that it calls.
 #define ZEROULP_OF_2_2_5(type, name, parameters, ...)       \
+  asm(".hidden " #name);                                    \
   asm(".symver " #name "_of_2_2_5, " #name "@GLIBC_2.2.5"); \
   extern "C" type name##_of_2_2_5 parameters;               \
   extern "C" type name parameters { return name##_of_2_2_5(__VA_ARGS__); }
 
-// 2.29: the same without errno for what is out of range.
+// 2.29: the same without the error handling of SVID.
 ZEROULP_OF_2_2_5(double, exp, (double x), x)
 ZEROULP_OF_2_2_5(double, log, (double x), x)
 ZEROULP_OF_2_2_5(double, log2, (double x), x)
 ZEROULP_OF_2_2_5(double, pow, (double x, double y), x, y)
 
-// 2.34: those of libpthread and libdl are in libc.
+// 2.32 and 2.34: those of libpthread and libdl are in libc.
+ZEROULP_OF_2_2_5(int, pthread_sigmask,
+                 (int how, const sigset_t* set, sigset_t* old) noexcept, how,
+                 set, old)
 ZEROULP_OF_2_2_5(int, pthread_create,
                  (pthread_t * thread, const pthread_attr_t* how,
-                  void* (*run)(void*), void* of),
+                  void* (*run)(void*), void* of) noexcept,
                  thread, how, run, of)
 ZEROULP_OF_2_2_5(int, pthread_join, (pthread_t thread, void** result), thread,
                  result)
-ZEROULP_OF_2_2_5(int, pthread_detach, (pthread_t thread), thread)
+ZEROULP_OF_2_2_5(int, pthread_detach, (pthread_t thread) noexcept, thread)
 ZEROULP_OF_2_2_5(int, __pthread_key_create,
-                 (pthread_key_t * key, void (*end)(void*)), key, end)
-ZEROULP_OF_2_2_5(void*, dlopen, (const char* path, int how), path, how)
-ZEROULP_OF_2_2_5(void*, dlsym, (void* library, const char* name), library, name)
-ZEROULP_OF_2_2_5(char*, dlerror, ())
+                 (pthread_key_t * key, void (*end)(void*)) noexcept, key, end)
+ZEROULP_OF_2_2_5(void*, dlopen, (const char* path, int how) noexcept, path, how)
+ZEROULP_OF_2_2_5(void*, dlsym, (void* library, const char* name) noexcept,
+                 library, name)
+ZEROULP_OF_2_2_5(char*, dlerror, () noexcept)
 
 extern "C" {
 
 // 2.32: whether reference counts may do without atomics. They may not.
 char __libc_single_threaded = 0;  // NOLINT
-
-// 2.32, of libpthread before: the call of the kernel, whose sets have 64 bits.
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
-  const int before = errno;
-  const long status = syscall(SYS_rt_sigprocmask, how, set, old, 8);
-  const int error = status == 0 ? 0 : errno;
-  errno = before;
-  return error;
-}
 
 // 2.33: before, inline functions around others.
 int fstat(int file, struct stat* s) noexcept {
@@ -75,7 +74,8 @@ int lstat(const char* path, struct stat* s) noexcept {
   return static_cast<int>(syscall(SYS_lstat, path, s));
 }
 
-// 2.34, of libpthread before.
+// 2.34, of libpthread before, whose own ends the process if run() throws and
+// the unwinder is an archive.
 int pthread_once(pthread_once_t* once, void (*run)()) {
   enum : int { not_yet, running, done };
   static_assert(sizeof *once == sizeof(int));
@@ -102,7 +102,9 @@ int pthread_once(pthread_once_t* once, void (*run)()) {
 // 2.36.
 uint32_t arc4random() noexcept {
   uint32_t word = 0;
-  if (getrandom(&word, sizeof word, 0) != sizeof word) std::abort();
+  while (getrandom(&word, sizeof word, 0) != sizeof word) {
+    if (errno != EINTR) std::abort();
+  }
   return word;
 }
 

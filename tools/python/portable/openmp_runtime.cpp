@@ -5,8 +5,11 @@
 // A region has shares, one for each thread asked for. Whoever is free runs
 // them: threads that wait here, and the caller, who takes those that nobody has
 // begun. So a region ends whether or not a thread could be started, and in the
-// child of a fork(), which has none. There are no barriers within regions: no
-// loop of ours has one (sources_test.cpp).
+// child of a fork(), which has none.
+//
+// Only what loops of ours ask for is here: at most one dynamic loop a region,
+// no barrier, no critical section within another. What else GCC calls does not
+// link.
 //
 // Source: "The libgomp ABI", GNU libgomp manual, GCC 12; OpenMP 5.0.
 
@@ -36,6 +39,7 @@ struct region {
   void (*run)(void*);
   void* data;
   unsigned shares;
+  bool is_parallel;               ///< it, or one around it, has several shares
   unsigned begun = 0, ended = 0;  ///< under the pool's mutex
   std::mutex gate{};              ///< of its loop
   dynamic_loop loop{};
@@ -82,9 +86,13 @@ class pool {
   }
   /// Returns false if the system has no thread more.
   bool start_thread() {
-    // What the process is sent is for its own threads.
+    // What the process is sent is for its own threads, but not their faults.
     sigset_t all, before;
     sigfillset(&all);
+    for (const int fault :
+         {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGPROF}) {
+      sigdelset(&all, fault);
+    }
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
     const auto wait = [](void* of) -> void* {
@@ -181,7 +189,7 @@ extern "C" {
 
 int omp_get_max_threads() { return wanted > 0 ? wanted : threads_at_first(); }
 void omp_set_num_threads(int count) { wanted = count > 0 ? count : 1; }
-int omp_in_parallel() { return current != nullptr && current->shares > 1; }
+int omp_in_parallel() { return current != nullptr && current->is_parallel; }
 int omp_get_thread_num() { return static_cast<int>(current_share); }
 int omp_get_num_threads() {
   return current != nullptr ? static_cast<int>(current->shares) : 1;
@@ -190,7 +198,9 @@ int omp_get_num_threads() {
 /// `count` 0: as many as there are. A region within one has one share.
 void GOMP_parallel(void (*run)(void*), void* data, unsigned count, unsigned) {
   if (count == 0) count = static_cast<unsigned>(omp_get_max_threads());
-  region r{run, data, omp_in_parallel() != 0 ? 1 : count};
+  const bool within = omp_in_parallel() != 0;
+  const unsigned shares = within ? 1 : count;
+  region r{run, data, shares, within || shares > 1};
   shared().threads.run(r);
 }
 

@@ -2,11 +2,14 @@
 # OpenMP that GCC's code calls, and what GCC's own libraries take from a newer
 # glibc, are linked into each of its files. ../build_wheel.sh asks for it.
 
-set(folder ${CMAKE_CURRENT_LIST_DIR})
-# All of a wheel's targets see this one.
-find_package(OpenMP REQUIRED COMPONENTS CXX)
-set_target_properties(OpenMP::OpenMP_CXX PROPERTIES
-  INTERFACE_LINK_LIBRARIES "" INTERFACE_LINK_OPTIONS "")
+set(portable_folder ${CMAKE_CURRENT_LIST_DIR})
+if(ZEROULP_CUDA)
+  message(FATAL_ERROR "ZEROULP_PORTABLE: a wheel of the CPU, without ZEROULP_CUDA")
+endif()
+# Whoever looks for libgomp finds an archive of nothing: what openmp_runtime.cpp
+# lacks does not link.
+set(OpenMP_gomp_LIBRARY ${PROJECT_BINARY_DIR}/libno_gomp.a)
+file(WRITE ${OpenMP_gomp_LIBRARY} "!<arch>\n")
 # What nobody calls is left out of each file.
 add_compile_options(-ffunction-sections -fdata-sections)
 # Empty since glibc 2.34; before, they have what is in libc now.
@@ -17,8 +20,8 @@ foreach(name libpthread.so.0 libdl.so.2)
   list(APPEND older_libraries ${path})
 endforeach()
 add_library(zeroulp_portable OBJECT
-  ${folder}/openmp_runtime.cpp ${folder}/glibc.cpp)
-add_library(zeroulp_portable_start OBJECT ${folder}/program_start.cpp)
+  ${portable_folder}/openmp_runtime.cpp ${portable_folder}/glibc.cpp)
+add_library(zeroulp_portable_start OBJECT ${portable_folder}/program_start.cpp)
 set_target_properties(zeroulp_portable zeroulp_portable_start PROPERTIES
   CXX_STANDARD 20
   POSITION_INDEPENDENT_CODE ON

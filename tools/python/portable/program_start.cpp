@@ -9,15 +9,10 @@ asm(".symver start_of_2_2_5, __libc_start_main@GLIBC_2.2.5");
 extern "C" {
 
 using constructor = void (*)(int, char**, char**);
-extern constructor __preinit_array_start[];  // NOLINT
-extern constructor __preinit_array_end[];    // NOLINT
-extern constructor __init_array_start[];     // NOLINT
-extern constructor __init_array_end[];       // NOLINT
+extern constructor __init_array_start[];  // NOLINT
+extern constructor __init_array_end[];    // NOLINT
 
 static void construct(int count, char** arguments, char** environment) {
-  for (auto* c = __preinit_array_start; c != __preinit_array_end; ++c) {
-    (*c)(count, arguments, environment);
-  }
   for (auto* c = __init_array_start; c != __init_array_end; ++c) {
     (*c)(count, arguments, environment);
   }

@@ -18,6 +18,9 @@ def _find():
     given = os.environ.get("ZEROULP_SUITE_LIBRARY")
     if given:
         return given
+    # A portable wheel has both libraries in one.
+    if hasattr(_library.library, "zeroulp_suite_text"):
+        return _library.library._name
     beside = pathlib.Path(_library.library._name).parent / "libzeroulp_suite.so"
     if not beside.exists():
         raise Error(
