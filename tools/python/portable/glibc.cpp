@@ -22,6 +22,7 @@
 // Calls `name` as 2.28 has it, in libc, libm, libpthread or libdl. GCC's
 // builtins are hidden by the assembler alone: visible, a program's would be
 // found in place of the library's that it calls.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // the void* handed on
 #define ZEROULP_OF_2_2_5(type, name, parameters, ...)       \
   asm(".hidden " #name);                                    \
   asm(".symver " #name "_of_2_2_5, " #name "@GLIBC_2.2.5"); \
@@ -47,6 +48,10 @@ ZEROULP_OF_2_2_5(int, pthread_join, (pthread_t thread, void** result), thread,
 ZEROULP_OF_2_2_5(int, pthread_detach, (pthread_t thread) noexcept, thread)
 ZEROULP_OF_2_2_5(int, __pthread_key_create,
                  (pthread_key_t * key, void (*end)(void*)) noexcept, key, end)
+ZEROULP_OF_2_2_5(int, pthread_key_create,
+                 (pthread_key_t * key, void (*end)(void*)) noexcept, key, end)
+ZEROULP_OF_2_2_5(int, pthread_setspecific,
+                 (pthread_key_t key, const void* of) noexcept, key, of)
 ZEROULP_OF_2_2_5(void*, dlopen, (const char* path, int how) noexcept, path, how)
 ZEROULP_OF_2_2_5(void*, dlsym, (void* library, const char* name) noexcept,
                  library, name)
