@@ -174,7 +174,7 @@ __global__ void clear_marked_rows(
 /// A slot that slots_backward has.
 struct slot_of_token {
   std::ptrdiff_t i, k, row;  ///< its token, its column, its row of experts
-  bool is_one, writes, sums;
+  bool exists, writes, sums;
   float weight;
 
   slot_of_token() = default;
@@ -185,8 +185,8 @@ struct slot_of_token {
     const auto columns = static_cast<unsigned>(t.slots.cols);
     i = static_cast<unsigned>(at) / columns;
     k = at - i * columns;
-    is_one = at < t.slots.rows * t.slots.cols;
-    if (is_one) {
+    exists = at < t.slots.rows * t.slots.cols;
+    if (exists) {
       row = t.slots(i, k);
       if (p.d_rows.data != nullptr) weight = __uint_as_float(t.weights(i, k));
     }
@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(threads, Threads == 32 ? 6 : 4)
 #pragma unroll
     for (int s = 0; s < count; ++s) {
       const slot_of_token& x = slots[s];
-      of.dy[s] = p.dy.get_if<Whole>(inside && x.is_one, x.i, first);
+      of.dy[s] = p.dy.get_if<Whole>(inside && x.exists, x.i, first);
       of.y[s] = p.y.get_if<Whole>(inside && x.sums, x.row, first);
     }
     return of;
@@ -253,7 +253,7 @@ __global__ void __launch_bounds__(threads, Threads == 32 ? 6 : 4)
 #pragma unroll
   for (int s = 0; s < count; ++s) {
     const slot_of_token& x = slots[s];
-    if (x.is_one) p.t.dweights(x.i, x.k) = __float_as_uint(sums[s]);
+    if (x.exists) p.t.dweights(x.i, x.k) = __float_as_uint(sums[s]);
   }
 }
 

@@ -166,21 +166,14 @@ bool next(const dynamic_loop& known, number& from, number& to) {
   return true;
 }
 
-/// `distance` from the first to the end, in the direction of steps of `width`.
-number steps_of(number distance, number width) {
-  return distance / width + (distance % width != 0 ? 1 : 0);
-}
-
-dynamic_loop loop_of(long begin, long end, long step, long chunk) {
-  const auto from = static_cast<number>(begin), to = static_cast<number>(end);
-  const bool up = step > 0, any = up ? begin < end : begin > end;
-  const auto by = static_cast<number>(step);
-  return {from,
-          by,
-          any ? steps_of(up ? to - from : from - to, up ? by : -by) : 0,
-          static_cast<number>(chunk),
-          0,
-          true};
+/// A loop from `begin` up or down to `end`; without iterations unless `any`.
+dynamic_loop loop_of(bool up, bool any, number begin, number end, number step,
+                     number chunk) {
+  const number distance = up ? end - begin : begin - end;
+  const number width = up ? step : -step;
+  const number count =
+      any ? distance / width + (distance % width != 0 ? 1 : 0) : 0;
+  return {begin, step, count, chunk, 0, true};
 }
 
 }  // namespace
@@ -204,27 +197,31 @@ void GOMP_parallel(void (*run)(void*), void* data, unsigned count, unsigned) {
   shared().threads.run(r);
 }
 
+bool GOMP_loop_ull_nonmonotonic_dynamic_start(bool up, number begin, number end,
+                                              number step, number chunk,
+                                              number* from, number* to) {
+  const bool any = up ? begin < end : begin > end;
+  return next(loop_of(up, any, begin, end, step, chunk), *from, *to);
+}
+bool GOMP_loop_ull_nonmonotonic_dynamic_next(number* from, number* to) {
+  return next({}, *from, *to);
+}
+
 bool GOMP_loop_nonmonotonic_dynamic_start(long begin, long end, long step,
                                           long chunk, long* from, long* to) {
+  const bool up = step > 0, any = up ? begin < end : begin > end;
   number first = 0, last = 0;
-  if (!next(loop_of(begin, end, step, chunk), first, last)) return false;
+  if (!next(
+          loop_of(up, any, static_cast<number>(begin), static_cast<number>(end),
+                  static_cast<number>(step), static_cast<number>(chunk)),
+          first, last)) {
+    return false;
+  }
   *from = static_cast<long>(first), *to = static_cast<long>(last);
   return true;
 }
 bool GOMP_loop_nonmonotonic_dynamic_next(long* from, long* to) {
   return GOMP_loop_nonmonotonic_dynamic_start(0, 0, 1, 1, from, to);
-}
-
-bool GOMP_loop_ull_nonmonotonic_dynamic_start(bool up, number begin, number end,
-                                              number step, number chunk,
-                                              number* from, number* to) {
-  const bool any = up ? begin < end : begin > end;
-  const number count =
-      any ? steps_of(up ? end - begin : begin - end, up ? step : -step) : 0;
-  return next({begin, step, count, chunk, 0, true}, *from, *to);
-}
-bool GOMP_loop_ull_nonmonotonic_dynamic_next(number* from, number* to) {
-  return next({}, *from, *to);
 }
 
 void GOMP_loop_end_nowait() {}
