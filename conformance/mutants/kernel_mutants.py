@@ -92,6 +92,24 @@ HASTY = (
     ("swiglu_backward_elementwise", "training/swiglu.cu", "training/swiglu_elementwise.cuh",
      WAIT + " detail::for_elements(params.dh.rows,"),
     ("transpose", "layout/transpose.cu", "layout/transpose.cuh", WAIT),
+    ("rms_norm_gradients", "model/rms_norm_backward.cu", "model/rms_norm_backward.cu",
+     "find_gradients(const __grid_constant__ gradient_params t) { " + WAIT),
+    ("rms_norm_ranges", "model/rms_norm_backward.cu", "model/rms_norm_backward.cu",
+     "add_ranges_of_dw(const __grid_constant__ ranges_params t) { " + WAIT),
+    ("slots_marks", "model/expert_rows.cu", "model/expert_rows.cu",
+     "matrix_view<std::uint16_t> d_rows) { " + WAIT),
+    ("slots", "model/expert_rows.cu", "model/expert_rows.cu",
+     "slots_backward(const __grid_constant__ slot_params p) { " + WAIT),
+    ("slots_cleared", "model/expert_rows.cu", "model/expert_rows.cu",
+     "eights_matrix<std::uint16_t> d_rows) { " + WAIT),
+    ("exponentials", "model/loss.cu", "model/loss.cu",
+     "find_exponentials(const __grid_constant__ loss_params p) { " + WAIT),
+    ("losses", "model/loss.cu", "model/loss.cu",
+     "find_losses(const __grid_constant__ cross_entropy_rows t) { " + WAIT),
+    ("sums_in_order", "model/loss.cu", "model/loss.cu",
+     "add_in_order(const __grid_constant__ chain_params t) { " + WAIT),
+    ("squares", "model/loss.cu", "model/loss.cu",
+     "add_squares(const __grid_constant__ squares_params t) { " + WAIT),
 )
 
 # Those whose rows are found by device_rows.
@@ -110,6 +128,13 @@ MUTANTS = tuple(
            "static_cast<char*>(data) + "
            "static_cast<std::uint32_t>(i * stride * Bytes)",
            (unit,), ("kernel.far_rows",)) for unit in ROW_UNITS
+) + tuple(
+    mutant("near.eights_" + name, "wrong address", "common/row_eights.cuh",
+           old, old.replace("i * stride", "static_cast<std::uint32_t>(i * stride)"),
+           ("model/rms_norm_backward.cu",), ("kernel.far_rows",)) for name, old in (
+               ("read", "load<bytes>(data + i * stride, j"),
+               ("read_whole", "data + i * stride + j"),
+               ("written", "store<bytes>(data + i * stride, j"))
 ) + (
     # Groups of 1x128.
     mutant("rows.amax_of_half_the_lanes", "wrong lane in a reduction",

@@ -26,7 +26,7 @@ using chain_matrices = std::vector<const chain_matrix*>;
 
 /// Words to invert in one launch: all that a kernel reads, with scales.
 struct turned_words {
-  static constexpr int most = 8;
+  static constexpr int most = 12;
   std::uint32_t* words[most] = {};
   std::size_t count[most] = {};
 };
@@ -105,7 +105,9 @@ struct named_chain {
 };
 constexpr named_chain chains[] = {
     {"aligned", make_aligned_chain, 256, 1024, 520, 528},
-    {"odd", make_odd_chain, 251, 1001, 520, 527}};
+    {"odd", make_odd_chain, 251, 1001, 520, 527},
+    {"model", make_model_chain, 600, 1024, 520, 528},
+    {"odd model", make_model_chain, 601, 1001, 520, 527}};
 
 /// Calls use(what, chain, scale) for every chain and kind of scale.
 template <class Use>
@@ -198,7 +200,8 @@ verdict check_far_rows(const effort& e) {
 }  // namespace
 
 check_list kernel_in_turn_checks() {
-  const char* const clauses = "Q1 P1 P2 W1 W6 S2 S3 S4 S6 S9 S11";
+  const char* const clauses =
+      "Q1 P1 P2 W1 W6 S2 S3 S4 S6 S9 S11 N3 N14 N15 N17";
   return {device_check("kernel.in_turn", clauses, "property", check_in_turn),
           device_check("kernel.far_rows", clauses, "property", check_far_rows)};
 }

@@ -1,5 +1,6 @@
-// The two chains of kernels, and the memory that they work on.
+// Two chains of kernels, and the memory that chains work on.
 
+#include <numeric>
 #include <set>
 
 #include "conformance/device/silicon/chains.hpp"
@@ -76,6 +77,18 @@ const chain_matrix& chain::make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
     x = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(below)));
   }
   const chain_matrix& to = make(role::given, m, n, 4);
+  to.data.upload(all.data());
+  return to;
+}
+
+const chain_matrix& chain::make_places(std::ptrdiff_t m, counter_rng& rng) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(m));
+  std::iota(all.begin(), all.end(), 0);
+  for (std::size_t i = all.size(); i > 1; --i) {
+    std::swap(all[i - 1], all[rng.below(i)]);
+  }
+  for (std::size_t i = 0; i < all.size(); i += 4) all[i] = -1;
+  const chain_matrix& to = make(role::given, m, 1, 4);
   to.data.upload(all.data());
   return to;
 }

@@ -105,8 +105,12 @@ struct chain_matrix {
   cuda::const_quantized input() const { return {view(), scale_view()}; }
   /// Views of four-byte elements as scales, words, row numbers.
   cuda::scales as_scales() const { return {data.words(), data.pitch / 4}; }
-  matrix_view<std::uint32_t> words() const {
-    return {data.words(), data.rows, cols, data.pitch / 4, 1};
+  matrix_view<std::uint32_t> words() const { return as<std::uint32_t>(); }
+  /// A view of elements of type T.
+  template <class T>
+  matrix_view<T> as() const {
+    return {reinterpret_cast<T*>(data.first), data.rows, cols,
+            data.pitch / static_cast<std::ptrdiff_t>(sizeof(T)), 1};
   }
   cuda::row_numbers numbers() const {
     return {reinterpret_cast<const std::int32_t*>(data.first), data.rows, cols,
@@ -150,6 +154,8 @@ class chain {
   /// Makes row numbers from 0 to below - 1.
   const chain_matrix& make_row_numbers(std::ptrdiff_t m, std::ptrdiff_t n,
                                        std::ptrdiff_t below, counter_rng& rng);
+  /// Makes m row numbers below m, of which no two are equal; a quarter are -1.
+  const chain_matrix& make_places(std::ptrdiff_t m, counter_rng& rng);
 
  private:
   chain_room room_;
@@ -170,6 +176,8 @@ std::unique_ptr<chain> make_aligned_chain(const chain_setting& s);
 /// BF16, then FP32, with every output of each kernel: kernels for other formats
 /// and groups and, if n is odd, for rows that are not aligned.
 std::unique_ptr<chain> make_odd_chain(const chain_setting& s);
+/// The model's kernels that overlap with what is launched before them.
+std::unique_ptr<chain> make_model_chain(const chain_setting& s);
 
 }  // namespace zeroulp::conformance::device
 
