@@ -47,6 +47,7 @@ def test_a_request_reaches_the_gpu(name, arguments, how, monkeypatch):
     monkeypatch.setattr(_cuda, "_current_stream",
                         lambda device: contextlib.nullcontext())
     monkeypatch.setattr(_cuda, "room", aligned_room)
+    monkeypatch.setattr(_cuda, "serves", lambda device: True)
     with pytest.raises(zeroulp.CudaError, match="CUDA|compute capability"):
         getattr(T, name)(*given, **how)
 

@@ -9,6 +9,7 @@
 
 A line each, and 'N passed, N failed' at the end. Needs no pytest."""
 
+import hashlib
 import sys
 import time
 
@@ -84,8 +85,54 @@ def gather_rows():
     return codes(20, 72), rows
 
 
+def tiles(m, n, seed=0, group="1x128", **how):
+    return T.quantize(codes(m, n, seed=seed), group=group, **how)
+
+
+def fp8(m, n, seed=0):
+    return numbers(m, n, seed=seed).to(torch.float8_e4m3fn)
+
+
+def scaled(*groups):
+    """Operands of scaled_mm, 200 x 384 by 384 x 160, and a scale a group."""
+    a, b = fp8(200, 384), fp8(160, 384, seed=1)
+    of = {"tensor": lambda m: (1, 1), "1x0": lambda m: (m, 1),
+          "1x128": lambda m: (m, 3), "128x128": lambda m: (-(-m // 128), 3)}
+    sa, sb = (numbers(*of[g](m), seed=2).abs() + 0.5
+              for g, m in zip(groups, (200, 160)))
+    return lambda: (a, b.t(), sa, sb.t())
+
+
+BF16, FP32 = {"out_dtype": torch.bfloat16}, {"out_dtype": torch.float32}
 # Each function, arguments for it, and what more it is given.
 CASES = [
+    *(("quantize", lambda n=n, dtype=dtype: (numbers(150, n, dtype=dtype),), how)
+      for n in (384, 130, 7)
+      for dtype in (torch.bfloat16, torch.float16, torch.float32)
+      for how in ({"convention": "vllm"}, {"format": "e5m6", "scale": "pow2"},
+                  {"format": "e5m2", "group": "128x128", "transposed": True},
+                  {"convention": "deepseek_v3", "transposed": True},
+                  {"group": "128x1"}, {"group": "tensor"})),
+    *(("retile", lambda shape=shape: (tiles(*shape, scale="pow2"),), how)
+      for shape in ((256, 384), (150, 130)) for how in ({}, {"to": "e5m2"})),
+    *(("dequantize", lambda group=group: (tiles(150, 384, group=group),),
+       {"to": to}) for group in ("1x128", "128x128", "128x1", "tensor")
+      for to in ("fp32", "bf16")),
+    *(("gemm", lambda k=k, group=group: (tiles(150, k), tiles(96, k, 1, group)),
+       {"recipe": recipe}) for k in (512, 200)
+      for group, recipe in (("128x128", "deepgemm.1d2d"),
+                            ("1x128", "deepgemm.1d1d"),
+                            ("128x128", "cutlass.blockwise"))),
+    ("gemm", lambda: (tiles(512, 150, group="128x1"), tiles(96, 512, 1, "128x128")),
+     {}),
+    ("gemm", lambda: (fp8(150, 256), fp8(96, 256, 1)), {"recipe": "unpromoted"}),
+    ("gemm", lambda: (tiles(70, 256), tiles(96, 256, 1)),
+     {"recipe": "deepgemm.1d1d", "output": "bf16"}),
+    ("scaled_mm", scaled("tensor", "tensor"), BF16),
+    ("scaled_mm", scaled("tensor", "tensor"), {"use_fast_accum": True, **FP32}),
+    ("scaled_mm", scaled("1x0", "1x0"), {"use_fast_accum": True, **BF16}),
+    ("scaled_mm", scaled("1x128", "128x128"), BF16),
+    ("scaled_mm", scaled("1x128", "1x128"), FP32),
     ("attention_forward", of_attention, {}),
     ("attention_forward", of_attention, {"scale": 0.5}),
     ("attention_backward", of_attention_backward, {}),
@@ -113,17 +160,27 @@ CASES = [
 ]
 
 
+# What the kernels do not take: it is copied, and computed on the CPU.
+COPIED = [("quantize", lambda: (codes(150, 384),), how)
+          for how in ({"group": "1x64"}, {"format": "e4m3fnuz"})]
+
+
 def on(device, x):
+    if isinstance(x, zeroulp.Quantized):
+        return zeroulp.Quantized(x.codes.to(device), x.scales.to(device), x.format,
+                                 x.group, convention=x.convention, scale=x.scale)
     return x.to(device) if isinstance(x, torch.Tensor) else x
 
 
 def bits(x):
-    kinds = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return x.detach().cpu().contiguous().view(-1).view(kinds[x.element_size()])
 
 
 def results(found):
     """A list of tensors; of a plan, rows up to the last expert's."""
+    if isinstance(found, zeroulp.Quantized):
+        found = found.codes, found.scales
     found = [found] if isinstance(found, torch.Tensor) else list(found)
     if len(found) == 3 and found[0].dim() == 1 and found[2].dim() == 1:
         found[0] = found[0][:int(found[2][-1])]
@@ -179,10 +236,50 @@ LARGE = [
      {"groups": 8, "kept": 4}),
     ("plan", lambda: (T.route_forward(numbers(8192, 64), 6).experts, 64), {}),
     ("cross_entropy_forward", large_losses, {}),
+    ("quantize", lambda: (codes(4096, 7168),), {"convention": "vllm"}),
+    ("retile", lambda: (tiles(4096, 2048, scale="pow2"),), {}),
+    ("gemm", lambda: (tiles(512, 7168), tiles(1024, 7168, 1, "128x128")), {}),
     ("gemm_bf16", lambda: (codes(512, 2048), codes(768, 2048, seed=1)), {}),
     ("gemm_bf16", lambda: (codes(2048, 512).t(), codes(768, 2048, seed=1)),
      {"splits": 4}),
 ]
+
+
+def trained(device, steps=20):
+    """Digests of each Y, dX and dW of two Linears, a step each, trained from one
+    state by zeroulp's cross entropy, in BF16 with FP32 weights' updates."""
+    torch.manual_seed(0)
+    layers = [T.Linear(256, 512, bias=False, dtype=torch.bfloat16),
+              T.Linear(512, 320, bias=False, dtype=torch.bfloat16)]
+    for layer in layers:
+        layer.weight.data = on(device, layer.weight.data)
+    wide = [layer.weight.detach().float() for layer in layers]
+    digests = []
+    for step in range(steps):
+        x = on(device, codes(192, 256, seed=step)).requires_grad_()
+        targets = on(device, torch.arange(192, dtype=torch.int32) * 7 % 320)
+        hidden = layers[0](x)
+        hidden.retain_grad()
+        y = layers[1](hidden.relu())
+        loss = T.cross_entropy(y.float(), targets)
+        loss.backward()
+        made = [hidden, y, x.grad, hidden.grad, loss,
+                *(layer.weight.grad for layer in layers)]
+        digests.append([hashlib.sha256(bits(t).numpy().tobytes()).hexdigest()
+                        for t in made])
+        for layer, w in zip(layers, wide):
+            w -= 0.5 * layer.weight.grad.float()  # two roundings on each device
+            layer.weight.data, layer.weight.grad = w.bfloat16(), None
+    return digests
+
+
+def difference_of_training():
+    """None if 20 steps of two Linears have one digest on both."""
+    for step, (a, b) in enumerate(zip(trained("cuda"), trained("cpu"))):
+        if a != b:
+            apart = [i for i, (x, y) in enumerate(zip(a, b)) if x != y]
+            return f"step {step}: tensors {apart}"
+    return None
 
 
 def difference_of_gradients():
@@ -213,8 +310,10 @@ def main():
         return 0
     failed = 0
     runs = [(f"{name} {i}", lambda case=(name, *rest): difference(*case))
-            for i, (name, *rest) in enumerate(CASES + LARGE)]
-    for name, run in [*runs, ("gradients", difference_of_gradients)]:
+            for i, (name, *rest) in enumerate(CASES + COPIED + LARGE)]
+    wholes = [("gradients", difference_of_gradients),
+              ("training", difference_of_training)]
+    for name, run in [*runs, *wholes]:
         start = time.monotonic()
         try:
             apart = run()
@@ -224,7 +323,7 @@ def main():
         print(f"{'ok' if apart is None else 'not ok'} {name} "
               f"({time.monotonic() - start:.1f} s){'' if apart is None else ': '}"
               f"{apart or ''}", flush=True)
-    print(f"{len(runs) + 1 - failed} passed, {failed} failed")
+    print(f"{len(runs) + len(wholes) - failed} passed, {failed} failed")
     return failed > 0
 
 

@@ -173,6 +173,14 @@ def _words_of_array(x, what):
     return x.view(UNSIGNED[x.dtype.itemsize]), name
 
 
+def stand_in(x):
+    """What has x's type and shape: of a tensor that is not in the CPU's memory one
+    without its numbers, so that nothing is copied; else x."""
+    if not is_tensor(x) or x.device.type == "cpu" or x.layout != _torch().strided:
+        return x
+    return _torch().empty(1, dtype=x.dtype).expand(x.shape)
+
+
 def bits_of(x, what, format=None):
     """`x` as a matrix of bits; leading dimensions are rows. `format` says what
     unsigned integers are codes of. Raises Error naming the argument `what`."""

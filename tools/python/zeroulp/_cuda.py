@@ -6,6 +6,7 @@ import ctypes
 import functools
 import os
 import pathlib
+import warnings
 
 import torch
 
@@ -44,7 +45,23 @@ def library():
     return loaded
 
 
-def _struct(x, kind):
+@functools.lru_cache(maxsize=None)
+def serves(device):
+    """Whether the kernels run on this GPU; a warning says once why they do not."""
+    found = torch.cuda.get_device_capability(device)
+    try:
+        if found != (9, 0):
+            raise Error(f"{device} has compute capability {found[0]}.{found[1]}, and "
+                        "the kernels need 9.0 (Hopper)")
+        library()
+    except Error as e:
+        warnings.warn(f"zeroulp: {e}: memory is copied and computed on the CPU",
+                      stacklevel=2)
+        return False
+    return True
+
+
+def struct(x, kind):
     """A tensor of two dimensions with adjacent elements in its rows."""
     return kind(x.data_ptr() if x.numel() else None, *x.shape, x.stride(0))
 
@@ -69,9 +86,9 @@ def call(name, *arguments, device):
 
     def passed(x):
         if isinstance(x, torch.Tensor):
-            x = _struct(x, _abi.zeroulp_cuda_const_matrix)
+            x = struct(x, _abi.zeroulp_cuda_const_matrix)
         elif isinstance(x, Output):
-            x = _struct(x.tensor, _abi.zeroulp_cuda_matrix)
+            x = struct(x.tensor, _abi.zeroulp_cuda_matrix)
         return ctypes.byref(x) if isinstance(x, ctypes.Structure) else x
 
     with _current_stream(device) as stream:
@@ -83,6 +100,11 @@ def room(size, device):
     """(tensor, its address, bytes) of room to work."""
     work = torch.empty(size, dtype=torch.uint8, device=device)
     return work, work.data_ptr() if size else None, size
+
+
+def words(x):
+    """The address of 4-byte elements."""
+    return ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_uint32))
 
 
 def doubles(x):

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _abi, _blocks, _html, _values
 from ._arrays import (UNSIGNED, bits_of, format_name, given_back, matrix, number,
-                      random_bits_of, ref)
+                      random_bits_of, ref, stand_in)
 from ._library import Error, call, names
 from ._values import format as format_of
 from ._values import format_called
@@ -103,10 +103,10 @@ class Quantized:
         self.codes, self.scales = codes, scales
         self.format, self.group = format_of(format), str(group)
         self.convention, self.scale = str(convention), str(scale)
-        bits = bits_of(codes, "codes", self.format.name)
+        bits = bits_of(stand_in(codes), "codes", self.format.name)
         self.shape = bits.words.shape
         wanted = group_counts(self.shape, self.group)
-        found = scales_of(scales, "scales").words.shape
+        found = scales_of(stand_in(scales), "scales").words.shape
         if found != wanted:
             raise Error(f"scales: {found[0]} x {found[1]}, but "
                         f"{self.shape[0]} x {self.shape[1]} codes in groups "
@@ -297,7 +297,7 @@ def scale_kind(q):
     return names(_abi.ZEROULP_SCALE_KINDS)[q.scale]
 
 
-def _need_quantized(q):
+def need_quantized(q):
     if not isinstance(q, Quantized):
         raise Error(f"q: a {type(q).__name__}: use a Quantized, such as "
                     "Quantized(codes, scales, format, group)")
@@ -305,23 +305,28 @@ def _need_quantized(q):
 
 def dequantize(q, to="fp32"):
     """The numbers of a Quantized: see Quantized.dequantize."""
-    _need_quantized(q)
+    need_quantized(q)
     return q.dequantize(to)
+
+
+def retiling(q, target, rule):
+    """The struct of a re-tiling, from names."""
+    group = _values.group(q.group)
+    if group.rows != 1:
+        raise Error(f"q: scales of {q.group}: 1xC is re-tiled")
+    return _abi.zeroulp_retiling(
+        q.format.struct, target.struct,
+        _values.number_of(_abi.ZEROULP_SCALE_KINDS, q.scale, "scale"), group.cols,
+        _values.number_of(_abi.ZEROULP_RETILE_RULES, rule, "rule"))
 
 
 def retile(q, to=None, *, rule="amax"):
     """The transpose of a Quantized of 1xC, with tiles of C along the other
     dimension, in the format `to`. `rule` is amax or max_scale. SPEC W1 to W7."""
-    _need_quantized(q)
+    need_quantized(q)
     target = q.format if to is None else format_of(to)
-    group = _values.group(q.group)
-    if group.rows != 1:
-        raise Error(f"q: scales of {q.group}: 1xC is re-tiled")
+    r = retiling(q, target, rule)
     bits, scales = q.bits(), q.scale_bits()
-    r = _abi.zeroulp_retiling(
-        q.format.struct, target.struct,
-        _values.number_of(_abi.ZEROULP_SCALE_KINDS, q.scale, "scale"), group.cols,
-        _values.number_of(_abi.ZEROULP_RETILE_RULES, rule, "rule"))
     m, n = q.shape
     codes = _empty(n, m, target)
     out = np.empty(group_counts((n, m), q.group), np.uint32)
@@ -333,22 +338,12 @@ def retile(q, to=None, *, rule="amax"):
                      q.group, convention=q.convention, scale=q.scale)
 
 
-class _Operand:
-    """One side of D = A B^T: codes mn x k with scales or without."""
+class Side:
+    """One side of D = A B^T: mn x k codes of a format with scales for each of a
+    group, or without: None."""
 
-    def __init__(self, x, what, format):
-        if isinstance(x, Quantized):
-            self.bits, self.scales = x.bits(), x.scale_bits()
-            self.format, self.group = x.format, _values.group(x.group)
-            # Columns of tiles have K along their rows.
-            if self.group.cols == 1 and self.group.rows != 1:
-                self.bits.words = self.bits.words.T
-                self.scales.words = self.scales.words.T
-                self.group = _abi.zeroulp_group(1, self.group.rows)
-        else:
-            self.bits, self.scales = bits_of(x, what, format), None
-            self.format, self.group = _format_of(self.bits, what), None
-        self.mn, self.k = self.bits.words.shape
+    def __init__(self, format, group, mn, k):
+        self.format, self.group, self.mn, self.k = format, group, mn, k
 
     def covers(self, wanted):
         """Whether the scales cover the operand as a recipe wants it."""
@@ -358,10 +353,57 @@ class _Operand:
             of(self.group.rows, self.mn) == of(wanted.rows, self.mn) and
             of(self.group.cols, self.k) == of(wanted.cols, self.k))
 
+
+class _Operand(Side):
+    """A side in memory of the CPU."""
+
+    def __init__(self, x, what, format):
+        if isinstance(x, Quantized):
+            self.bits, self.scales = x.bits(), x.scale_bits()
+            format, group = x.format, _values.group(x.group)
+            # Columns of tiles have K along their rows.
+            if group.cols == 1 and group.rows != 1:
+                self.bits.words = self.bits.words.T
+                self.scales.words = self.scales.words.T
+                group = _abi.zeroulp_group(1, group.rows)
+        else:
+            self.bits, self.scales = bits_of(x, what, format), None
+            format, group = _format_of(self.bits, what), None
+        super().__init__(format, group, *self.bits.words.shape)
+
     def struct(self):
         scales = _abi.zeroulp_const_matrix() if self.scales is None else \
             self.scales.const()
         return _abi.zeroulp_operand(self.format.struct, self.bits.const(), scales)
+
+
+def recipe_of_operands(recipe, x, y, adds, **members):
+    """The struct of a recipe for two Sides, with other `members`, and whether it
+    adds, as it is told to or by itself. Raises Error if they do not fit."""
+    how = _values.recipe(recipe).replace(**members)
+    if x.k != y.k:
+        raise Error(f"a is {x.mn} x {x.k}, b is {y.mn} x {y.k}: both must have "
+                    "the same K")
+    for side, what in ((x, "a"), (y, "b")):
+        wanted = getattr(how.struct, what)
+        if not side.covers(wanted):
+            raise Error(f"{what}: scales of {_values.group_name(side.group)}, "
+                        f"but recipe {how.name} needs "
+                        f"{_values.group_name(wanted)}")
+    r = _abi.zeroulp_recipe()
+    call("zeroulp_recipe_for_operands", ref(how.struct), ref(x.format.struct),
+         ref(y.format.struct), ctypes.byref(r))
+    if adds:
+        r.epilogue = _abi.ZEROULP_EPILOGUE_ACCUMULATE
+    return r, r.epilogue == _abi.ZEROULP_EPILOGUE_ACCUMULATE
+
+
+def needed_addend(c, x, y):
+    """c, which has the shape of D and elements of float32."""
+    found = floats_of(stand_in(c), "c").words.shape
+    if found != (x.mn, y.mn):
+        raise Error(f"c: {found[0]} x {found[1]}, but D is {x.mn} x {y.mn}")
+    return c
 
 
 def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
@@ -380,30 +422,13 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
         if interval is not None or splits is not None:
             raise Error(f"recipe {recipe} takes no interval and no splits")
         return _blocks.gemm_blocks(a, b, recipe, c=c, output=output)
-    how = _values.recipe(recipe).replace(interval=interval, splits=splits,
-                                         output=output)
     x, y = _Operand(a, "a", format), _Operand(b, "b", format)
-    if x.k != y.k:
-        raise Error(f"a is {x.mn} x {x.k}, b is {y.mn} x {y.k}: both must have "
-                    "the same K")
-    for side, what in ((x, "a"), (y, "b")):
-        wanted = getattr(how.struct, what)
-        if not side.covers(wanted):
-            raise Error(f"{what}: scales of {_values.group_name(side.group)}, "
-                        f"but recipe {how.name} needs "
-                        f"{_values.group_name(wanted)}")
-    r = _abi.zeroulp_recipe()
-    call("zeroulp_recipe_for_operands", ref(how.struct), ref(x.format.struct),
-         ref(y.format.struct), ctypes.byref(r))
+    r, adds = recipe_of_operands(recipe, x, y, c is not None, interval=interval,
+                                 splits=splits, output=output)
     addend = None
-    if c is None and r.epilogue == _abi.ZEROULP_EPILOGUE_ACCUMULATE:
-        c = np.zeros((x.mn, y.mn), np.float32)
-    if c is not None:
-        addend = floats_of(c, "c")
-        if addend.words.shape != (x.mn, y.mn):
-            raise Error(f"c: {addend.words.shape[0]} x {addend.words.shape[1]}, "
-                        f"but D is {x.mn} x {y.mn}")
-        r.epilogue = _abi.ZEROULP_EPILOGUE_ACCUMULATE
+    if adds:
+        addend = floats_of(needed_addend(
+            np.zeros((x.mn, y.mn), np.float32) if c is None else c, x, y), "c")
     wide = format_called(r.output)
     out = _empty(x.mn, y.mn, wide)
     given = None if addend is None else addend.const()

@@ -1,5 +1,5 @@
 """Layers for torch, to the bit. Linear layers and products, forward and backward
-in FP8 as a recipe says, by the compiled library; memory of a GPU is copied.
+in FP8 as a recipe says.
 
     layer = zeroulp.torch.Linear(1024, 4096)       # instead of torch.nn.Linear
     zeroulp.torch.convert(model)                   # every Linear of a model
@@ -10,8 +10,9 @@ torch.compile and gradients.
 
     o = zeroulp.torch.attention(q, k, v)           # [batch, length, heads, depth]
 
-The other operators of a training step run where their tensors are: on a GPU by
-the kernels, on torch's current stream, with the CPU's bits."""
+All run where their tensors are, with the same bits: on a GPU (Hopper) by the
+kernels, on torch's current stream. quantize, retile, dequantize and gemm are
+those of zeroulp, which copies memory of a GPU."""
 
 import dataclasses
 
@@ -20,6 +21,7 @@ import torch
 from . import _like, _operations
 from ._arrays import format_name
 from ._library import Error
+from ._torch_fp8 import dequantize, gemm, quantize, retile
 from ._torch_model import (attention, attention_backward, attention_forward,
                            combine, combine_forward, cross_entropy,
                            cross_entropy_forward, gather, gemm_bf16, plan,
@@ -31,10 +33,11 @@ from ._torch_model import (attention, attention_backward, attention_forward,
 __all__ = [
     "Linear", "LinearRecipe", "RECIPES", "attention", "attention_backward",
     "attention_forward", "combine", "combine_forward", "convert",
-    "cross_entropy", "cross_entropy_forward", "gather", "gemm_bf16", "linear",
-    "plan", "rms_norm", "rms_norm_backward", "rms_norm_forward", "rope",
-    "route", "route_backward", "route_forward", "scaled_dot_product_attention",
-    "scaled_mm", "slot_backward", "sum_of_losses", "update_bias",
+    "cross_entropy", "cross_entropy_forward", "dequantize", "gather", "gemm",
+    "gemm_bf16", "linear", "plan", "quantize", "retile", "rms_norm",
+    "rms_norm_backward", "rms_norm_forward", "rope", "route", "route_backward",
+    "route_forward", "scaled_dot_product_attention", "scaled_mm",
+    "slot_backward", "sum_of_losses", "update_bias",
 ]
 
 
@@ -77,15 +80,9 @@ def _numbers(x, what):
     return _rows(x)
 
 
-def _quantized(x, group, r):
-    return _operations.quantize(x, r.format, group, r.convention, scale=r.scale)
-
-
-def _transposed(q):
-    """The transpose of codes and scales of square blocks: nothing is rounded
-    (SPEC W6)."""
-    return _operations.Quantized(q.codes.t(), q.scales.t(), q.format, q.group,
-                                 convention=q.convention, scale=q.scale)
+def _quantized(x, group, r, transposed=False):
+    return quantize(x, r.format, group, r.convention, scale=r.scale,
+                    transposed=transposed)
 
 
 @torch.library.custom_op("zeroulp::linear", mutates_args=())
@@ -93,7 +90,7 @@ def _linear(x: torch.Tensor, w: torch.Tensor, recipe: str) -> torch.Tensor:
     r = _recipe(recipe)
     qx = _quantized(_numbers(x, "x"), "1x128", r)
     qw = _quantized(_numbers(w, "w"), "128x128", r)
-    y = _operations.gemm(qx, qw, r.fprop)
+    y = gemm(qx, qw, r.fprop)
     return y.to(x.dtype).reshape(*x.shape[:-1], w.shape[0])
 
 
@@ -108,9 +105,9 @@ def _linear_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
     r = _recipe(recipe)
     qdy = _quantized(_numbers(dy, "dy"), "1x128", r)
     qx = _quantized(_numbers(x, "x"), "1x128", r)
-    qw = _quantized(_numbers(w, "w"), "128x128", r)
-    dx = _operations.gemm(qdy, _transposed(qw), r.dgrad)
-    dw = _operations.gemm(qdy.retile(), qx.retile(), r.wgrad)
+    turned_w = _quantized(_numbers(w, "w"), "128x128", r, transposed=True)
+    dx = gemm(qdy, turned_w, r.dgrad)
+    dw = gemm(retile(qdy), retile(qx), r.wgrad)
     return dx.to(x.dtype).reshape(x.shape), dw.to(w.dtype)
 
 
@@ -280,5 +277,4 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
         group_a = "128x128"  # one row of A is a block's
     a = _operations.Quantized(mat_a, by_a, mat_a.dtype, group_a)
     b = _operations.Quantized(mat_b.t(), by_b, mat_b.dtype, group_b)
-    return _operations.gemm(a, b, name, splits=1 if splits is None else splits,
-                            output=output)
+    return gemm(a, b, name, splits=1 if splits is None else splits, output=output)

@@ -4,7 +4,8 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import Attention, AttentionGradients, Plan, Routing
+from . import (Attention, AttentionGradients, Convention, Format, Plan,
+               Quantized, Recipe, Routing)
 
 _Module = TypeVar("_Module", bound=torch.nn.Module)
 
@@ -33,6 +34,24 @@ def convert(
 def linear(
     x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None,
     recipe: str = 'deepseek_v3'
+) -> torch.Tensor: ...
+def quantize(
+    x: torch.Tensor, format: str | Format | torch.dtype = 'e4m3',
+    group: str = '1x128', convention: str | Convention = 'zeroulp', *,
+    scale: str | None = None, transposed: bool = False
+) -> Quantized: ...
+def dequantize(
+    q: Quantized, to: str | Format | torch.dtype = 'fp32'
+) -> torch.Tensor: ...
+def retile(
+    q: Quantized, to: str | Format | torch.dtype | None = None, *,
+    rule: str = 'amax'
+) -> Quantized: ...
+def gemm(
+    a: torch.Tensor | Quantized, b: torch.Tensor | Quantized,
+    recipe: str | Recipe = 'deepgemm.1d2d', *, c: torch.Tensor | None = None,
+    interval: int | None = None, splits: int | None = None,
+    output: str | Format | torch.dtype | None = None
 ) -> torch.Tensor: ...
 def scaled_mm(
     mat_a: torch.Tensor, mat_b: torch.Tensor, scale_a: torch.Tensor,
