@@ -321,8 +321,9 @@ COLUMNS = {"name": "name", "peer": "peer", "size": "size",
            "rates": "our_rate_over_peer", "differ": "codes_that_differ"}
 
 
-def text_of(rows):
-    shown = {head: key for head, key in COLUMNS.items()
+def text_of_columns(columns, rows):
+    """A table of the columns, head: key, that any row has."""
+    shown = {head: key for head, key in columns.items()
              if any(key in row for row in rows)}
     lines = [list(shown)]
     for row in rows:
@@ -347,7 +348,7 @@ def main():
     for shape in [(256, 512)] if options.quick else SHAPES:
         rows += quantizing_rows(timer, shape, ours)
         rows.append(adamw_row(timer, shape, ours))
-    print(json.dumps(rows, indent=2) if options.json else text_of(rows))
+    print(json.dumps(rows, indent=2) if options.json else text_of_columns(COLUMNS, rows))
 
 
 if __name__ == "__main__":
