@@ -3,15 +3,13 @@
 # glibc, are linked into each of its files. ../build_wheel.sh asks for it.
 
 set(portable_folder ${CMAKE_CURRENT_LIST_DIR})
-if(ZEROULP_CUDA)
-  message(FATAL_ERROR "ZEROULP_PORTABLE: a wheel of the CPU, without ZEROULP_CUDA")
-endif()
 # Whoever looks for libgomp finds an archive of nothing: what openmp_runtime.cpp
 # lacks does not link.
 set(OpenMP_gomp_LIBRARY ${PROJECT_BINARY_DIR}/libno_gomp.a)
 file(WRITE ${OpenMP_gomp_LIBRARY} "!<arch>\n")
 # What nobody calls is left out of each file.
-add_compile_options(-ffunction-sections -fdata-sections)
+add_compile_options(
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections;-fdata-sections>")
 # Empty since glibc 2.34; before, they have what is in libc now.
 set(older_libraries "")
 foreach(name libpthread.so.0 libdl.so.2)

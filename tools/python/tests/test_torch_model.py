@@ -2,6 +2,9 @@
 zeroulp's functions on whichever device; what they refuse."""
 
 import contextlib
+import pathlib
+import sys
+import types
 
 import pytest
 import zeroulp
@@ -208,6 +211,23 @@ def test_a_missing_library_is_named(monkeypatch):
     _cuda.library.cache_clear()
     try:
         with pytest.raises(Error, match="the library of the kernels: /nowhere"):
+            _cuda.library()
+    finally:
+        _cuda.library.cache_clear()
+
+
+def test_the_package_of_the_kernels_is_found(monkeypatch, tmp_path):
+    monkeypatch.delenv("ZEROULP_CUDA_LIBRARY", raising=False)
+    if (pathlib.Path(zeroulp.__file__).parent / "libzeroulp_cuda.so").exists():
+        pytest.skip("the kernels are in this package")
+    _cuda.library.cache_clear()
+    monkeypatch.setitem(sys.modules, "zeroulp_cuda13", None)
+    try:
+        with pytest.raises(Error, match="the package zeroulp-cuda13 is not install"):
+            _cuda.library()
+        package = types.SimpleNamespace(library=str(tmp_path / "none.so"))
+        monkeypatch.setitem(sys.modules, "zeroulp_cuda13", package)
+        with pytest.raises(Error, match="none.so"):
             _cuda.library()
     finally:
         _cuda.library.cache_clear()

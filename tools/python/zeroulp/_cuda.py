@@ -4,6 +4,7 @@ on torch's current stream. torch has the memory; nothing is copied."""
 import contextlib
 import ctypes
 import functools
+import importlib
 import os
 import pathlib
 import warnings
@@ -19,12 +20,15 @@ def _find():
     if given:
         return given
     beside = pathlib.Path(__file__).parent / "libzeroulp_cuda.so"
-    if not beside.exists():
+    if beside.exists():
+        return str(beside)
+    try:
+        return importlib.import_module("zeroulp_cuda13").library
+    except ImportError:
         raise Error(
-            "tensors are on a GPU, but libzeroulp_cuda.so is not in the package: "
-            "where there is nvcc, install it with `pip install ./tools/python "
-            "-C cmake.define.ZEROULP_CUDA=ON`, or set ZEROULP_CUDA_LIBRARY")
-    return str(beside)
+            "tensors are on a GPU, but the package zeroulp-cuda13 is not installed: "
+            "where there is nvcc, `pip install ./tools/python/cuda13` installs it; "
+            "or set ZEROULP_CUDA_LIBRARY to libzeroulp_cuda.so") from None
 
 
 @functools.lru_cache(maxsize=None)
@@ -42,6 +46,10 @@ def library():
             raise Error(f"{path} has no {name}: it is older than this package"
                         ) from None
         function.restype, function.argtypes = result, arguments
+    version = loaded.zeroulp_abi_version()
+    if version != _abi.ZEROULP_ABI_VERSION:
+        raise Error(f"{path} has ABI {version}, this package speaks "
+                    f"{_abi.ZEROULP_ABI_VERSION}")
     return loaded
 
 

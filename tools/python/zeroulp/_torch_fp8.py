@@ -31,16 +31,16 @@ def _here(by_kernels, on_cpu, *tensors):
     return on_cpu()
 
 
-def _room(like, rows, cols, format, alignment=16):
-    """A matrix on the device of `like`, whose rows start on multiples of so many
-    bytes."""
+def _empty(like, rows, cols, format):
+    """A matrix on the device of `like`."""
     if format.name not in _DTYPES:
         raise Error(f"format: {format.name} is not among the kernels'")
-    dtype = _DTYPES[format.name]
-    step = alignment // dtype.itemsize
-    whole = torch.empty(rows, -(-cols // step) * step, dtype=dtype,
-                        device=like.device)
-    return whole[:, :cols]
+    return torch.empty(rows, cols, dtype=_DTYPES[format.name], device=like.device)
+
+
+def _padded(cols, size):
+    """So many elements of `size` bytes that rows start on multiples of 16 bytes."""
+    return -(-cols * size // 16) * 16 // size
 
 
 def _aligned(x):
@@ -49,8 +49,7 @@ def _aligned(x):
     x = rows_of(x)
     if not x.data_ptr() % 16 and not x.stride(0) * size % 16:
         return x
-    step = 16 // size
-    y = x.new_empty(len(x), -(-x.shape[1] // step) * step)[:, :x.shape[1]]
+    y = x.new_empty(len(x), _padded(x.shape[1], size))[:, :x.shape[1]]
     return y.copy_(x)
 
 
@@ -64,7 +63,7 @@ def _scales(x, kind=_abi.zeroulp_cuda_scales):
 
 def _quantized(like, rows, cols, format, group, **how):
     """Room for codes and scales, as a Quantized and as a struct."""
-    codes = _room(like, rows, cols, format)
+    codes = _empty(like, rows, _padded(cols, format.bytes), format)[:, :cols]
     scales = torch.empty(_operations.group_counts((rows, cols), group),
                          dtype=torch.float32, device=like.device)
     q = Quantized(codes, scales, format, group, **how)
@@ -109,11 +108,11 @@ def dequantize(q, to="fp32"):
 
     def by_kernels():
         codes, scales = rows_of(q.codes), q.scales.contiguous()
-        out = _room(codes, *codes.shape, target)
+        out = _empty(codes, *codes.shape, target)
         _cuda.call("dequantize", q.format.struct, _values.group(q.group), codes,
                    _scales(_words_of(scales), _abi.zeroulp_cuda_const_scales),
                    target.struct, Output(out), device=codes.device)
-        return out.view(q.codes.shape)
+        return out.reshape(q.codes.shape)
 
     return _here(by_kernels, lambda: _operations.dequantize(q, target), q.codes,
                  q.scales)
@@ -191,7 +190,7 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
         if adds:
             addend = torch.zeros(x.mn, y.mn, device=x.codes.device) if c is None \
                 else rows_of(_operations.needed_addend(c.detach(), x, y))
-        out = _room(x.codes, x.mn, y.mn, _values.format_called(r.output))
+        out = _empty(x.codes, x.mn, y.mn, _values.format_called(r.output))
         sides = x.struct(), y.struct()
         try:
             _cuda.call("gemm", r, None, *sides, addend, Output(out),
