@@ -37,10 +37,15 @@ if [[ $name == zeroulp ]]; then
     "$here"/tests/test_{bad_input,operations,suite,identify}.py)
   "$scratch/venv/bin/zeroulp" conform --level 0 --only Step
 else
-  (cd "$scratch" && "$scratch/venv/bin/python" -c '
+  # Each function is there, and of this ABI.
+  (cd "$scratch" && PYTHONPATH=$here/zeroulp "$scratch/venv/bin/python" -c '
 import ctypes
+import _abi
 import zeroulp_cuda13
-ctypes.CDLL(zeroulp_cuda13.library).zeroulp_cuda_gemm')
+library = ctypes.CDLL(zeroulp_cuda13.library)
+for name in (*_abi.CUDA_FUNCTIONS, "zeroulp_last_error"):
+    getattr(library, name)
+assert library.zeroulp_abi_version() == _abi.ZEROULP_ABI_VERSION')
 fi
 for wheel in "$scratch"/out/*.whl; do
   mv "$wheel" "$to"

@@ -31,10 +31,10 @@ function(zeroulp_make_portable target)
     -Wl,--no-as-needed ${older_libraries} -Wl,--as-needed)
   # Threads of a region may wait in it until the process ends.
   target_link_options(${target} PRIVATE
-    -static-libstdc++ -static-libgcc LINKER:-z,nodelete LINKER:--gc-sections
-    LINKER:--exclude-libs,ALL)
+    -static-libstdc++ -static-libgcc LINKER:-z,nodelete LINKER:--gc-sections)
   get_target_property(type ${target} TYPE)
-  if(type STREQUAL EXECUTABLE)
+  if(type STREQUAL EXECUTABLE)  # libraries have maps of what they export
     target_link_libraries(${target} PRIVATE zeroulp_portable_start)
+    target_link_options(${target} PRIVATE LINKER:--exclude-libs,ALL)
   endif()
 endfunction()

@@ -157,3 +157,10 @@ def test_two_are_the_same_bytes(tmp_path):
                  "zeroulp/py.typed", "tests/test_sdist.py", "PKG-INFO"):
         assert pathlib.PurePosixPath(name) in places
     assert pathlib.PurePosixPath("CMakeLists.txt") not in places
+
+
+def test_the_package_of_the_kernels_is_of_this_version():
+    project = tomllib.loads((PACKAGE / "cuda13/pyproject.toml").read_text())["project"]
+    version = re.search(r"project\(zeroulp VERSION ([0-9.]+)",
+                        (ROOT / "CMakeLists.txt").read_text())[1]
+    assert project["dependencies"] == [f"zeroulp=={version}"]

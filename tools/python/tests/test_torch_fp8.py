@@ -68,9 +68,18 @@ class Kernels:
         given = read(x, x.element_size())
         for to, of in ((y, given), (yt, turned(given))):
             if to is not None:
-                assert to.codes.data % 16 == 0
-                assert to.codes.stride * bytes_of(q.to) % 16 == 0
                 call("quantize", q, of, written(to.codes, bytes_of(q.to)),
+                     scales_of(to, q.group, _abi.zeroulp_matrix))
+
+    def group_amaxes(self, q, x, out):
+        call("group_amaxes", q, read(x, x.element_size()), written(out, 4))
+
+    def quantize_by_amax(self, q, x, amaxes, y, yt):
+        given = read(x, x.element_size())
+        for to, of in ((y, given), (yt, turned(given))):
+            if to is not None:
+                call("quantize_by_amax", q, of, read(amaxes, 4),
+                     written(to.codes, bytes_of(q.to)),
                      scales_of(to, q.group, _abi.zeroulp_matrix))
 
     def retile(self, r, codes, scales, out):
@@ -79,7 +88,7 @@ class Kernels:
             _cuda.struct(codes, _abi.zeroulp_cuda_matrix),
             _abi.zeroulp_cuda_scales(scales.data, scales.stride, scales.layout)),
             group, _abi.zeroulp_const_matrix)
-        call("retile", r, read(codes, codes.element_size()), by,
+        call("retile", r, read(codes, bytes_of(getattr(r, "from"))), by,
              written(out.codes, bytes_of(r.to)),
              scales_of(out, group, _abi.zeroulp_matrix))
 
@@ -88,7 +97,7 @@ class Kernels:
             _cuda.struct(codes, _abi.zeroulp_cuda_matrix),
             _abi.zeroulp_cuda_scales(scales.data, scales.stride, scales.layout)),
             group, _abi.zeroulp_const_matrix)
-        call("dequantize_to", f, group, read(codes, codes.element_size()), by, to,
+        call("dequantize_to", f, group, read(codes, bytes_of(f)), by, to,
              written(out, bytes_of(to)))
 
     def gemm(self, r, groups, a, b, c, d):
@@ -125,6 +134,7 @@ def same(found, want):
     assert found == want
     assert found.codes.dtype == want.codes.dtype
     assert found.codes.shape == want.codes.shape
+    assert found.codes.is_contiguous() and found.scales.is_contiguous()
     assert (found.convention, found.scale) == (want.convention, want.scale)
 
 
@@ -148,12 +158,56 @@ def test_quantize(kernels, shape, dtype, format, group):
 def test_what_the_kernels_do_not_take_is_computed(kernels):
     x = numbers(6, 256)
     for how in (("e4m3fnuz", "1x128"), ("e4m3", "1x64"), ("e2m3", "1x128")):
-        kernels.quantize = lambda *given: (_ for _ in ()).throw(Error("not here"))
         same(T.quantize(x, *how), zeroulp.quantize(x, *how))
+    wide = zeroulp.Quantized(T.quantize(x).codes.view(torch.uint8).int(),
+                             torch.ones(6, 2), "e4m3")
+    assert torch.equal(T.dequantize(wide), wide.dequantize())
+    codes = x.to(torch.float8_e4m3fn).view(torch.uint8)
+    found = T.gemm(codes, codes, "unpromoted", format="e4m3")
+    assert torch.equal(found, zeroulp.gemm(codes, codes, "unpromoted", format="e4m3"))
+    for empty in (x[:0], x[:, :0]):
+        same(T.quantize(empty, transposed=True), zeroulp.quantize(empty.t()))
+    assert kernels.names == ["quantize"]
     with pytest.raises(Error, match="unknown convention 'nobodys'"):
         T.quantize(x, convention="nobodys")
     with pytest.raises(Error, match="q: a Tensor: use a Quantized"):
         T.retile(x)
+    with pytest.raises(Error, match="scale_a is a float: use a tensor"):
+        T.scaled_mm(codes, codes.t(), 1.0, 1.0, out_dtype=torch.bfloat16)
+
+
+def test_a_whole_matrix_has_one_scale(kernels):
+    x = numbers(3, 40, 200)
+    q = T.quantize(x, group="tensor")
+    same(q, zeroulp.quantize(x, group="tensor"))
+    assert torch.equal(T.dequantize(q), q.dequantize())
+    assert kernels.names == ["group_amaxes", "quantize_by_amax", "dequantize"]
+
+
+def test_views_are_what_they_show(kernels):
+    """Strides, broadcasts, lazy signs, scales of any shape and type."""
+    x = numbers(256, 200)
+    for y in (x.t(), x[::2, 3:150], x[:1].expand(5, 200), torch._neg_view(x),
+              x.reshape(2, 128, 200).transpose(1, 2), x[0], x[0, 0]):
+        for turn in (False, True):
+            rows = _torch_fp8._matrix(y)
+            same(T.quantize(y, transposed=turn),
+                 zeroulp.quantize(rows.t() if turn else y))
+    q = T.quantize(x.view(2, 128, 200))
+    codes, scales = q.codes, q.scales
+    w = T.quantize(numbers(40, 200), group="128x128")
+    for s in (scales.view(2, 128, 2), scales.bfloat16(), torch._neg_view(-scales),
+              scales.t().contiguous().t(), scales[:1].expand(256, 2)):
+        given = zeroulp.Quantized(codes, s, "e4m3")
+        assert torch.equal(T.dequantize(given), given.dequantize())
+        assert T.retile(given) == given.retile()
+        assert torch.equal(T.gemm(given, w), zeroulp.gemm(given, w))
+    one = zeroulp.Quantized(codes, torch.tensor(0.5), "e4m3", "tensor")
+    assert torch.equal(T.dequantize(one), one.dequantize())
+    columns = T.quantize(x.view(2, 128, 200), group="128x1")
+    wide = T.quantize(numbers(40, 256), group="128x128")
+    assert torch.equal(T.gemm(columns, wide), zeroulp.gemm(columns, wide))
+    assert "emulate_gemm" not in kernels.names
 
 
 @pytest.mark.parametrize("shape", [(256, 384), (130, 200), (1, 128), (128, 1)])
@@ -191,6 +245,16 @@ def test_bad_products_are_refused_as_on_a_cpu(kernels):
         T.gemm(b, b)
     with pytest.raises(Error, match="c: 4 x 3, but D is 4 x 4"):
         T.gemm(a, a, "deepgemm.1d1d", c=torch.zeros(4, 3))
+    with pytest.raises(Error, match="b is a NoneType: use a Quantized"):
+        T.gemm(a, None)
+    with pytest.raises(Error, match="x is a list: use a tensor"):
+        T.quantize([[1.0]])
+    with pytest.raises(Error, match="c is a ndarray: use a tensor"):
+        T.gemm(a, a, "deepgemm.1d1d", c=torch.zeros(4, 4).numpy())
+    with pytest.raises(Error, match="tensors are on cpu and meta: all"):
+        T.gemm(a, zeroulp.Quantized(a.codes.to("meta"), a.scales, "e4m3"))
+    with pytest.raises(Error, match="a dense tensor is needed"):
+        T.quantize(torch.eye(4).to_sparse())
 
 
 def test_a_layer(kernels):
@@ -222,15 +286,21 @@ def test_a_scaled_product(kernels):
                                               out_dtype=torch.bfloat16))
 
 
-def test_a_gpu_that_the_kernels_do_not_know_is_said_once(monkeypatch):
+def test_a_gpu_that_the_kernels_do_not_know_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
-    _cuda.serves.cache_clear()
-    try:
-        with pytest.warns(UserWarning, match="cuda:0 has compute capability 8.0"):
-            assert not _cuda.serves(torch.device("cuda:0"))
+    with pytest.warns(UserWarning, match="cuda:0 has compute capability 8.0"):
         assert not _cuda.serves(torch.device("cuda:0"))
-    finally:
-        _cuda.serves.cache_clear()
+
+
+@pytest.mark.parametrize("shape", [(0, 256), (2, 0, 256)])
+def test_a_layer_of_nothing(shape):
+    x = torch.randn(*shape, requires_grad=True)
+    y = T.Linear(256, 130)(x)
+    assert y.shape == (*shape[:-1], 130)
+    y.sum().backward()
+    assert x.grad.shape == shape
+    with pytest.raises(Error, match=r"\.\.\. x K and N x K are multiplied"):
+        T.linear(torch.zeros(()), torch.zeros(3, 4))
 
 
 def test_codes_of_another_device_are_not_copied():

@@ -9,6 +9,7 @@
 
 A line each, and 'N passed, N failed' at the end. Needs no pytest."""
 
+import contextlib
 import hashlib
 import sys
 import time
@@ -16,6 +17,7 @@ import time
 import torch
 import zeroulp
 import zeroulp.torch
+from zeroulp import _cuda
 
 T = zeroulp.torch
 
@@ -160,6 +162,8 @@ CASES = [
 ]
 
 
+# What the tensor core has no recipe for.
+EMULATED = [{"use_fast_accum": True, **BF16}]
 # What the kernels do not take: it is copied, and computed on the CPU.
 COPIED = [("quantize", lambda: (codes(150, 384),), how)
           for how in ({"group": "1x64"}, {"format": "e4m3fnuz"})]
@@ -187,11 +191,32 @@ def results(found):
     return [x for x in found if x is not None]
 
 
+@contextlib.contextmanager
+def called():
+    """The names of the kernels that are called."""
+    names, call = [], _cuda.call
+
+    def told(name, *arguments, device):
+        call(name, *arguments, device=device)
+        names.append(name)
+
+    _cuda.call = told
+    try:
+        yield names
+    finally:
+        _cuda.call = call
+
+
 def difference(name, arguments, how):
     """Where a GPU's results part from the CPU's; None: nowhere."""
     given, function = arguments(), getattr(T, name)
     want = results(function(*given, **how))
-    found = results(function(*(on("cuda", x) for x in given), **how))
+    with called() as names:
+        found = results(function(*(on("cuda", x) for x in given), **how))
+    if bool(names) == any(how is case[2] for case in COPIED):
+        return f"called {', '.join(names) or 'no kernel'}"
+    if "emulate_gemm" in names and how not in EMULATED:
+        return "the emulator computed what the tensor core should have"
     if len(found) != len(want):
         return f"{len(found)} results, not {len(want)}"
     for i, (a, b) in enumerate(zip(found, want)):
@@ -282,6 +307,32 @@ def difference_of_training():
     return None
 
 
+def difference_of_graphs():
+    """None if a graph's kernels, on other numbers, have the CPU's bits."""
+    def run(x, w):
+        q = T.quantize(x, group="tensor", convention="vllm")
+        rows = T.quantize(x, convention="vllm")
+        blocks = T.quantize(w, group="128x128", convention="vllm")
+        return [T.dequantize(q), T.gemm(rows, blocks), T.linear(x, w)]
+
+    x, w = codes(130, 200), codes(96, 200, seed=1)
+    at = [on("cuda", torch.zeros_like(t)) for t in (x, w)]
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        run(*at)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made = run(*at)
+    for to, t in zip(at, (x, w)):
+        to.copy_(t)
+    graph.replay()
+    torch.cuda.synchronize()
+    apart = [i for i, (a, b) in enumerate(zip(made, run(x, w)))
+             if not torch.equal(bits(a), bits(b))]
+    return f"results {apart}" if apart else None
+
+
 def difference_of_gradients():
     """None if the gradients on a GPU are those on the CPU."""
     def gradients(device):
@@ -312,7 +363,8 @@ def main():
     runs = [(f"{name} {i}", lambda case=(name, *rest): difference(*case))
             for i, (name, *rest) in enumerate(CASES + COPIED + LARGE)]
     wholes = [("gradients", difference_of_gradients),
-              ("training", difference_of_training)]
+              ("training", difference_of_training),
+              ("graphs", difference_of_graphs)]
     for name, run in [*runs, *wholes]:
         start = time.monotonic()
         try:

@@ -178,7 +178,7 @@ def stand_in(x):
     without its numbers, so that nothing is copied; else x."""
     if not is_tensor(x) or x.device.type == "cpu" or x.layout != _torch().strided:
         return x
-    return _torch().empty(1, dtype=x.dtype).expand(x.shape)
+    return _torch().empty((), dtype=x.dtype).expand(x.shape)
 
 
 def bits_of(x, what, format=None):

@@ -12,13 +12,19 @@ import warnings
 import torch
 
 from . import _abi, _library
-from ._library import Error
+from ._library import CudaError, Error
+
+_SIGNATURES = {
+    "zeroulp_abi_version": (ctypes.c_int32, []),
+    "zeroulp_last_error": (ctypes.c_char_p, []),
+    **_abi.CUDA_FUNCTIONS,
+}
 
 
 def _find():
     given = os.environ.get("ZEROULP_CUDA_LIBRARY")
     if given:
-        return given
+        return os.path.abspath(given)
     beside = pathlib.Path(__file__).parent / "libzeroulp_cuda.so"
     if beside.exists():
         return str(beside)
@@ -39,7 +45,7 @@ def library():
         loaded = ctypes.CDLL(path)
     except OSError as e:
         raise Error(f"the library of the kernels: {e}") from None
-    for name, (result, arguments) in _abi.CUDA_FUNCTIONS.items():
+    for name, (result, arguments) in _SIGNATURES.items():
         try:
             function = getattr(loaded, name)
         except AttributeError:
@@ -53,19 +59,25 @@ def library():
     return loaded
 
 
-@functools.lru_cache(maxsize=None)
+_serving = set()
+
+
 def serves(device):
-    """Whether the kernels run on this GPU; a warning says once why they do not."""
+    """Whether the kernels run on this GPU; if they do not, a warning says why."""
+    if device in _serving:
+        return True
     found = torch.cuda.get_device_capability(device)
     try:
-        if found != (9, 0):
+        if found != (9, 0) or torch.version.hip is not None:
             raise Error(f"{device} has compute capability {found[0]}.{found[1]}, and "
                         "the kernels need 9.0 (Hopper)")
-        library()
-    except Error as e:
+        one = torch.ones(1, 1, device=device)
+        call("log", one, Output(torch.empty_like(one)), device=device)
+    except (Error, CudaError) as e:
         warnings.warn(f"zeroulp: {e}: memory is copied and computed on the CPU",
-                      stacklevel=2)
+                      stacklevel=5)
         return False
+    _serving.add(device)
     return True
 
 

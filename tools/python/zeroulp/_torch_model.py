@@ -35,7 +35,7 @@ def _checked(x, what, dtype, like=None):
                     f"{like.device}")
     if x.device.type not in ("cpu", "cuda"):
         raise Error(f"{what}: on {x.device}: use cpu or cuda")
-    return x.detach()
+    return x.detach().resolve_neg()
 
 
 def _need(x, what, shape):
@@ -565,7 +565,9 @@ class _CrossEntropy(torch.autograd.Function):
         count = max(int(((targets >= 0) & (targets < logits.shape[-1])).sum()), 1)
         losses, dlogits = cross_entropy_forward(logits, targets, 1 / count)
         ctx.save_for_backward(dlogits)
-        return sum_of_losses(losses) / count
+        total = sum_of_losses(losses)
+        # By a number torch multiplies by the reciprocal, on a GPU.
+        return total / torch.full_like(total, count)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -606,7 +608,7 @@ def gemm_bf16(a, b, output="fp32", splits=1):
     a, b = _factor(a), _factor(b)
     one = _abi.zeroulp_cuda_batch_strides(0, 0)
     gemm = _abi.zeroulp_cuda_bf16_gemm(
-        _strided(a), _strided(b), _cuda._struct(d, _abi.zeroulp_cuda_matrix),
+        _strided(a), _strided(b), _cuda.struct(d, _abi.zeroulp_cuda_matrix),
         _operations.format_of(output).struct, splits, _abi.ZEROULP_CUDA_SPAN_ALL,
         0x3f800000, None, 1, 1, one, one, one, one)
     _call("gemm_bf16", a, gemm)

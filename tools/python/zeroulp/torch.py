@@ -11,8 +11,8 @@ torch.compile and gradients.
     o = zeroulp.torch.attention(q, k, v)           # [batch, length, heads, depth]
 
 All run where their tensors are, with the same bits: on a GPU (Hopper) by the
-kernels, on torch's current stream. quantize, retile, dequantize and gemm are
-those of zeroulp, which copies memory of a GPU."""
+kernels, on torch's current stream. So do quantize, retile, dequantize and gemm;
+their namesakes in zeroulp copy memory of a GPU."""
 
 import dataclasses
 
@@ -21,6 +21,7 @@ import torch
 from . import _like, _operations
 from ._arrays import format_name
 from ._library import Error
+from ._torch_fp8 import _matrix as matrix_of
 from ._torch_fp8 import dequantize, gemm, quantize, retile
 from ._torch_model import (attention, attention_backward, attention_forward,
                            combine, combine_forward, cross_entropy,
@@ -69,15 +70,11 @@ def _recipe(name):
     return RECIPES[name]
 
 
-def _rows(x):
-    return x.reshape(-1, x.shape[-1])
-
-
 def _numbers(x, what):
     if x.dtype not in (torch.float32, torch.bfloat16, torch.float16):
         raise Error(f"{what}: elements are {x.dtype}: use float32, bfloat16 or "
                     "float16")
-    return _rows(x)
+    return matrix_of(x)
 
 
 def _quantized(x, group, r, transposed=False):
@@ -113,7 +110,7 @@ def _linear_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
 
 @_linear_backward.register_fake
 def _(dy, x, w, recipe):
-    return torch.empty_like(x), torch.empty_like(w)
+    return x.new_empty(x.shape), w.new_empty(w.shape)
 
 
 def _save(ctx, inputs, output):
@@ -133,9 +130,9 @@ _linear.register_autograd(_gradients, setup_context=_save)
 def linear(x, w, bias=None, recipe="deepseek_v3"):
     """y = x w^T + bias in FP8: forward and backward by `recipe`, a key of
     RECIPES. x is ... x K, w is N x K. The bias is added in y's type."""
-    if x.shape[-1] != w.shape[-1]:
-        raise Error(f"x is {tuple(x.shape)}, w is {tuple(w.shape)}: both must "
-                    "have the same last dimension")
+    if x.dim() < 1 or w.dim() != 2 or x.shape[-1] != w.shape[-1]:
+        raise Error(f"x is {tuple(x.shape)}, w is {tuple(w.shape)}: ... x K and "
+                    "N x K are multiplied")
     _recipe(recipe)
     y = torch.ops.zeroulp.linear(x, w, recipe)
     return y if bias is None else y + bias.to(y.dtype)
@@ -253,6 +250,9 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
     if out_dtype not in (torch.bfloat16, torch.float32):
         raise Error(f"out_dtype is {out_dtype}: use torch.bfloat16 or "
                     "torch.float32")
+    for scale, what in ((scale_a, "scale_a"), (scale_b, "scale_b")):
+        if not isinstance(scale, torch.Tensor):
+            raise Error(f"{what} is a {type(scale).__name__}: use a tensor")
     if mat_a.dim() != 2 or mat_b.dim() != 2 or mat_a.shape[1] != mat_b.shape[0]:
         raise Error(f"mat_a is {tuple(mat_a.shape)}, mat_b is "
                     f"{tuple(mat_b.shape)}: M x K and K x N are multiplied")

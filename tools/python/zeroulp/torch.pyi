@@ -38,7 +38,8 @@ def linear(
 def quantize(
     x: torch.Tensor, format: str | Format | torch.dtype = 'e4m3',
     group: str = '1x128', convention: str | Convention = 'zeroulp', *,
-    scale: str | None = None, transposed: bool = False
+    scale: str | None = None, transposed: bool = False,
+    source: str | Format | None = None
 ) -> Quantized: ...
 def dequantize(
     q: Quantized, to: str | Format | torch.dtype = 'fp32'
@@ -51,7 +52,8 @@ def gemm(
     a: torch.Tensor | Quantized, b: torch.Tensor | Quantized,
     recipe: str | Recipe = 'deepgemm.1d2d', *, c: torch.Tensor | None = None,
     interval: int | None = None, splits: int | None = None,
-    output: str | Format | torch.dtype | None = None
+    output: str | Format | torch.dtype | None = None,
+    format: str | Format | torch.dtype | None = None
 ) -> torch.Tensor: ...
 def scaled_mm(
     mat_a: torch.Tensor, mat_b: torch.Tensor, scale_a: torch.Tensor,
