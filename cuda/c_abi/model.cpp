@@ -1,5 +1,7 @@
 // The C ABI of the kernels: products, attention and what is around it.
 
+#include <optional>
+
 #include "cuda/c_abi/model_rows.hpp"
 
 namespace zeroulp::c_abi {
@@ -120,15 +122,19 @@ attention_request attention_on_gpu(const zeroulp_attention* shape,
   return r;
 }
 
+/// Without a depth, for each.
 void run_attention_work(const zeroulp_attention* given,
+                        std::optional<std::int64_t> depth,
                         std::int64_t value_depth, std::int64_t sequences,
                         std::int64_t* bytes) {
   const auto& s = needed(given, "shape");
   if (s.length < 1) refuse("shape.length is {}: use 1 and up", s.length);
   if (s.heads < 1) refuse("shape.heads is {}: use 1 and up", s.heads);
+  if (depth && *depth < 1) refuse("depth is {}: use 1 and up", *depth);
   if (value_depth < 1) refuse("value_depth is {}: use 1 and up", value_depth);
   if (sequences < 0) refuse("sequences is {}: use 0 and up", sequences);
-  const attention_shape shape{s.length, s.heads, 0, value_depth, s.scale};
+  const attention_shape shape{s.length, s.heads, depth.value_or(0), value_depth,
+                              s.scale};
   need_bytes_of_scores(shape);
   const auto one =
       static_cast<std::int64_t>(cuda::attention_work_bytes(shape, 1));
@@ -199,7 +205,15 @@ zeroulp_status zeroulp_cuda_attention_work(const zeroulp_attention* shape,
                                            std::int64_t sequences,
                                            std::int64_t* bytes) {
   return guarded(__func__, [&] {
-    run_attention_work(shape, value_depth, sequences, bytes);
+    run_attention_work(shape, {}, value_depth, sequences, bytes);
+  });
+}
+
+zeroulp_status zeroulp_cuda_attention_work_of_depth(
+    const zeroulp_attention* shape, std::int64_t depth,
+    std::int64_t value_depth, std::int64_t sequences, std::int64_t* bytes) {
+  return guarded(__func__, [&] {
+    run_attention_work(shape, depth, value_depth, sequences, bytes);
   });
 }
 

@@ -48,19 +48,18 @@ class Shape(ctypes.Structure):
 
 
 class Ours(Library):
-    def __init__(self, path):
-        super().__init__(path)
-        # What the fused kernels need; all other shapes need far more.
-        self.work = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
-
     def attention(self, x):
         """What launches the forward and the backward pass of a set."""
         scale = ctypes.c_uint32()
         self.prepare("attention_scale", ctypes.c_int64(x.depth))(
             ctypes.byref(scale))
         shape = Shape(x.length, x.heads, scale.value)
-        room = (ctypes.c_void_p(self.work.data_ptr()),
-                ctypes.c_int64(self.work.nbytes))
+        size = ctypes.c_int64()
+        self.prepare("cuda_attention_work_of_depth", shape,
+                     *map(ctypes.c_int64, (x.depth, x.width, len(x.q))))(
+                         ctypes.byref(size))
+        x.work = torch.empty(size.value, device="cuda", dtype=torch.uint8)
+        room = ctypes.c_void_p(x.work.data_ptr()), size
         flat = lambda t: matrix_of(t.view(-1, t.shape[-2] * t.shape[-1]))
         inputs = [flat(t) for t in (x.q, x.k, x.v)]
         sums = [matrix_of(t) for t in (x.largest, x.inverse)]

@@ -115,6 +115,17 @@ static void test_attention(void) {
     hold("zeroulp_cuda_attention_work(", ZEROULP_OK, ZEROULP_CUDA_ERROR, "-");
   }
   REFUSES(zeroulp_cuda_attention_work(&s, 0, 2, &bytes), "value_depth is 0");
+  REFUSES(zeroulp_cuda_attention_work_of_depth(&s, 0, 64, 2, &bytes),
+          "depth is 0");
+  if (zeroulp_cuda_attention_work_of_depth(&s, 96, 64, 2, &bytes) !=
+          ZEROULP_OK ||
+      bytes != 2 * (8192 + 2 * 4096 + 16384 + 256) ||
+      zeroulp_cuda_attention_work_of_depth(&s, 64, 64, 2, &bytes) !=
+          ZEROULP_OK ||
+      bytes >= 8192) {
+    hold("zeroulp_cuda_attention_work_of_depth(", ZEROULP_OK,
+         ZEROULP_CUDA_ERROR, "-");
+  }
   REFUSES(zeroulp_cuda_attention_work(&s, 64, 2, NULL), "bytes is NULL");
   REFUSES(zeroulp_cuda_attention_work(&s, 64, INT64_MAX, &bytes),
           "exceed the memory");

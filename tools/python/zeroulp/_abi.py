@@ -680,6 +680,7 @@ CUDA_FUNCTIONS = {
     "zeroulp_cuda_gemm_bf16": (c_int32, [POINTER(zeroulp_cuda_bf16_gemm), c_void_p]),
     "zeroulp_cuda_sequential_gemm": (c_int32, [c_int64, POINTER(zeroulp_const_matrix), POINTER(zeroulp_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
     "zeroulp_cuda_attention_work": (c_int32, [POINTER(zeroulp_attention), c_int64, c_int64, POINTER(c_int64)]),
+    "zeroulp_cuda_attention_work_of_depth": (c_int32, [POINTER(zeroulp_attention), c_int64, c_int64, c_int64, POINTER(c_int64)]),
     "zeroulp_cuda_attention_forward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
     "zeroulp_cuda_attention_backward": (c_int32, [POINTER(zeroulp_attention), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), POINTER(zeroulp_cuda_matrix), c_void_p, c_int64, c_void_p]),
     "zeroulp_cuda_rope": (c_int32, [c_int32, c_int32, c_int64, POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_const_matrix), POINTER(zeroulp_cuda_matrix), c_void_p]),

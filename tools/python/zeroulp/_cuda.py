@@ -132,9 +132,9 @@ def doubles(x):
     return ctypes.cast(x.data_ptr(), ctypes.POINTER(ctypes.c_double))
 
 
-def bytes_of_attention(shape, value_depth):
+def bytes_of_attention(shape, depth, value_depth):
     """The room that attention needs for a sequence."""
     found = ctypes.c_int64()
-    _library.call("zeroulp_cuda_attention_work", ctypes.byref(shape), value_depth,
-                  1, ctypes.byref(found), of=library())
+    _library.call("zeroulp_cuda_attention_work_of_depth", ctypes.byref(shape), depth,
+                  value_depth, 1, ctypes.byref(found), of=library())
     return found.value

@@ -111,10 +111,10 @@ def _attention(q, k, v, scale):
     return shape, q, v, rows
 
 
-def _attention_work(shape, v, rows):
+def _attention_work(shape, q, v, rows):
     """Room for all sequences, as long as that is not more than a GiB."""
     sequences = max(len(rows[0]) // shape.length, 1)
-    one = _cuda.bytes_of_attention(shape, v.shape[-1])
+    one = _cuda.bytes_of_attention(shape, q.shape[-1], v.shape[-1])
     return one * max(1, min(sequences, 2**30 // one))
 
 
@@ -134,7 +134,7 @@ def attention_forward(q, k, v, scale=None):
     if o.numel():
         _call("attention_forward", q, shape, *rows,
               Output(_rows(o, rows[2].shape[1])), Output(_rows(largest)),
-              Output(_rows(inverse)), work=_attention_work(shape, v, rows))
+              Output(_rows(inverse)), work=_attention_work(shape, q, v, rows))
     return Attention(o, largest, inverse)
 
 
@@ -162,7 +162,7 @@ def attention_backward(d_o, q, k, v, o, largest, inverse, scale=None):
     if q.numel():
         _call("attention_backward", q, shape, *rows, *kept, slope,
               *(Output(_rows(x, y.shape[1])) for x, y in zip(out, rows)),
-              work=_attention_work(shape, v, rows))
+              work=_attention_work(shape, q, v, rows))
     return AttentionGradients(*out)
 
 
