@@ -180,6 +180,14 @@ gemm_evidence gemm_of(const char* settings, const evidence_matrices& held) {
   return e;
 }
 
+second_evidence second_level_of(const evidence_matrices& held) {
+  const auto read = [&](const char* name) -> std::optional<grid> {
+    if (!held.has(name)) return {};
+    return scales_of(held.view(name), scale_words::numbers, name);
+  };
+  return {read("a_second"), read("b_second"), "a_second", "b_second"};
+}
+
 }  // namespace
 }  // namespace zeroulp::fuzz
 
@@ -196,10 +204,12 @@ zeroulp_status zeroulp_suite_identify(const char* target, const char* settings,
           quantizer_of(settings, {matrices, count, {"x", "codes", "scales"}});
       found = answer_json(e, identify_quantizer(e));
     } else if (name == "gemm") {
-      const auto e = gemm_of(
-          settings,
-          {matrices, count, {"a", "b", "a_scales", "b_scales", "c", "d"}});
-      found = answer_json(e, identify_gemm(e));
+      const evidence_matrices held(
+          matrices, count,
+          {"a", "b", "a_scales", "b_scales", "a_second", "b_second", "c", "d"});
+      const auto e = gemm_of(settings, held);
+      std::visit([&](const auto& a) { found = answer_json(e, a); },
+                 identify_product(e, second_level_of(held)));
     } else {
       refuse("target: '{}': use quantizer or gemm", name);
     }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "zeroulp/io.hpp"
+
 namespace zeroulp::fuzz {
 namespace {
 
@@ -95,6 +97,29 @@ nlohmann::ordered_json answer_json(const gemm_evidence& e,
   }
   if (a.first) result["first"] = word_json(*a.first, e.output.bits());
   return result;
+}
+
+std::variant<gemm_answer, block_gemm_answer> identify_product(
+    const gemm_evidence& e, const second_evidence& second,
+    const identify_progress& tell) {
+  const bool has_second = second.a || second.b;
+  if (!has_block_scales(e)) {
+    if (!has_second) return identify_gemm(e, tell);
+    throw input_error(
+        fmt::format("{}: a second level goes with scales that are a byte for "
+                    "every 16 or 32 elements of K",
+                    second.a ? second.a_name : second.b_name));
+  }
+  auto in_blocks = identify_block_gemm(e, second);
+  const bool in_groups =
+      !has_second &&
+      e.a.scales->cols == oracle::groups_along(e.a.codes.cols, 32);
+  if (in_blocks.tells || !in_groups) return in_blocks;
+  auto promoted = identify_gemm(e, tell);
+  if (!promoted.tells && in_blocks.best.share() >= promoted.best.share()) {
+    return in_blocks;
+  }
+  return promoted;
 }
 
 nlohmann::ordered_json answer_json(const gemm_evidence& e,

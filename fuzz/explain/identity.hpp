@@ -1,10 +1,11 @@
-// Defines what an identification found as JSON: for the program, and for the C
-// ABI of the suite.
+// Defines identifications as the program and the C ABI of the suite have them:
+// which search a product is for, and what was found as JSON.
 
 #ifndef ZEROULP_FUZZ_EXPLAIN_IDENTITY_HPP_
 #define ZEROULP_FUZZ_EXPLAIN_IDENTITY_HPP_
 
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "fuzz/identify/blocks/block_gemm.hpp"
 #include "fuzz/identify/quantizer.hpp"
@@ -17,6 +18,14 @@ inline constexpr const char* fp32_sentence =
 
 /// The format of a scale as it is stored.
 format stored_scale(const quantizer_evidence& e);
+
+/// Whose product this is. Operands with a byte for every 16 or 32 elements of K
+/// have block scales; groups of 32 without a second level may also have been
+/// promoted in FP32, and the answer that gives more bits is it. Throws
+/// input_error if shapes do not fit, or a second level goes with no blocks.
+std::variant<gemm_answer, block_gemm_answer> identify_product(
+    const gemm_evidence& e, const second_evidence& second,
+    const identify_progress& tell = {});
 
 nlohmann::ordered_json answer_json(const quantizer_evidence& e,
                                    const quantizer_answer& a);

@@ -56,9 +56,11 @@ ZEROULP_API zeroulp_status zeroulp_suite_explain(
 ///   quantizer  matrices x, codes, scales. Settings: from (fp32, fp16, bf16),
 ///              the format of x; to, group, layout (SPEC Q11): each one that
 ///              fits, if left out; scales, below.
-///   gemm       a, b, d, and if there are any a_scales, b_scales, c. Settings:
+///   gemm       a, b, d, and if there are any a_scales, b_scales, c; of block
+///              scales a_second and b_second (fp32, 1 x 1 or m x 1). Settings:
 ///              the formats a and b (e4m3 if left out) and output (fp32 or
-///              bf16); a_scales and b_scales, below.
+///              bf16); a_scales and b_scales, below: ue8m0 also for the bytes
+///              of block scales that are ue4m3.
 ///
 /// Scales are fp32 (or their inverses), ue8m0 or packed_ue8m0, in any layout of
 /// SPEC Q11 or its transpose. JSON: "exact", "found", "names", "fields",

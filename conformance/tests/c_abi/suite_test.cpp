@@ -208,6 +208,15 @@ TEST(SuiteCAbi, IdentifiesNothingThatDoesNotFit) {
   refused("quantizer", "scales=ue8m0", 3, "scales");
   refused("quantizer", "from=fp32", 3, "x");
   refused("gemm", nullptr, 3, "there is no 'x'");
+  const std::vector<float> one(1, 1);
+  const std::vector<std::uint8_t> codes(64);
+  const zeroulp_named_matrix plain[] = {
+      named("a", codes, 2, 32), named("b", codes, 2, 32), named("d", one, 1, 1),
+      named("a_second", one, 1, 1)};
+  EXPECT_EQ(zeroulp_suite_identify("gemm", nullptr, plain, 4),
+            ZEROULP_INVALID_ARGUMENT);
+  EXPECT_TRUE(
+      says("a_second: a second level goes with scales that are a byte"));
   EXPECT_EQ(zeroulp_suite_identify("quantizer", nullptr, nullptr, 3),
             ZEROULP_INVALID_ARGUMENT);
 }

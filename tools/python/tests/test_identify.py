@@ -97,3 +97,21 @@ def test_the_program_is_called_by_its_name():
                                  [str(pathlib.Path(zeroulp.__file__).parents[1]),
                                   os.environ.get("PYTHONPATH", "")])))
     assert ran.stdout == "7e\n"
+
+
+@pytest.mark.parametrize("recipe, format", [("nvfp4", "e2m1"), ("mxfp8", "e4m3"),
+                                            ("mxfp4", "e2m1")])
+def test_a_product_with_block_scales_is_found(recipe, format):
+    convention = "nvfp4" if recipe == "nvfp4" else "mx.floor"
+    a, b = (zeroulp.quantize_blocks(RNG.standard_normal(s).astype("f4"), convention,
+                                    format) for s in ((20, 256), (12, 256)))
+    d = zeroulp.gemm(a, b, recipe)
+    found = zeroulp.identify.gemm(a, b, d)
+    assert found.exact and any(recipe in name for name in found.names)
+    d = np.asarray(d).copy()
+    d.view("u4")[3, 5] ^= 1
+    assert not zeroulp.identify.gemm(a, b, d)
+    if recipe == "nvfp4":
+        a.second = np.ones((3, 1), np.float32)
+        with pytest.raises(zeroulp.Error, match="3 x 1 scales of the second level"):
+            zeroulp.identify.gemm(a, b, d)

@@ -3,7 +3,7 @@ a quantizer or a GEMM, in seconds."""
 
 import json
 
-from . import _operations, _suite
+from . import _blocks, _operations, _suite
 from ._arrays import bits_of, format_name
 from ._library import Error
 
@@ -82,11 +82,18 @@ def quantizer(x, codes, scales=None, *, format=None, group=None, source=None):
 
 
 def gemm(a, b, d, c=None, *, output=None):
-    """Which recipe turns A and B, each a Quantized or codes of torch or
-    ml_dtypes, into D (float32 or bfloat16; `output`="bf16" for unsigned
+    """Which recipe turns A and B, each a Quantized, a QuantizedBlocks, or codes of
+    torch or ml_dtypes, into D (float32 or bfloat16; `output`="bf16" for unsigned
     integers). `c` is what was added, float32."""
     words, settings = {}, {}
     for what, x in (("a", a), ("b", b)):
+        if isinstance(x, _blocks.QuantizedBlocks):
+            words[what], settings[what] = x.bits(), x.format.name
+            words[f"{what}_scales"] = x.scale_bits()
+            settings[f"{what}_scales"] = "ue8m0"  # bytes; how they are read is found
+            if x.second is not None:
+                words[f"{what}_second"] = x.second_bits()
+            continue
         quantized = isinstance(x, _operations.Quantized)
         bits = x.bits() if quantized else bits_of(x, what)
         if bits.format is None:

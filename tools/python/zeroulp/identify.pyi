@@ -1,6 +1,6 @@
 from typing import Any
 
-from . import _Array, _FormatLike, Quantized
+from . import _Array, _FormatLike, Quantized, QuantizedBlocks
 
 class Identified:
     report: dict[str, Any]
@@ -17,6 +17,7 @@ def quantizer(
     source: _FormatLike | None = None
 ) -> Identified: ...
 def gemm(
-    a: _Array | Quantized, b: _Array | Quantized, d: _Array,
+    a: _Array | Quantized | QuantizedBlocks,
+    b: _Array | Quantized | QuantizedBlocks, d: _Array,
     c: _Array | None = None, *, output: _FormatLike | None = None
 ) -> Identified: ...

@@ -133,16 +133,9 @@ void run_quantizer(const quantizer_request& q, outcome& out) {
   q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
 }
 
-/// The search for block scales: a byte for every 16 or 32 elements of K.
-/// Nothing if there are none.
-std::optional<fuzz::block_gemm_answer> identify_in_blocks(
-    const gemm_request& q, const fuzz::gemm_evidence& e) {
-  if (!fuzz::has_block_scales(e)) {
-    if (q.a_second.empty() && q.b_second.empty()) return {};
-    throw input_error(
-        "identify gemm: --a-second and --b-second go with scales that are a "
-        "byte for every 16 or 32 elements of K");
-  }
+/// The second level of block scales in two files, of which each may be left
+/// out.
+fuzz::second_evidence second_level_of(const gemm_request& q) {
   const auto read = [](const std::string& file) -> std::optional<grid> {
     if (file.empty()) return {};
     fuzz::scale_words words{};
@@ -150,8 +143,7 @@ std::optional<fuzz::block_gemm_answer> identify_in_blocks(
     if (words == fuzz::scale_words::numbers) return t;
     throw input_error(file + ": scales of the second level are float32");
   };
-  return fuzz::identify_block_gemm(
-      e, {read(q.a_second), read(q.b_second), q.a_second, q.b_second});
+  return {read(q.a_second), read(q.b_second), q.a_second, q.b_second};
 }
 
 void run_gemm(const gemm_request& q, outcome& out) {
@@ -178,25 +170,18 @@ void run_gemm(const gemm_request& q, outcome& out) {
   if (e.output == fp16) {
     throw input_error(q.d + ": D must be float32, or uint16 with --dtype bf16");
   }
-  const auto show = [&](const auto& a) {
-    // Every bit that was looked at: where much fits, that may not be all of D.
-    out.status = a.is_near && a.best.differ() == 0 ? 0 : 1;
-    q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
-  };
-  const auto blocks = identify_in_blocks(q, e);
-  // Groups of 32 without a second level may also have been promoted in FP32.
-  const bool in_groups =
-      q.a_second.empty() && q.b_second.empty() &&
-      (!blocks || e.a.scales->cols == oracle::groups_along(e.a.codes.cols, 32));
-  if (blocks && (blocks->tells || !in_groups)) return show(*blocks);
-  const auto a = fuzz::identify_gemm(
-      e, [tell = make_progress()](double done, double total) {
+  const auto found = fuzz::identify_product(
+      e, second_level_of(q),
+      [tell = make_progress()](double done, double total) {
         tell(done, total, "");
       });
-  if (blocks && !a.tells && blocks->best.share() >= a.best.share()) {
-    return show(*blocks);
-  }
-  show(a);
+  std::visit(
+      [&](const auto& a) {
+        // Every bit that was looked at: where much fits, that may not be all.
+        out.status = a.is_near && a.best.differ() == 0 ? 0 : 1;
+        q.as_json ? print_json(answer_json(e, a)) : print(answer_text(e, a));
+      },
+      found);
 }
 
 #else
