@@ -267,12 +267,33 @@ def test_a_layer(kernels):
         return y, x.grad, layer.weight.grad, layer.bias.grad
 
     found = trained()
-    assert kernels.names == ["quantize"] * 2 + ["gemm"] + ["quantize"] * 3 + \
-        ["gemm", "retile", "retile", "gemm"]
+    assert kernels.names == ["quantize", "quantize", "gemm"] * 2 + \
+        ["quantize", "retile", "retile", "gemm"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_torch_model, "_on_gpu", lambda x: False)
         want = trained()
     assert all(torch.equal(a, b) for a, b in zip(found, want))
+
+
+def test_what_is_frozen_has_no_gradient(kernels):
+    x = numbers(40, 200).requires_grad_()
+    layer = T.Linear(200, 130, bias=False, dtype=torch.bfloat16)
+    dy = numbers(40, 130)
+    layer(x).backward(dy)
+    both = x.grad.clone(), layer.weight.grad.clone()
+    x.grad = layer.weight.grad = None
+    layer.weight.requires_grad_(False)
+    y = layer(x)
+    kernels.names.clear()
+    y.backward(dy)
+    assert kernels.names == ["quantize", "quantize", "gemm"]
+    assert torch.equal(x.grad, both[0]) and layer.weight.grad is None
+    layer.weight.requires_grad_()
+    y = layer(x.detach())
+    kernels.names.clear()
+    y.backward(dy)
+    assert kernels.names == ["quantize", "quantize", "retile", "retile", "gemm"]
+    assert torch.equal(layer.weight.grad, both[1])
 
 
 def test_a_scaled_product(kernels):

@@ -75,7 +75,7 @@ def serves(device):
         call("log", one, Output(torch.empty_like(one)), device=device)
     except (Error, CudaError) as e:
         warnings.warn(f"zeroulp: {e}: memory is copied and computed on the CPU",
-                      stacklevel=5)
+                      stacklevel=4)
         return False
     _serving.add(device)
     return True

@@ -98,19 +98,24 @@ def _(x, w, recipe):
 
 @torch.library.custom_op("zeroulp::linear_backward", mutates_args=())
 def _linear_backward(dy: torch.Tensor, x: torch.Tensor, w: torch.Tensor,
-                     recipe: str) -> tuple[torch.Tensor, torch.Tensor]:
+                     recipe: str, needs_dx: bool = True,
+                     needs_dw: bool = True) -> tuple[torch.Tensor, torch.Tensor]:
     r = _recipe(recipe)
     qdy = _quantized(_numbers(dy, "dy"), "1x128", r)
-    qx = _quantized(_numbers(x, "x"), "1x128", r)
-    turned_w = _quantized(_numbers(w, "w"), "128x128", r, transposed=True)
-    dx = gemm(qdy, turned_w, r.dgrad)
-    dw = gemm(retile(qdy), retile(qx), r.wgrad)
-    return dx.to(x.dtype).reshape(x.shape), dw.to(w.dtype)
+    dx, dw = x.new_empty(0), w.new_empty(0)
+    if needs_dx:
+        turned_w = _quantized(_numbers(w, "w"), "128x128", r, transposed=True)
+        dx = gemm(qdy, turned_w, r.dgrad).to(x.dtype).reshape(x.shape)
+    if needs_dw:
+        qx = _quantized(_numbers(x, "x"), "1x128", r)
+        dw = gemm(retile(qdy), retile(qx), r.wgrad).to(w.dtype)
+    return dx, dw
 
 
 @_linear_backward.register_fake
-def _(dy, x, w, recipe):
-    return x.new_empty(x.shape), w.new_empty(w.shape)
+def _(dy, x, w, recipe, needs_dx=True, needs_dw=True):
+    return (x.new_empty(x.shape if needs_dx else 0),
+            w.new_empty(w.shape if needs_dw else 0))
 
 
 def _save(ctx, inputs, output):
@@ -120,8 +125,10 @@ def _save(ctx, inputs, output):
 
 def _gradients(ctx, dy):
     x, w = ctx.saved_tensors
-    dx, dw = torch.ops.zeroulp.linear_backward(dy.contiguous(), x, w, ctx.recipe)
-    return dx, dw, None
+    needed = ctx.needs_input_grad[:2]
+    made = torch.ops.zeroulp.linear_backward(dy.contiguous(), x, w, ctx.recipe,
+                                             *needed)
+    return *(d if need else None for d, need in zip(made, needed)), None
 
 
 _linear.register_autograd(_gradients, setup_context=_save)
