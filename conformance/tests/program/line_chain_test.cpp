@@ -1,7 +1,7 @@
 // Lines that follow from one another: which changes are found, and which is
 // not.
 
-#include "tools/zeroulp/fuzz/line_chain.hpp"
+#include "tools/zeroulp/journal/line_chain.hpp"
 
 #include <gtest/gtest.h>
 

@@ -104,7 +104,7 @@ TEST(Sources, ReadAndWriteRegularFilesAlone) {
   // read_file, open_gzip and output_set; the kernel's files are none of ours.
   const std::vector<std::string> kernel = {
       "tools/zeroulp/bench/gemm.cpp", "tools/zeroulp/doctor/doctor.cpp",
-      "tools/zeroulp/file_lock.cpp", "tools/zeroulp/record.cpp"};
+      "tools/zeroulp/journal/file_lock.cpp", "tools/zeroulp/record.cpp"};
   for (const char* way :
        {"ifstream", "ofstream", "fopen(", "gzopen(", "freopen("}) {
     auto found = files_with(way, kernel);

@@ -76,6 +76,40 @@ holds digests_of_other_files_are_sha256_of_their_bytes test \
 holds records_have_known_sources sh -c \
   '! sh "$0" --hash unknown 2>/dev/null' "$records/check.sh"
 
+# A run with a record that is ended goes on, and gives the same.
+long='--level 0 --only Attention'
+run 0 conform $long --record whole.json
+holds record_leaves_no_part test ! -e whole.json.part
+"$program" conform $long --record killed.json >.out 2>.err &
+victim=$!
+for _ in $(seq 600); do
+  [ "$(wc -l <killed.json.part 2>/dev/null || echo 0)" -lt 3 ] || break
+  sleep 0.05
+done
+kill -9 $victim 2>/dev/null
+wait $victim 2>/dev/null
+holds record_is_not_there_before_its_end test ! -e killed.json
+holds record_keeps_checks_that_ended test -s killed.json.part
+cp killed.json.part part
+run 0 conform $long --record killed.json
+holds record_of_an_ended_run_is_the_same cmp whole.json killed.json
+holds record_of_an_ended_run_leaves_no_part test ! -e killed.json.part
+head -n 2 part | head -c -9 >cut.json.part
+run 0 conform $long --record cut.json
+holds record_goes_on_from_a_torn_line cmp whole.json cut.json
+cp part other.json.part
+refuses record_of_another_run_is_not_gone_on_with \
+  'other.json.part: is a part of another run: command is .*--seed 1' \
+  conform $long --seed 2 --record other.json
+holds record_of_another_run_stays cmp part other.json.part
+sed '2s/"cases":[0-9]*/"cases":7/' part >other.json.part
+refuses record_damaged_on_the_way_is_refused 'other.json.part: line 2: ' \
+  conform $long --record other.json
+echo nothing >other.json.part
+refuses record_needs_a_part_of_its_own 'is no part of a run' \
+  conform $long --record other.json
+rm -f ./*.part
+
 # A record is run again in part.
 shows verified_record_is_the_same '2 of 2 checks run again, 0 differ' \
   conform --verify record.json --sample 100%

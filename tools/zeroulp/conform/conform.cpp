@@ -13,6 +13,7 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/conform/plugin.hpp"
 #include "tools/zeroulp/conform/report.hpp"
+#include "tools/zeroulp/conform/unfinished.hpp"
 #include "tools/zeroulp/conform/verify.hpp"
 #include "tools/zeroulp/plugin/plugins.hpp"
 #include "tools/zeroulp/progress.hpp"
@@ -127,21 +128,31 @@ void add_leftovers(const conform_request& q, conform_run& r) {
   r.checks.push_back({{"Ends", "", "", 0, {}}, v});
 }
 
-conform_run run_checks(const conform_request& q) {
-  using clock = std::chrono::steady_clock;
-  const auto held =
-      q.plugin.empty()
-          ? conformance::core_implementation()
-          : conformance::plugin::implementation_of(q.user->find(q.plugin));
+conformance::implementation implementation_of(const conform_request& q) {
+  return q.plugin.empty()
+             ? conformance::core_implementation()
+             : conformance::plugin::implementation_of(q.user->find(q.plugin));
+}
+
+/// A run before its first check.
+conform_run begin_run(const conform_request& q) {
   conform_run r;
   r.gpu = q.gpu;
   r.plugin = q.plugin;
   r.trusts = q.user->trusts();
-  r.implementation = q.gpu ? "device" : held.name;
+  r.implementation = q.gpu ? "device" : implementation_of(q).name;
   r.effort = {q.level, q.seed, false};
   r.only = q.only;
   r.platform = q.gpu ? gpu_platform() : host_platform();
   if (!q.plugin.empty()) r.platform.emplace_back("seal", q.user->seal());
+  return r;
+}
+
+/// With `part`, from where an earlier run was ended; each check is kept there.
+void run_checks(const conform_request& q, conform_run& r,
+                unfinished_record* part = nullptr) {
+  using clock = std::chrono::steady_clock;
+  const auto held = implementation_of(q);
   auto checks = checks_of(q);
   std::erase_if(checks, [&q](const auto& c) { return c.level > q.level; });
   if (checks.empty()) {
@@ -151,11 +162,18 @@ conform_run run_checks(const conform_request& q) {
   }
   const auto tell = make_progress();
   for (const auto& check : checks) {
+    if (const auto* const done =
+            part == nullptr ? nullptr : part->find(check.name)) {
+      r.checks.push_back(*done);
+      r.checks.back().what = check;
+      continue;
+    }
     const auto start = clock::now();
     const auto found = conformance::run_check(check, held, r.effort);
     const std::chrono::duration<double> seconds = clock::now() - start;
     if (found.skipped == asks_nothing) continue;
     r.checks.push_back({check, found, seconds.count()});
+    if (part != nullptr) part->add(r.checks.back());
     const auto picture = q.album->find(check.name);
     if (picture != q.album->end()) r.checks.back().picture = picture->second;
     tell(static_cast<double>(r.checks.size()),
@@ -168,7 +186,6 @@ conform_run run_checks(const conform_request& q) {
         q.only, q.plugin));
   }
   add_leftovers(q, r);
-  return r;
 }
 
 /// Runs a sample of a record again.
@@ -183,7 +200,8 @@ void verify_record(const conform_request& given, outcome& out) {
     throw input_error(
         fmt::format("--verify {}: all its checks are skipped", given.verify));
   }
-  const auto r = run_checks(q);
+  auto r = begin_run(q);
+  run_checks(q, r);
   const auto checks = compare(record, r);
   if (checks.size() != q.names.size()) {
     throw input_error(fmt::format(
@@ -247,7 +265,10 @@ void run_conform(const conform_request& q, outcome& out) {
         {"conform.json", "conform.csv", "conform.xml", "conform.html"});
   }
   record_file record(q.record);
-  const auto r = run_checks(q);
+  auto r = begin_run(q);
+  std::optional<unfinished_record> part;
+  if (record.wanted()) part.emplace(q.record, r, q.shapes);
+  run_checks(q, r, part ? &*part : nullptr);
   const auto* const code = q.user->code();
   const std::string answers =
       code == nullptr ? "" : q.user->summary(code->calls(), code->refusals());
@@ -260,7 +281,10 @@ void run_conform(const conform_request& q, outcome& out) {
     files->add("conform.html", to_html(r));
     files->commit();
   }
-  if (record.wanted()) record.write(to_record(r));
+  if (record.wanted()) {
+    record.write(to_record(r));
+    part->end();
+  }
   if (q.as_json) return print_json(to_json(r));
   for (const auto& [name, value] : r.platform) {
     print(fmt::format("{}: {}\n", name, value));

@@ -375,11 +375,13 @@ std::string sets_of(const conform_run& r) {
   return sets;
 }
 
+std::string command_of(const conform_run& r) { return command(r, r.only); }
+
 std::string to_record(const conform_run& r) {
   json checks = json::array();
   for (const auto& c : r.checks) checks.push_back(check_json(c));
   return to_record(
-      command(r, r.only), sets_of(r), r.platform,
+      command_of(r), sets_of(r), r.platform,
       {{"level", r.effort.level}, {"seed", r.effort.seed}, {"checks", checks}});
 }
 

@@ -74,6 +74,9 @@ std::string_view title_of_section(char letter);
 /// One self-contained page: verdicts, then each failure with its picture.
 std::string to_html(const conform_run& r);
 
+/// The command that makes the same run again.
+std::string command_of(const conform_run& r);
+
 /// What conformance/records/ keeps.
 std::string to_record(const conform_run& r);
 

@@ -1,21 +1,13 @@
 #ifdef ZEROULP_HAVE_CONFORMANCE
 #include "tools/zeroulp/fuzz/journal.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <iterator>
 
 #include "fuzz/cases/token.hpp"
 #include "fuzz/engine/finding.hpp"
-#include "tools/zeroulp/file_lock.hpp"
 
 namespace zeroulp::program {
 
@@ -25,10 +17,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw input_error(fmt::format("{}: {}", path, what));
-}
-
-[[noreturn]] void fail_with_errno(const std::string& path, const char* what) {
-  fail(path, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
 /// The lines of a file, and how many bytes of it they are.
@@ -121,16 +109,6 @@ std::string first_change(const json& is, const json& should) {
   return is.size() == should.size() ? "" : "its header has other fields";
 }
 
-/// A new name in a folder lasts when the folder does.
-void sync_folder_of(const std::string& path) {
-  auto folder = std::filesystem::path(path).parent_path();
-  if (folder.empty()) folder = ".";
-  const int at = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) return;
-  fsync(at);
-  close(at);
-}
-
 }  // namespace
 
 bool operator==(const block_record& x, const block_record& y) {
@@ -175,24 +153,14 @@ journal_file read_journal(const std::string& path) {
   return f;
 }
 
-journal::journal(const std::string& path, const json& header)
-    : path_(path),
-      // O_NONBLOCK: opening a pipe must not wait.
-      file_(open(path.c_str(),
-                 O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666)) {
-  if (!file_.valid()) fail_with_errno(path, "cannot be written");
-  struct stat about {};
-  if (fstat(file_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
-    fail(path, "is no regular file: use another");
-  }
-  lock();
-  const std::string text(as_text(read_all(file_, path)));
+journal::journal(const std::string& path, const json& header) : file_(path) {
+  const std::string text = file_.content();
   const std::string first = line_chain(journal_version).seal(header.dump());
   // Of a header that was being written there may be a part.
   if (text.size() <= first.size() && first.starts_with(text)) {
-    cut(0);
+    file_.cut(0);
     write_line(header.dump());
-    sync_folder_of(path);
+    file_.sync_folder();
     return;
   }
   journal_file f = parse_journal(path, text);
@@ -202,19 +170,10 @@ journal::journal(const std::string& path, const json& header)
                            "another file",
                            change));
   }
-  if (f.bytes < text.size()) cut(f.bytes);
+  if (f.bytes < text.size()) file_.cut(f.bytes);
   say_if_old(f);
   records_ = std::move(f.records);
   chain_ = std::move(f.chain);
-}
-
-void journal::lock() {
-  if (flock(file_.get(), LOCK_EX | LOCK_NB) == 0) return;
-  if (errno != EWOULDBLOCK) fail_with_errno(path_, "cannot be locked");
-  const auto holder = holder_of_lock(file_.get());
-  fail(path_, fmt::format("{} writes to it: wait for its end",
-                          holder ? fmt::format("process {}", *holder)
-                                 : "another process"));
 }
 
 void journal::add(const block_record& r) {
@@ -222,23 +181,8 @@ void journal::add(const block_record& r) {
   records_.push_back(r);
 }
 
-void journal::cut(std::size_t bytes) {
-  if (ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0 ||
-      fsync(file_.get()) != 0) {
-    fail_with_errno(path_, "cannot be cut");
-  }
-}
-
 void journal::write_line(const std::string& content) {
-  const std::string line = chain_.seal(content) + '\n';
-  for (std::size_t done = 0; done < line.size();) {
-    const auto count =
-        write(file_.get(), line.data() + done, line.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail_with_errno(path_, "cannot be written");
-    done += static_cast<std::size_t>(count);
-  }
-  if (fsync(file_.get()) != 0) fail_with_errno(path_, "cannot be written");
+  file_.append(chain_.seal(content) + '\n');
 }
 
 }  // namespace zeroulp::program

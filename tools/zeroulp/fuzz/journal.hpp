@@ -18,8 +18,8 @@
 
 #include "fuzz/engine/campaign.hpp"
 #include "fuzz/engine/shard.hpp"
-#include "src/io/file_parts.hpp"
-#include "tools/zeroulp/fuzz/line_chain.hpp"
+#include "tools/zeroulp/journal/growing_file.hpp"
+#include "tools/zeroulp/journal/line_chain.hpp"
 #include "tools/zeroulp/program.hpp"
 
 namespace zeroulp::program {
@@ -77,12 +77,9 @@ class journal {
   void add(const block_record& r);
 
  private:
-  void lock();
-  void cut(std::size_t bytes);
   void write_line(const std::string& content);
 
-  std::string path_;
-  descriptor file_;
+  growing_file file_;
   line_chain chain_{journal_version};
   std::vector<block_record> records_;
 };

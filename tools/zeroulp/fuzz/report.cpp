@@ -13,7 +13,7 @@ using namespace fuzz;
 
 namespace {
 
-std::string shape_of(const matrix& x) {
+std::string shape_of(const fuzz::matrix& x) {
   return fmt::format("{}x{}", x.rows, x.cols);
 }
 
@@ -51,7 +51,7 @@ std::string replay_command(target t, const sides& s, const std::string& token) {
 
 std::string inputs_text(const problem& p) {
   std::string text = fmt::format("  settings  {}\n", to_text(p.with, p.what));
-  for (const matrix& x : p.in) {
+  for (const fuzz::matrix& x : p.in) {
     text += fmt::format("  {:<9} {}", x.name, shape_of(x));
     std::size_t i = 0;
     for (int shown = 0; i < x.words.size() && shown < most_shown; ++shown) {
@@ -87,7 +87,7 @@ std::string differences_text(const outputs& left, const outputs& right,
 
 std::size_t size_of(const problem& p) {
   std::size_t count = 0;
-  for (const matrix& x : p.in) count += x.words.size();
+  for (const fuzz::matrix& x : p.in) count += x.words.size();
   return count;
 }
 

@@ -10,8 +10,8 @@
 // digest of the last line, kept elsewhere. Nor does it say that lines are
 // missing at the end.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_FUZZ_LINE_CHAIN_HPP_
-#define ZEROULP_TOOLS_ZEROULP_FUZZ_LINE_CHAIN_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_JOURNAL_LINE_CHAIN_HPP_
+#define ZEROULP_TOOLS_ZEROULP_JOURNAL_LINE_CHAIN_HPP_
 
 #include <string>
 #include <string_view>
@@ -43,4 +43,4 @@ class line_chain {
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_FUZZ_LINE_CHAIN_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_JOURNAL_LINE_CHAIN_HPP_

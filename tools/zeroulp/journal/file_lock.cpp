@@ -1,4 +1,4 @@
-#include "tools/zeroulp/file_lock.hpp"
+#include "tools/zeroulp/journal/file_lock.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 // Defines who holds the lock of a file, for a message: a process that is
 // refused may be told whom to wait for.
 
-#ifndef ZEROULP_TOOLS_ZEROULP_FILE_LOCK_HPP_
-#define ZEROULP_TOOLS_ZEROULP_FILE_LOCK_HPP_
+#ifndef ZEROULP_TOOLS_ZEROULP_JOURNAL_FILE_LOCK_HPP_
+#define ZEROULP_TOOLS_ZEROULP_JOURNAL_FILE_LOCK_HPP_
 
 #include <optional>
 
@@ -14,4 +14,4 @@ std::optional<long> holder_of_lock(int file);
 
 }  // namespace zeroulp::program
 
-#endif  // ZEROULP_TOOLS_ZEROULP_FILE_LOCK_HPP_
+#endif  // ZEROULP_TOOLS_ZEROULP_JOURNAL_FILE_LOCK_HPP_

@@ -1,4 +1,4 @@
-#include "tools/zeroulp/fuzz/line_chain.hpp"
+#include "tools/zeroulp/journal/line_chain.hpp"
 
 #include <fmt/format.h>
 #include <zlib.h>
