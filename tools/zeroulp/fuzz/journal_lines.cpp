@@ -19,7 +19,7 @@ namespace {
 constexpr const char* mark = "zeroulp_journal";
 
 constexpr const char* whole = "a whole number";
-constexpr const char* text = "a text";
+constexpr const char* a_text = "a text";
 
 /// What a field of a line is, and should be. A long value is cut.
 [[noreturn]] void fail_field(std::string_view name, const json& value,
@@ -44,7 +44,7 @@ std::uint64_t whole_of(const json& line, const char* name) {
 
 std::string text_of(const json& line, const char* name) {
   const json& value = field_of(line, name);
-  if (!value.is_string()) fail_field(name, value, text);
+  if (!value.is_string()) fail_field(name, value, a_text);
   return value.get<std::string>();
 }
 
@@ -67,7 +67,7 @@ void check_header(const json& h) {
                fmt::format("a version of the SPEC up to {}", spec_version));
   }
   for (const auto& [name, value] : object_of(h, "options").items()) {
-    if (!value.is_string()) fail_field("options." + name, value, text);
+    if (!value.is_string()) fail_field("options." + name, value, a_text);
   }
   const json& s = object_of(h, "shard");
   for (const char* name : {"index", "count"}) whole_of(s, name);
