@@ -12,15 +12,18 @@ add_compile_options(
   "$<$<COMPILE_LANGUAGE:C,CXX>:-ffunction-sections;-fdata-sections>")
 # Empty since glibc 2.34; before, they have what is in libc now.
 set(older_libraries "")
-foreach(name libpthread.so.0 libdl.so.2)
+foreach(name libpthread.so.0 libdl.so.2 librt.so.1)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=${name}
     OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE)
   list(APPEND older_libraries ${path})
 endforeach()
+list(POP_BACK older_libraries librt)
 add_library(zeroulp_portable OBJECT
   ${portable_folder}/openmp_runtime.cpp ${portable_folder}/glibc.cpp)
 add_library(zeroulp_portable_start OBJECT ${portable_folder}/program_start.cpp)
-set_target_properties(zeroulp_portable zeroulp_portable_start PROPERTIES
+add_library(zeroulp_portable_cuda OBJECT ${portable_folder}/glibc_of_cuda.cpp)
+set_target_properties(zeroulp_portable zeroulp_portable_start
+  zeroulp_portable_cuda PROPERTIES
   CXX_STANDARD 20
   POSITION_INDEPENDENT_CODE ON
   CXX_VISIBILITY_PRESET hidden)
@@ -29,6 +32,10 @@ set_target_properties(zeroulp_portable zeroulp_portable_start PROPERTIES
 function(zeroulp_make_portable target)
   target_link_libraries(${target} PRIVATE zeroulp_portable
     -Wl,--no-as-needed ${older_libraries} -Wl,--as-needed)
+  if(target STREQUAL zeroulp_cuda_shared)
+    target_link_libraries(${target} PRIVATE zeroulp_portable_cuda
+      -Wl,--no-as-needed ${librt} -Wl,--as-needed)
+  endif()
   # Threads of a region may wait in it until the process ends.
   target_link_options(${target} PRIVATE
     -static-libstdc++ -static-libgcc LINKER:-z,nodelete LINKER:--gc-sections)
