@@ -237,6 +237,17 @@ def test_gemm(kernels, m, n, k):
     assert torch.equal(T.gemm(columns, b), zeroulp.gemm(columns, b))
 
 
+def test_torchs_default_type_changes_nothing(kernels):
+    a, b = (T.quantize(numbers(n, 256)) for n in (40, 24))
+    want = zeroulp.gemm(a, b, "deepgemm.1d1d")
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = T.gemm(a, b, "deepgemm.1d1d")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found.dtype == torch.float32 and torch.equal(found, want)
+
+
 def test_bad_products_are_refused_as_on_a_cpu(kernels):
     a, b = T.quantize(numbers(4, 128)), T.quantize(numbers(4, 256))
     with pytest.raises(Error, match="both must have the same K"):

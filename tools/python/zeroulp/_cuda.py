@@ -71,7 +71,7 @@ def serves(device):
         if found != (9, 0) or torch.version.hip is not None:
             raise Error(f"{device} has compute capability {found[0]}.{found[1]}, and "
                         "the kernels need 9.0 (Hopper)")
-        one = torch.ones(1, 1, device=device)
+        one = torch.ones(1, 1, dtype=torch.float32, device=device)
         call("log", one, Output(torch.empty_like(one)), device=device)
     except (Error, CudaError) as e:
         warnings.warn(f"zeroulp: {e}: memory is copied and computed on the CPU",

@@ -236,7 +236,8 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
         r, adds = _operations.recipe_of_operands(recipe, x, y, c is not None, **named)
         addend = None
         if adds:
-            addend = torch.zeros(x.mn, y.mn, device=x.codes.device) if c is None \
+            addend = torch.zeros(x.mn, y.mn, dtype=torch.float32,
+                                 device=x.codes.device) if c is None \
                 else rows_of(_matrix(_operations.needed_addend(c, x, y)))
         dtype = _NUMBERS[_values.format_called(r.output).name]
         out = torch.empty(x.mn, y.mn, dtype=dtype, device=x.codes.device)
