@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "src/base/sha256.hpp"
+#include "tools/zeroulp/journal/chained_lines.hpp"
 #include "tools/zeroulp/json_input.hpp"
 #include "zeroulp/io.hpp"
 
@@ -67,51 +68,27 @@ unfinished_record::unfinished_record(const std::string& record,
     : file_(record + ".part") {
   const json header = header_of(r, shapes);
   const std::string text = file_.content();
-  const std::string first = line_chain(journal_version).seal(header.dump());
-  // Of a header that was being written there may be a part.
-  if (text.size() <= first.size() && first.starts_with(text)) {
-    file_.cut(0);
-    file_.append(chain_.seal(header.dump()) + '\n');
-    file_.sync_folder();
-    return;
+  if (begin_lines(file_, text, header, chain_)) return;
+  const auto all = split_lines(text);
+  json begun;
+  try {
+    if (!all.lines.empty()) begun = parse_json(chain_.open(all.lines[0]));
+  } catch (const input_error&) {
   }
-  const std::string begun = text.substr(0, text.find('\n'));
-  if (begun != first) {
-    json other;
-    try {
-      other = parse_json(line_chain(journal_version).open(begun));
-    } catch (const input_error&) {
-      fail(file_.path(), "is no part of a run");
-    }
-    for (const auto& [key, value] : header.items()) {
-      if (other.value(key, json()) == value) continue;
-      fail(file_.path(),
-           fmt::format("is a part of another run: {} is {}, not {}", key,
-                       other.value(key, json()).dump(), value.dump()));
-    }
-    fail(file_.path(), "is a part of another run");
+  if (begun.is_null()) fail(file_.path(), "is no part of a run");
+  if (const auto change = first_change(begun, header); !change.empty()) {
+    fail(file_.path(), "is a part of another run: " + change);
   }
-  read(text);
-}
-
-void unfinished_record::read(const std::string& text) {
-  std::size_t at = 0;
-  for (int line = 1;; ++line) {
-    const auto end = text.find('\n', at);
-    if (end == std::string::npos) break;
+  for (std::size_t i = 1; i < all.lines.size(); ++i) {
     try {
-      const std::string content = chain_.open(text.substr(at, end - at));
-      if (line > 1) {
-        auto c = from_json(parse_json(content));
-        done_.insert_or_assign(c.what.name, std::move(c));
-      }
+      auto c = from_json(parse_json(chain_.open(all.lines[i])));
+      done_.insert_or_assign(c.what.name, std::move(c));
     } catch (const std::exception& e) {
-      fail(file_.path(), fmt::format("line {}: {}", line, e.what()));
+      fail(file_.path(), fmt::format("line {}: {}", i + 1, e.what()));
     }
-    at = end + 1;
   }
   // What was being written is done again.
-  if (at < text.size()) file_.cut(at);
+  if (all.bytes < text.size()) file_.cut(all.bytes);
 }
 
 const checked* unfinished_record::find(const std::string& name) const {

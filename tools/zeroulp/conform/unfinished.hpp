@@ -29,8 +29,6 @@ class unfinished_record {
   void end() const;
 
  private:
-  void read(const std::string& text);
-
   growing_file file_;
   line_chain chain_{journal_version};
   std::map<std::string, checked> done_;

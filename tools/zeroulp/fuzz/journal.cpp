@@ -8,6 +8,7 @@
 
 #include "fuzz/cases/token.hpp"
 #include "fuzz/engine/finding.hpp"
+#include "tools/zeroulp/journal/chained_lines.hpp"
 
 namespace zeroulp::program {
 
@@ -17,24 +18,6 @@ namespace {
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) {
   throw input_error(fmt::format("{}: {}", path, what));
-}
-
-/// The lines of a file, and how many bytes of it they are.
-struct lines_of {
-  std::vector<std::string> lines;
-  std::size_t bytes = 0;
-  std::string rest;  ///< without an end of line
-};
-
-lines_of split(const std::string& text) {
-  lines_of all;
-  for (auto end = text.find('\n'); end != std::string::npos;
-       end = text.find('\n', all.bytes)) {
-    all.lines.push_back(text.substr(all.bytes, end - all.bytes));
-    all.bytes = end + 1;
-  }
-  all.rest = text.substr(all.bytes);
-  return all;
 }
 
 /// Records lie within the range, and do not overlap.
@@ -56,7 +39,7 @@ void check_ranges(const journal_file& f) {
 }
 
 journal_file parse_journal(const std::string& path, const std::string& text) {
-  const lines_of all = split(text);
+  const whole_lines all = split_lines(text);
   journal_file f{path, {}, {}, all.bytes};
   if (all.lines.empty()) {
     fail(path, "is no journal: it has no header: use another file");
@@ -94,19 +77,6 @@ json identity_of(json header) {
   header.at("shard").erase("by");
   header.emplace("spec", 2);  // the version when journals began to name it
   return header;
-}
-
-/// Which field of two headers differs first; "" if none does.
-std::string first_change(const json& is, const json& should) {
-  for (const auto& [key, value] : should.items()) {
-    const auto found = is.find(key);
-    if (found == is.end() || *found != value) {
-      return fmt::format("{} is {}, not {}", key,
-                         found == is.end() ? "absent" : found->dump(),
-                         value.dump());
-    }
-  }
-  return is.size() == should.size() ? "" : "its header has other fields";
 }
 
 }  // namespace
@@ -155,14 +125,7 @@ journal_file read_journal(const std::string& path) {
 
 journal::journal(const std::string& path, const json& header) : file_(path) {
   const std::string text = file_.content();
-  const std::string first = line_chain(journal_version).seal(header.dump());
-  // Of a header that was being written there may be a part.
-  if (text.size() <= first.size() && first.starts_with(text)) {
-    file_.cut(0);
-    write_line(header.dump());
-    file_.sync_folder();
-    return;
-  }
+  if (begin_lines(file_, text, header, chain_)) return;
   journal_file f = parse_journal(path, text);
   const auto change = first_change(identity_of(f.header), identity_of(header));
   if (!change.empty()) {
@@ -177,12 +140,8 @@ journal::journal(const std::string& path, const json& header) : file_(path) {
 }
 
 void journal::add(const block_record& r) {
-  write_line(to_line(r));
+  file_.append(chain_.seal(to_line(r)) + '\n');
   records_.push_back(r);
-}
-
-void journal::write_line(const std::string& content) {
-  file_.append(chain_.seal(content) + '\n');
 }
 
 }  // namespace zeroulp::program

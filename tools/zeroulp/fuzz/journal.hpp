@@ -77,8 +77,6 @@ class journal {
   void add(const block_record& r);
 
  private:
-  void write_line(const std::string& content);
-
   growing_file file_;
   line_chain chain_{journal_version};
   std::vector<block_record> records_;
