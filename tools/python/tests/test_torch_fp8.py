@@ -190,7 +190,7 @@ def test_views_are_what_they_show(kernels):
     for y in (x.t(), x[::2, 3:150], x[:1].expand(5, 200), torch._neg_view(x),
               x.reshape(2, 128, 200).transpose(1, 2), x[0], x[0, 0]):
         for turn in (False, True):
-            rows = _torch_fp8._matrix(y)
+            rows = _torch_fp8.matrix_of(y)
             same(T.quantize(y, transposed=turn),
                  zeroulp.quantize(rows.t() if turn else y))
     q = T.quantize(x.view(2, 128, 200))

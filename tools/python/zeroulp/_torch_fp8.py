@@ -35,12 +35,12 @@ def _here(tensors, taken, by_kernels, on_cpu):
     return on_cpu()
 
 
-def _need_tensor(x, what, words="a tensor of torch"):
+def need_tensor(x, what, words="a tensor of torch"):
     if not isinstance(x, torch.Tensor):
         raise Error(f"{what} is a {type(x).__name__}: use {words}")
 
 
-def _matrix(x):
+def matrix_of(x):
     """The matrix that zeroulp sees: leading dimensions are rows."""
     x = x.detach().resolve_neg()
     if x.dim() < 2:
@@ -62,9 +62,9 @@ def _scales(x, kind):
     return kind(_cuda.words(x), x.stride(0), _abi.ZEROULP_LAYOUT_ROW_MAJOR)
 
 
-def _is_group(group, *more):
+def _is_group(group):
     value = _values.group(group)
-    return (value.rows, value.cols) in (*_GROUPS[:3], *more)
+    return (value.rows, value.cols) in _GROUPS
 
 
 def _made(like, rows, cols, format, group, **how):
@@ -82,8 +82,8 @@ class _Given:
     """A Quantized's codes and scales (FP32) as matrices of a GPU."""
 
     def __init__(self, q):
-        self.codes = rows_of(_matrix(q.codes))
-        self.scales = rows_of(_matrix(q.scales).float())
+        self.codes = rows_of(matrix_of(q.codes))
+        self.scales = rows_of(matrix_of(q.scales).float())
 
     def scale_struct(self):
         return _scales(self.scales, _abi.zeroulp_cuda_const_scales)
@@ -107,17 +107,17 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *, scale=Non
              transposed=False, source=None):
     """The Quantized of numbers (float32, float16, bfloat16) where x is; or of
     x's transpose, from the same pass over x. See zeroulp.quantize. SPEC Q1."""
-    _need_tensor(x, "x")
+    need_tensor(x, "x")
     target, how = _values.format(format), _values.convention(convention)
 
     def on_cpu():
-        y = _matrix(x).t() if transposed else x
+        y = matrix_of(x).t() if transposed else x
         return _operations.quantize(y, target, group, how, scale=scale,
                                     source=source)
 
     def by_kernels():
         q = _operations.quantizer(x.dtype, target, group, how, scale)
-        y = rows_of(_matrix(x))
+        y = rows_of(matrix_of(x))
         shape = y.shape[::-1] if transposed else y.shape
         made, struct = _made(y, *shape, target, group, convention=how.name,
                              scale=_operations.scale_kind(q))
@@ -133,7 +133,7 @@ def quantize(x, format="e4m3", group="1x128", convention="zeroulp", *, scale=Non
         return made
 
     taken = x.dtype in _NUMBERS.values() and target.name in _CODES and \
-        _is_group(group, _GROUPS[3]) and source is None
+        _is_group(group) and source is None
     return _here([x], taken, by_kernels, on_cpu)
 
 
@@ -154,7 +154,7 @@ def dequantize(q, to="fp32"):
         return out.view(q.codes.shape or (1,))
 
     taken = tensors and _is_codes(q, *_CODES) and target.name in ("fp32", "bf16") \
-        and _is_group(q.group, _GROUPS[3])
+        and _is_group(q.group)
     return _here(tensors, taken, by_kernels,
                  lambda: _operations.dequantize(q, target))
 
@@ -191,7 +191,7 @@ class _Operand(_operations.Side):
                 codes, scales = codes.t(), scales.t()
                 group = _abi.zeroulp_group(1, group.rows)
         else:
-            codes, scales, group = _matrix(x), None, None
+            codes, scales, group = matrix_of(x), None, None
             format = _values.format(codes.dtype)
         super().__init__(format, group, *codes.shape)
         self.codes, self.scales = _aligned(codes), scales
@@ -225,10 +225,10 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
         if isinstance(x, Quantized):
             tensors += _tensors(x)
         elif not isinstance(x, _blocks.QuantizedBlocks):
-            _need_tensor(x, what, "a Quantized, or codes in a tensor of torch")
+            need_tensor(x, what, "a Quantized, or codes in a tensor of torch")
             tensors.append(x)
     if c is not None:
-        _need_tensor(c, "c")
+        need_tensor(c, "c")
         tensors.append(c)
 
     def by_kernels():
@@ -238,7 +238,7 @@ def gemm(a, b, recipe="deepgemm.1d2d", *, c=None, interval=None, splits=None,
         if adds:
             addend = torch.zeros(x.mn, y.mn, dtype=torch.float32,
                                  device=x.codes.device) if c is None \
-                else rows_of(_matrix(_operations.needed_addend(c, x, y)))
+                else rows_of(matrix_of(_operations.needed_addend(c, x, y)))
         dtype = _NUMBERS[_values.format_called(r.output).name]
         out = torch.empty(x.mn, y.mn, dtype=dtype, device=x.codes.device)
         given = x.struct(), y.struct(), addend, Output(out)

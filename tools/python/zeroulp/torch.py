@@ -21,8 +21,8 @@ import torch
 from . import _like, _operations
 from ._arrays import format_name
 from ._library import Error
-from ._torch_fp8 import _matrix as matrix_of
-from ._torch_fp8 import dequantize, gemm, quantize, retile
+from ._torch_fp8 import (dequantize, gemm, matrix_of, need_tensor, quantize,
+                         retile)
 from ._torch_model import (attention, attention_backward, attention_forward,
                            combine, combine_forward, cross_entropy,
                            cross_entropy_forward, gather, gemm_bf16, plan,
@@ -257,9 +257,8 @@ def scaled_mm(mat_a, mat_b, scale_a, scale_b, bias=None, scale_result=None,
     if out_dtype not in (torch.bfloat16, torch.float32):
         raise Error(f"out_dtype is {out_dtype}: use torch.bfloat16 or "
                     "torch.float32")
-    for scale, what in ((scale_a, "scale_a"), (scale_b, "scale_b")):
-        if not isinstance(scale, torch.Tensor):
-            raise Error(f"{what} is a {type(scale).__name__}: use a tensor")
+    need_tensor(scale_a, "scale_a")
+    need_tensor(scale_b, "scale_b")
     if mat_a.dim() != 2 or mat_b.dim() != 2 or mat_a.shape[1] != mat_b.shape[0]:
         raise Error(f"mat_a is {tuple(mat_a.shape)}, mat_b is "
                     f"{tuple(mat_b.shape)}: M x K and K x N are multiplied")
